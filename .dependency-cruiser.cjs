@@ -1,0 +1,124 @@
+/**
+ * Who may import whom. One way only, type imports included, no cycles.
+ * A folder imports itself and what its row lists; a package is imported only by the folders that own it.
+ */
+const LAYERS = {
+  "src/core": [],
+  environments: ["src/core"],
+  "src/db": ["src/core"],
+  "src/clients": ["src/core"],
+  "src/runtime": ["src/core", "environments", "src/db", "src/clients"],
+  "src/api": ["src/core", "environments", "src/db", "src/runtime"],
+  "src/sdk": ["src/core"],
+  "src/local": ["src/core", "src/sdk"],
+  "src/cli": ["src/core", "environments", "src/sdk", "src/local"],
+  "src/web": ["src/core", "src/sdk"],
+};
+
+const OWNERS = {
+  // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
+  zod: ["src/core", "environments", "src/api", "src/local", "src/cli"],
+  "drizzle-orm": ["src/db"],
+  openai: ["src/clients"],
+  standardwebhooks: ["src/clients"],
+  hono: ["src/api"],
+  miniflare: ["src/local"],
+  wrangler: ["src/local"],
+};
+
+const PRODUCT = "^(src|environments)/";
+// Tests stand beside the environments and may use Node and the test runner; they are never bundled.
+const TESTS = "[.]test[.]ts$";
+
+const folders = (paths) => paths.map((path) => `^${path}/`);
+
+const layers = Object.entries(LAYERS).map(([folder, imports]) => ({
+  name: `${folder} imports`,
+  severity: "error",
+  from: { path: `^${folder}/` },
+  to: { path: PRODUCT, pathNot: folders([folder, ...imports]) },
+}));
+
+const owners = Object.entries(OWNERS).map(([name, owning]) => ({
+  name: `${name} owner`,
+  severity: "error",
+  from: { path: PRODUCT, pathNot: folders(owning) },
+  to: { path: `(^|node_modules/)${name}(/|$)` },
+}));
+
+module.exports = {
+  forbidden: [
+    { name: "no cycles", severity: "error", from: {}, to: { circular: true } },
+    ...layers,
+    ...owners,
+    {
+      name: "the Worker's entry imports",
+      comment: "src/index.ts joins the objects and the app, nothing else.",
+      severity: "error",
+      from: { path: "^src/index[.]ts$" },
+      to: { path: PRODUCT, pathNot: folders(["src/runtime", "src/api"]) },
+    },
+    {
+      name: "cloudflare: owner",
+      severity: "error",
+      from: { path: PRODUCT, pathNot: ["^src/runtime/", "^src/index[.]ts$"] },
+      to: { path: "^cloudflare:" },
+    },
+    {
+      name: "node: owner",
+      severity: "error",
+      from: {
+        path: PRODUCT,
+        pathNot: ["^src/local/", "^src/cli/", "^src/runtime/secrets[.]ts$", TESTS],
+      },
+      to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
+    },
+    {
+      name: "secrets use node:crypto alone",
+      comment: "Ids are signed by the thousand: a synchronous HMAC, which WebCrypto has not.",
+      severity: "error",
+      from: { path: "^src/runtime/secrets[.]ts$" },
+      to: { dependencyTypes: ["core"], pathNot: "^(node:)?crypto$" },
+    },
+    {
+      name: "environments use the public entry",
+      comment:
+        "An environment is a package of its own: inside or outside, it knows only `rollcall`.",
+      severity: "error",
+      from: { path: "^environments/[^/]+/", pathNot: TESTS },
+      to: { path: "^src/core/", pathNot: "^src/core/(entry|testing)[.]ts$" },
+    },
+    {
+      name: "every folder has a row",
+      comment: "A new folder under src is added to LAYERS before anything is imported from it.",
+      severity: "error",
+      from: {
+        path: "^src/",
+        pathNot: [...folders(Object.keys(LAYERS)), "^src/index[.]ts$", "[.]d[.]ts$"],
+      },
+      to: {},
+    },
+    {
+      name: "the product stands alone",
+      comment: "What ships imports no tests, benchmarks or build scripts.",
+      severity: "error",
+      from: { path: PRODUCT },
+      to: { path: "^(test|bench|scripts)/" },
+    },
+    {
+      name: "imports resolve",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true, pathNot: "^cloudflare:" },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["workerd", "import", "types", "default"],
+    },
+  },
+};

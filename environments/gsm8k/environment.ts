@@ -1,0 +1,27 @@
+/** GSM8K: grade-school word problems, one answer each, checked by the final number alone. */
+import { dataset, defineEnvironment, Parser, SingleTurnEnv } from "rollcall";
+import * as z from "zod";
+import { extractAnswer, goldAnswer } from "./answer.ts";
+
+const Task = z.object({ question: z.string(), answer: z.string() });
+
+export const loadEnvironment = defineEnvironment({
+  args: z.strictObject({
+    system_prompt: z.string().default("Reason step by step. Put the answer in \\boxed{}."),
+  }),
+  build: ({ system_prompt }) =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, "uploaded"),
+      systemPrompt: system_prompt,
+      parser: new Parser(extractAnswer),
+      rubric: {
+        rewards: {
+          correct_answer: ({ parser, completion, task }) =>
+            parser.parseAnswer(completion) === goldAnswer(task.answer),
+        },
+        metrics: {
+          answer_length: ({ completion }) => completion.at(-1)?.content?.length ?? 0,
+        },
+      },
+    }),
+});

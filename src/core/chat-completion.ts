@@ -1,0 +1,137 @@
+/**
+ * A chat completion as endpoints send it, read into what a turn keeps.
+ *
+ * Invariants. A reply that is no chat completion, has no choice or several, or holds nothing at all, is an error of the
+ * library (retryable: another try may be answered properly). Token ids, logprobs and the weights' label are kept
+ * verbatim when present. Sources: OpenAI's chat-completion object; vLLM's protocol for the extra fields; verifiers'
+ * response check for what counts as empty.
+ */
+import * as z from "zod";
+import { EmptyModelResponseError, InvalidModelResponseError } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
+import type { Message, Usage } from "./messages.ts";
+import type { ModelResponse } from "./trajectory.ts";
+
+const WireUsage = z.object({
+  prompt_tokens: z.int().nonnegative().optional(),
+  completion_tokens: z.int().nonnegative().optional(),
+  input_tokens: z.int().nonnegative().optional(),
+  output_tokens: z.int().nonnegative().optional(),
+  total_tokens: z.int().nonnegative().optional(),
+  completion_tokens_details: z.object({ reasoning_tokens: z.number().nullish() }).nullish(),
+});
+const Ids = z.array(z.int()).nullish();
+const WireMessage = z.object({
+  content: z.string().nullish(),
+  refusal: z.string().nullish(),
+  reasoning: z.string().nullish(),
+  reasoning_content: z.string().nullish(),
+  tool_calls: z
+    .array(
+      z.object({
+        id: z.string().nullish(),
+        function: z.object({ name: z.string(), arguments: z.unknown() }),
+      }),
+    )
+    .nullish(),
+});
+const WireChoice = z.object({
+  message: WireMessage,
+  finish_reason: z.string().nullish(),
+  token_ids: Ids,
+  prompt_token_ids: Ids,
+  logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })).nullish() }).nullish(),
+});
+const WireResponse = z.object({
+  id: z.string().nullish(),
+  model: z.string().nullish(),
+  choices: z.array(WireChoice).nullish(),
+  usage: WireUsage.nullish(),
+  prompt_token_ids: Ids,
+  weight_version: z.union([z.string(), z.number()]).nullish(),
+});
+
+/** `latency_ms` is the caller's: core has no clock. Throws `InvalidModelResponseError` or `EmptyModelResponseError`. */
+export function readChatCompletion(body: unknown, latency_ms: number): ModelResponse {
+  const parsed = WireResponse.safeParse(body);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new InvalidModelResponseError(
+      `the reply is no chat completion: ${issue?.path.join(".")}: ${issue?.message}`,
+    );
+  }
+  const { choices, usage: wireUsage, ...reply } = parsed.data;
+  const choice = choices?.[0];
+  if (choice === undefined) throw new EmptyModelResponseError("the reply has no choices");
+  if ((choices?.length ?? 0) > 1) {
+    throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
+  }
+  const message = readMessage(
+    choice.message,
+    wireUsage?.completion_tokens_details?.reasoning_tokens,
+  );
+  const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
+  return {
+    id: reply.id ?? null,
+    model: reply.model ?? null,
+    message,
+    finish_reason: readFinish(choice.finish_reason),
+    usage: readUsage(wireUsage),
+    prompt_ids: reply.prompt_token_ids ?? choice.prompt_token_ids ?? null,
+    completion_ids: choice.token_ids ?? null,
+    completion_logprobs: logprobs,
+    policy_version: reply.weight_version == null ? null : String(reply.weight_version),
+    latency_ms,
+  };
+}
+
+function readMessage(
+  wire: z.infer<typeof WireMessage>,
+  reasoningTokens: number | null | undefined,
+): Message {
+  const reasoning = wire.reasoning || wire.reasoning_content || undefined;
+  const content = wire.content || wire.refusal || wire.content;
+  // A call whose arguments are no string cannot be answered: it is dropped, as verifiers does.
+  const tool_calls = (wire.tool_calls ?? []).flatMap(
+    ({ id, function: { name, arguments: args } }) =>
+      typeof args === "string"
+        ? [{ id: id ?? name, type: "function" as const, function: { name, arguments: args } }]
+        : [],
+  );
+  if (!content && !reasoning && tool_calls.length === 0 && !reasoningTokens) {
+    throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
+  }
+  const size = (content?.length ?? 0) + (reasoning?.length ?? 0);
+  if (size > LIMITS.completionBytes) {
+    throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
+  }
+  return {
+    role: "assistant",
+    content: content ?? null,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+  };
+}
+
+function readFinish(reason: string | null | undefined): ModelResponse["finish_reason"] {
+  switch (reason) {
+    case "stop":
+    case "length":
+    case "tool_calls":
+    case "abort":
+      return reason;
+    default:
+      return null;
+  }
+}
+
+function readUsage(wire: z.infer<typeof WireUsage> | null | undefined): Usage | null {
+  if (wire == null) return null;
+  const prompt_tokens = wire.prompt_tokens ?? wire.input_tokens ?? 0;
+  const completion_tokens = wire.completion_tokens ?? wire.output_tokens ?? 0;
+  return {
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * The state a hook is handed, made afresh from the rollout for every effect, and what is stored of it afterwards.
+ *
+ * Invariants. Our fields are getters, so a hook that assigns one fails loudly; `final_env_response` alone is theirs to
+ * set. Everything else on the object is the environment's own, must be JSON and is copied on the way in and out, so
+ * nothing a hook keeps hold of can change what was stored.
+ */
+import { EnvError } from "../errors.ts";
+import { cloneJson, findNonJson, type JsonObject } from "../json.ts";
+import { LIMITS } from "../limits.ts";
+import type { Messages } from "../messages.ts";
+import { completionOf, type Rollout } from "../rollout.ts";
+import { exceedsUtf8, utf8Bytes } from "../utf8.ts";
+import type { LiveState } from "./contract.ts";
+
+/** A state whose task, own fields and handles nobody here needs to know. */
+export type HookState = LiveState<unknown, object, unknown>;
+
+/** What hooks may need of the attempt around them, and must not store. */
+export interface HookContext {
+  readonly rolloutId: string;
+  readonly signal: { readonly aborted: boolean };
+}
+
+const RESERVED: ReadonlySet<string> = new Set([
+  "prompt",
+  "completion",
+  "task",
+  "answer",
+  "info",
+  "trajectory",
+  "turn",
+  "final_env_response",
+  "live",
+]);
+
+// Beside the states and not on them: a context is no data, and hooks should not meet it.
+const contexts = new WeakMap<object, HookContext>();
+
+export function openState(rollout: Rollout, live: unknown, context: HookContext): HookState {
+  let completion: Messages | undefined;
+  const state: HookState = {
+    ...cloneJson(rollout.state),
+    get prompt() {
+      return rollout.prompt;
+    },
+    get completion() {
+      completion ??= completionOf(rollout);
+      return completion;
+    },
+    get task() {
+      return rollout.task;
+    },
+    get answer() {
+      return rollout.answer;
+    },
+    get info() {
+      return rollout.info;
+    },
+    get trajectory() {
+      return rollout.turns;
+    },
+    get turn() {
+      return rollout.turns.length;
+    },
+    get live() {
+      return live;
+    },
+    final_env_response: rollout.final_env_response,
+  };
+  contexts.set(state, context);
+  return state;
+}
+
+/** The context of a state that `openState` made. Throws EnvError for any other object, a copy included. */
+export function contextOf(state: object): HookContext {
+  const context = contexts.get(state);
+  if (context === undefined) throw new EnvError("pass on the state itself, not a copy of it");
+  return context;
+}
+
+/** Adds the fields `setupState` returned. Throws EnvError when one takes a name of ours. */
+export function addOwn(state: HookState, fields: object): void {
+  const taken = Object.keys(fields).find((key) => RESERVED.has(key));
+  if (taken !== undefined) {
+    throw new EnvError(`state.${taken} is a field of the rollout; setupState must not return it`);
+  }
+  Object.assign(state, fields);
+}
+
+/** The environment's own fields, as they are stored. Throws EnvError when they are not JSON, or too large. */
+export function ownState(state: HookState): JsonObject {
+  const members = Object.entries(Object.getOwnPropertyDescriptors(state))
+    .filter(([key]) => !RESERVED.has(key))
+    .map(([key, property]): [string, unknown] => [key, property.value]);
+  for (const [key, value] of members) requireStorable(key, value);
+  const text = JSON.stringify(Object.fromEntries(members));
+  if (exceedsUtf8(text, LIMITS.stateBytes)) {
+    const size = utf8Bytes(text);
+    throw new EnvError(
+      `the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`,
+    );
+  }
+  return JSON.parse(text) as JsonObject;
+}
+
+function requireStorable(key: string, value: unknown): void {
+  if (value === undefined) return;
+  const bad = findNonJson(value, `state.${key}`);
+  if (bad === null) return;
+  const advice = /^(NaN|-?Infinity)$/.test(bad.found) ? "" : "; return it from openLive";
+  throw new EnvError(`state.${key} cannot be stored${advice} (${bad.path} is ${bad.found})`);
+}

@@ -1,0 +1,15 @@
+/** One question, one answer: the environment has nothing to say, and is never asked. */
+import { EnvError } from "../errors.ts";
+import type { Messages } from "../messages.ts";
+import { ENVIRONMENT_OPTIONS, type EnvironmentOptions } from "./environment.ts";
+import { MultiTurnEnv } from "./multi-turn-env.ts";
+
+export class SingleTurnEnv<Task> extends MultiTurnEnv<Task> {
+  constructor(options: EnvironmentOptions<Task, object>) {
+    super(options, { options: ENVIRONMENT_OPTIONS, monitors: [], stops: [], maxTurns: 1 });
+  }
+
+  override envResponse(): Messages {
+    throw new EnvError("a SingleTurnEnv makes no reply");
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * One tool call, from the text a model sent to the text it gets back: decode, then check and run.
+ *
+ * Invariants. Whatever is wrong with a call is thrown as one error of one of the two stages; the environment decides
+ * whether the model reads about it or the rollout ends. A result is a string: strings as they are, undefined as null,
+ * everything else as JSON.
+ */
+import { EnvError, ToolCallError, ToolParseError } from "../errors.ts";
+import { LIMITS } from "../limits.ts";
+import type { ToolCall } from "../messages.ts";
+import { exceedsUtf8 } from "../utf8.ts";
+import type { AnyTool, Call, ToolArgs } from "./contract.ts";
+import { dropOmitted } from "./tool-schema.ts";
+
+/** The arguments of a call, decoded. Throws SyntaxError for text that is no JSON, ToolParseError for no object. */
+export function decodeArguments(call: ToolCall): ToolArgs {
+  const value: unknown = JSON.parse(call.function.arguments);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
+    throw new ToolParseError(
+      `the arguments of ${call.function.name} must be an object, not ${found}`,
+    );
+  }
+  return value as ToolArgs;
+}
+
+/** Checks the arguments and runs the tool. Throws ToolCallError for bad arguments, or what the tool threw. */
+export async function runTool(
+  tool: AnyTool,
+  args: Readonly<Record<string, unknown>>,
+  call: Call,
+): Promise<string> {
+  const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
+  const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
+  const parsed = tool.parameters.safeParse(
+    dropOmitted(tool.parameters, Object.fromEntries(visible)),
+  );
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) =>
+      issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`,
+    );
+    throw new ToolCallError(`bad arguments for ${tool.name}: ${faults.join("; ")}`);
+  }
+  // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.
+  const result = await tool.run({ ...parsed.data, ...injected } as never, call);
+  return resultText(tool.name, result);
+}
+
+/** Throws EnvError when the environment left out a hidden argument: that is its bug, not the model's. */
+export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unknown>>): void {
+  const missing = tool.hidden.find((name) => args[name] === undefined);
+  if (missing === undefined) return;
+  throw new EnvError(
+    `updateToolArgs gave no value for the hidden argument ${missing} of ${tool.name}`,
+  );
+}
+
+function resultText(name: string, result: unknown): string {
+  const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "null");
+  if (exceedsUtf8(text, LIMITS.toolResultBytes)) {
+    throw new ToolCallError(`the result of ${name} is over ${LIMITS.toolResultBytes} bytes`);
+  }
+  return text;
+}

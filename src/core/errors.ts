@@ -1,0 +1,126 @@
+/**
+ * What can go wrong in a rollout, by verifiers' class names, and how it is recorded.
+ * A failed rollout is data: an error is serialised with its chain of causes and never becomes a score.
+ */
+
+/** Base of every error of the library. `retryable` says whether the same rollout, run again, may well succeed. */
+export class RolloutError extends Error {
+  override readonly name: string = "RolloutError";
+  readonly retryable: boolean;
+
+  constructor(message: string, options?: { cause?: unknown; retryable?: boolean }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.retryable = options?.retryable ?? false;
+  }
+}
+
+export class ModelError extends RolloutError {
+  override readonly name: string = "ModelError";
+}
+export class InvalidModelResponseError extends ModelError {
+  override readonly name: string = "InvalidModelResponseError";
+  override readonly retryable = true;
+}
+export class EmptyModelResponseError extends InvalidModelResponseError {
+  override readonly name: string = "EmptyModelResponseError";
+}
+/** The endpoint refused our credentials: it stops the run, since every rollout would fail alike. */
+export class AuthenticationError extends ModelError {
+  override readonly name: string = "AuthenticationError";
+}
+export class OverlongPromptError extends RolloutError {
+  override readonly name: string = "OverlongPromptError";
+}
+export class ToolError extends RolloutError {
+  override readonly name: string = "ToolError";
+}
+export class ToolParseError extends ToolError {
+  override readonly name: string = "ToolParseError";
+}
+export class ToolCallError extends ToolError {
+  override readonly name: string = "ToolCallError";
+}
+export class InfraError extends RolloutError {
+  override readonly name: string = "InfraError";
+  override readonly retryable = true;
+}
+/** An exception from environment code, or a value from it that cannot be stored. */
+export class EnvError extends RolloutError {
+  override readonly name: string = "EnvError";
+}
+/** A score that could not be produced. */
+export class ScoringError extends RolloutError {
+  override readonly name: string = "ScoringError";
+}
+
+/** Why a rollout ended as `failed`. */
+export const FAILURE_CLASSES = [
+  "provider",
+  "environment",
+  "environment_changed",
+  "tool_outcome_unknown",
+  "timeout",
+  "platform",
+] as const;
+export type FailureClass = (typeof FAILURE_CLASSES)[number];
+
+/** Why a rollout ended as `cancelled`. */
+export const CANCEL_REASONS = [
+  "stale",
+  "overload",
+  "user",
+  "budget",
+  "deadline",
+  "version_reset",
+] as const;
+export type CancelReason = (typeof CANCEL_REASONS)[number];
+
+/** Why a rollout that ended well has no reward. */
+export const UNSCORED_CAUSES = ["judge", "scorer", "non_finite"] as const;
+export type UnscoredCause = (typeof UNSCORED_CAUSES)[number];
+
+/** An error as it is stored and sent. The chain follows causes; `error_chain_str` lists class names only. */
+export interface SerializedError {
+  readonly error: string;
+  readonly message: string;
+  readonly error_chain_str: string;
+  readonly error_chain_repr: string;
+  readonly retryable: boolean;
+}
+
+export function serializeError(thrown: unknown): SerializedError {
+  const chain = causesOf(thrown);
+  const first = chain[0];
+  const name = first?.name ?? "Error";
+  return {
+    error: name,
+    message: first?.message || name,
+    error_chain_str: chain.map((link) => link.name).join(" -> "),
+    error_chain_repr: chain
+      .map((link) => `${link.name}(${JSON.stringify(link.message)})`)
+      .join(" -> "),
+    retryable: thrown instanceof RolloutError && thrown.retryable,
+  };
+}
+
+/** Wraps what environment code threw, unless it already is an error of the library. */
+export function asEnvError(thrown: unknown, where: string): RolloutError {
+  if (thrown instanceof RolloutError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new EnvError(`${where}: ${message}`, { cause: thrown });
+}
+
+function causesOf(thrown: unknown): { name: string; message: string }[] {
+  const chain: { name: string; message: string }[] = [];
+  let link: unknown = thrown;
+  // A cycle of causes would never end; eight links tell any story worth telling.
+  while (link !== undefined && link !== null && chain.length < 8) {
+    chain.push(
+      link instanceof Error
+        ? { name: link.name, message: link.message }
+        : { name: typeof link, message: String(link) },
+    );
+    link = link instanceof Error ? link.cause : undefined;
+  }
+  return chain;
+}

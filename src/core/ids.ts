@@ -1,0 +1,119 @@
+/**
+ * Ids: `run_` + time + randomness + a short code only we can make. Whoever guesses an id is turned away by arithmetic,
+ * before any object or table is touched.
+ *
+ * Invariants. The time is first and big-endian in an alphabet in ASCII order, so ids sort by age. A rollout's id is
+ * derived from its run's id and place (group, slot, attempt): minted twice it is the same. The code covers everything
+ * before it, the prefix included, so an id of one kind never passes as another. `mac` is a keyed hash (HMAC-SHA256) that
+ * gives at least `CODE_LENGTH` characters of 0-9a-z.
+ */
+
+/** A keyed hash of a text, as lower-case base32. */
+export type Mac = (text: string) => string;
+
+export interface Minting {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** That many bytes nobody can foresee. */
+  readonly random: (bytes: number) => Uint8Array;
+  readonly mac: Mac;
+}
+
+export interface RolloutPlace {
+  readonly group: number;
+  readonly slot: number;
+  readonly attempt: number;
+}
+
+export type ParsedId =
+  | { readonly kind: "run"; readonly id: string }
+  | ({ readonly kind: "rollout"; readonly id: string; readonly runId: string } & RolloutPlace);
+
+/** Crockford's base32, lower case: no i, l, o, u, and in ASCII order. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+/** 50 bits of milliseconds: enough until the year 37,000. */
+const TIME_LENGTH = 10;
+/** 5 bits of each random byte: 80 in all. */
+const RANDOM_LENGTH = 16;
+/** 40 bits: a guess passes once in 10^12. */
+const CODE_LENGTH = 8;
+const RUN = /^run_([0-9a-hjkmnp-tv-z]{26})([0-9a-z]{8})$/;
+/** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
+const ROLLOUT =
+  /^ro_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
+const PLACE_LIMIT = 36 ** 7;
+
+export function mintRunId(minting: Minting): string {
+  return mintId("run", minting);
+}
+
+/** An id of any other kind, in the same form: `ep_…`, `key_…`. */
+export function mintId(prefix: string, { now, random, mac }: Minting): string {
+  const noise = [...random(RANDOM_LENGTH)].map((byte) => ALPHABET.charAt(byte & 31));
+  if (noise.length !== RANDOM_LENGTH) throw new RangeError("too few random bytes");
+  const text = `${prefix}_${timeText(now)}${noise.join("")}`;
+  return `${text}${codeOf(text, mac)}`;
+}
+
+/** The id of one attempt at one slot of a group; the same whenever it is asked. */
+export function rolloutId(runId: string, place: RolloutPlace, mac: Mac): string {
+  const core = RUN.exec(runId)?.[1];
+  if (core === undefined) throw new TypeError("not the id of a run");
+  const digits = [place.group, place.slot, place.attempt].map(placeText);
+  const text = `ro_${core}_${digits.join("_")}`;
+  return `${text}_${codeOf(text, mac)}`;
+}
+
+/** What an id we minted stands for; null for anything else. Never throws for a text. */
+export function parseId(text: string, mac: Mac): ParsedId | null {
+  const run = RUN.exec(text);
+  if (run !== null) {
+    return passes(text.slice(0, -CODE_LENGTH), run[2], mac) ? { kind: "run", id: text } : null;
+  }
+  const rollout = ROLLOUT.exec(text);
+  if (rollout === null) return null;
+  const [, core = "", group = "", slot = "", attempt = "", code] = rollout;
+  if (!passes(text.slice(0, -CODE_LENGTH - 1), code, mac)) return null;
+  const runText = `run_${core}`;
+  return {
+    kind: "rollout",
+    id: text,
+    runId: `${runText}${codeOf(runText, mac)}`,
+    group: Number.parseInt(group, 36),
+    slot: Number.parseInt(slot, 36),
+    attempt: Number.parseInt(attempt, 36),
+  };
+}
+
+function codeOf(text: string, mac: Mac): string {
+  const code = mac(text).slice(0, CODE_LENGTH);
+  if (!/^[0-9a-z]{8}$/.test(code)) throw new RangeError("the keyed hash is too short or no base32");
+  return code;
+}
+
+/** Looks at every character whatever the first ones say: how long it takes tells a guesser nothing. */
+function passes(text: string, code = "", mac: Mac): boolean {
+  const expected = codeOf(text, mac);
+  let difference = expected.length ^ code.length;
+  for (let at = 0; at < expected.length; at += 1) {
+    difference |= expected.charCodeAt(at) ^ code.charCodeAt(at);
+  }
+  return difference === 0;
+}
+
+function timeText(now: number): string {
+  let rest = Math.floor(now);
+  let text = "";
+  for (let at = 0; at < TIME_LENGTH; at += 1) {
+    text = ALPHABET.charAt(rest % 32) + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}
+
+function placeText(count: number): string {
+  if (!Number.isInteger(count) || count < 0 || count >= PLACE_LIMIT) {
+    throw new RangeError(`${count} is no place in a run`);
+  }
+  return count.toString(36);
+}

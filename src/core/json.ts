@@ -1,0 +1,67 @@
+/** What can be stored: JSON, and nothing else. */
+export type Json =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+export type JsonObject = { readonly [key: string]: Json };
+
+/**
+ * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
+ * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.
+ */
+export function findNonJson(value: unknown, path: string): { path: string; found: string } | null {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return null;
+  if (typeof value === "number") {
+    return Number.isFinite(value) ? null : { path, found: String(value) };
+  }
+  if (typeof value !== "object") return { path, found: `a ${typeof value}` };
+  if (Array.isArray(value)) {
+    return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`));
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    return { path, found: `an instance of ${value.constructor?.name ?? "an unnamed class"}` };
+  }
+  return firstOf(Object.entries(value), ([key, member]) =>
+    member === undefined ? null : findNonJson(member, `${path}.${key}`),
+  );
+}
+
+/** JSON with the keys of every object in code-unit order: equal values give equal text. */
+export function canonicalJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** A deep copy that shares nothing with the original and holds only what JSON can. */
+export function cloneJson<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}
+
+export function deepFreeze<T>(value: T): T {
+  if (value !== null && typeof value === "object" && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  test: (item: Item, index: number) => Found | null,
+): Found | null {
+  for (const [index, item] of items.entries()) {
+    const found = test(item, index);
+    if (found !== null) return found;
+  }
+  return null;
+}

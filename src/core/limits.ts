@@ -1,0 +1,34 @@
+/** Every size and count the platform refuses beyond, in one place. Bytes unless the name says otherwise. */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const LIMITS = {
+  /** An environment's own state, as JSON, after each hook. */
+  stateBytes: 256 * KIB,
+  /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */
+  rowBytes: 1_900_000,
+  toolResultBytes: 256 * KIB,
+  /** A finished trajectory up to this travels with the report and waits in its run to be folded; a larger one is an R2 object of its own. */
+  inlineTrajectoryBytes: 32 * KIB,
+  /** Inline trajectories one answer between objects may carry. */
+  inlinePageBytes: 8 * MIB,
+  taskRowBytes: 4 * MIB,
+  completionBytes: 4 * MIB,
+  requestBodyBytes: 1 * MIB,
+  maxConcurrent: 10_000,
+  groupSize: 1024,
+  rolloutsPerRun: 1_000_000,
+  metadataPairs: 16,
+  metadataKeyCharacters: 64,
+  metadataValueCharacters: 512,
+  /** Calls to other services one invocation may make (production stops at 10,000). */
+  subrequests: 500,
+  /** Connections one invocation may hold open at once (production stops at 6). */
+  parallelFetches: 6,
+  /** Objects one invocation may address, and rows or keys it may touch, before it yields to the next slice. */
+  sliceObjects: 250,
+  sliceRows: 1000,
+  eventsPerRun: 10_000,
+  segmentRollouts: 100,
+  resultsPerPage: 1000,
+} as const;

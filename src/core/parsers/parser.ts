@@ -1,0 +1,49 @@
+/**
+ * Finds the answer in what the model said, and judges the form it was said in.
+ *
+ * Invariants of every parser. A string is read as one reply. In a list of messages only the assistant's count, and a
+ * reply without content reads as "". Parsing takes time linear in the text: models write hostile text by accident.
+ */
+import type { Messages } from "../messages.ts";
+
+/** Takes the answer out of a text; null when there is none. */
+export type Extract = (text: string) => string | null;
+
+export class Parser {
+  readonly #extract: Extract;
+
+  /** Without `extract` the whole reply is the answer. */
+  constructor(extract: Extract = (text) => text) {
+    this.#extract = extract;
+  }
+
+  /** What the parser makes of one text; here the answer, in some subclasses more. */
+  parse(text: string): unknown {
+    return this.#extract(text);
+  }
+
+  /** The answer in the last reply; null when the model said nothing or the answer is not there. */
+  parseAnswer(completion: Messages | string): string | null {
+    const text = typeof completion === "string" ? completion : assistantTexts(completion).at(-1);
+    return text === undefined ? null : this.#extract(text);
+  }
+
+  /** How well the replies keep the expected form, from 0 to 1. Any form pleases this parser. */
+  formatReward(_completion: Messages): number {
+    return 1;
+  }
+}
+
+/** The text of each of the assistant's messages, in order. */
+export function assistantTexts(completion: Messages): string[] {
+  return completion
+    .filter((message) => message.role === "assistant")
+    .map((message) => message.content ?? "");
+}
+
+/** The mean of `score` over the assistant's messages; 0 when there is none. */
+export function meanOverReplies(completion: Messages, score: (text: string) => number): number {
+  const texts = assistantTexts(completion);
+  if (texts.length === 0) return 0;
+  return texts.reduce((sum, text) => sum + score(text), 0) / texts.length;
+}

@@ -1,0 +1,320 @@
+/**
+ * The rollout as a pure state machine. `nextEffect` says what must happen next; `advance` takes what came of it.
+ *
+ * Invariants. Both functions are total and pure: clocks, ids and outcomes arrive as arguments. A state is JSON, so it
+ * survives a restart, and replaying the events that led to it gives it again. Only `closed` ends a rollout, and an
+ * ended rollout answers every event with itself. Exactly one call is outstanding at a time, and its index is the number
+ * of turns answered so far: a turn once answered is never sampled again.
+ *
+ * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stops are asked before
+ * every call, the first included, so a condition true from the start makes no call at all.
+ */
+import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
+import type { Json, JsonObject } from "./json.ts";
+import { commonPrefix, type Messages } from "./messages.ts";
+import { packTokens } from "./tokens.ts";
+import {
+  addUsage,
+  historyOf,
+  type ModelResponse,
+  packTurns,
+  promptOf,
+  ROLLOUT_SCHEMA,
+  type Trajectory,
+  type Turn,
+} from "./trajectory.ts";
+
+/** What a rollout is started with; frozen for its whole life. */
+export interface RolloutTask {
+  readonly id: string;
+  readonly task_key: string;
+  readonly example_id: number;
+  readonly task: JsonObject;
+  readonly prompt: Messages;
+  readonly answer: string;
+  readonly info: Json;
+}
+
+/** A call the model still owes an answer to. */
+export interface Intent {
+  readonly keep: number;
+  readonly append: Messages;
+  /** Calls sent so far for this turn. */
+  readonly calls: number;
+  /** Failures so far, of the kind that may be retried. */
+  readonly failures: number;
+  /** Epoch milliseconds before which the next call must not leave; 0 = at once. */
+  readonly not_before: number;
+}
+
+export interface Rollout extends RolloutTask {
+  readonly schema: typeof ROLLOUT_SCHEMA;
+  readonly phase: "setup" | "reply" | "sample" | "close" | "done";
+  readonly initial_state: JsonObject;
+  /** The environment's own fields, as its last hook left them. */
+  readonly state: JsonObject;
+  readonly turns: readonly Turn[];
+  /** Ids of the last turn (prompt, then completion), to store the next turn's as a suffix. Not needed once done. */
+  readonly last_ids: readonly number[];
+  readonly intent: Intent | null;
+  readonly final_env_response: Messages | null;
+  readonly stop_condition: string | null;
+  readonly prompt_too_long: boolean;
+  readonly is_truncated: boolean;
+  readonly error: SerializedError | null;
+  readonly failure: FailureClass | null;
+  readonly cancelled: CancelReason | null;
+  readonly cleanup_errors: readonly SerializedError[];
+  readonly started_at: number;
+  readonly ended_at: number | null;
+}
+
+export type Effect =
+  /** Run the environment's setup; answer with `set_up` or `failed`. */
+  | { readonly kind: "setup" }
+  /** Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`. */
+  | { readonly kind: "reply" }
+  /** Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. */
+  | { readonly kind: "sample"; readonly turn: number; readonly not_before: number }
+  /** Run postRollout and the cleanup handlers; answer with `closed`. */
+  | { readonly kind: "close" }
+  | { readonly kind: "done" };
+
+export type Event =
+  | { readonly type: "set_up"; readonly state: JsonObject }
+  | { readonly type: "stopped"; readonly condition: string; readonly state: JsonObject }
+  | {
+      readonly type: "replied";
+      /** The whole prompt of the next call. */
+      readonly prompt: Messages;
+      readonly state: JsonObject;
+      readonly final_env_response: Messages | null;
+    }
+  | { readonly type: "sent" }
+  | { readonly type: "answered"; readonly response: ModelResponse; readonly at: number }
+  | { readonly type: "call_failed"; readonly not_before: number }
+  | { readonly type: "prompt_too_long" }
+  | { readonly type: "timed_out" }
+  | { readonly type: "failed"; readonly failure: FailureClass; readonly error: SerializedError }
+  | { readonly type: "cancelled"; readonly reason: CancelReason }
+  | {
+      readonly type: "closed";
+      readonly state: JsonObject;
+      readonly error: SerializedError | null;
+      readonly cleanup_errors: readonly SerializedError[];
+      readonly at: number;
+    };
+
+export function newRollout(task: RolloutTask, at: number): Rollout {
+  return {
+    ...task,
+    schema: ROLLOUT_SCHEMA,
+    phase: "setup",
+    initial_state: {},
+    state: {},
+    turns: [],
+    last_ids: [],
+    intent: null,
+    final_env_response: null,
+    stop_condition: null,
+    prompt_too_long: false,
+    is_truncated: false,
+    error: null,
+    failure: null,
+    cancelled: null,
+    cleanup_errors: [],
+    started_at: at,
+    ended_at: null,
+  };
+}
+
+export function nextEffect(rollout: Rollout): Effect {
+  switch (rollout.phase) {
+    case "setup":
+    case "reply":
+    case "close":
+    case "done":
+      return { kind: rollout.phase };
+    case "sample":
+      return {
+        kind: "sample",
+        turn: rollout.turns.length,
+        not_before: rollout.intent?.not_before ?? 0,
+      };
+  }
+}
+
+/** The state after an event. An event that does not belong to the phase (late, doubled) changes nothing. */
+export function advance(rollout: Rollout, event: Event): Rollout {
+  if (rollout.phase === "done") return rollout;
+  switch (event.type) {
+    case "set_up":
+      if (rollout.phase !== "setup") return rollout;
+      return { ...rollout, phase: "reply", initial_state: event.state, state: event.state };
+    case "stopped":
+      if (rollout.phase !== "reply") return rollout;
+      return stop({ ...rollout, state: event.state }, event.condition);
+    case "replied":
+      return rollout.phase === "reply" ? reply(rollout, event) : rollout;
+    case "sent":
+      return withIntent(rollout, (intent) => ({ ...intent, calls: intent.calls + 1 }));
+    case "answered":
+      return answer(rollout, event.response, event.at);
+    case "call_failed":
+      return withIntent(rollout, (intent) => ({
+        ...intent,
+        failures: intent.failures + 1,
+        not_before: event.not_before,
+      }));
+    case "prompt_too_long":
+      return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
+    case "timed_out":
+      return stopNow(rollout, "timeout_reached");
+    case "failed":
+      return rollout.phase === "close"
+        ? rollout
+        : stop({ ...rollout, error: event.error, failure: event.failure }, "has_error");
+    case "cancelled":
+      return stopNow({ ...rollout, cancelled: event.reason }, rollout.stop_condition);
+    case "closed":
+      return rollout.phase === "close" ? close(rollout, event) : rollout;
+  }
+}
+
+/** Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt. */
+export function completionOf(
+  rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">,
+): Messages {
+  if (rollout.turns.length === 0) return [];
+  const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];
+  return history.slice(commonPrefix(history, rollout.prompt));
+}
+
+/** The prompt of the call that is outstanding, or of the next one. */
+export function outstandingPrompt(rollout: Rollout): Messages {
+  return rollout.intent === null
+    ? rollout.prompt
+    : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
+}
+
+/** What a done rollout leaves. */
+export function trajectoryOf(rollout: Rollout): Trajectory {
+  return {
+    schema: ROLLOUT_SCHEMA,
+    rollout_id: rollout.id,
+    task_key: rollout.task_key,
+    example_id: rollout.example_id,
+    task: rollout.task,
+    prompt: rollout.prompt,
+    answer: rollout.answer,
+    info: rollout.info,
+    initial_state: rollout.initial_state,
+    turns: packTurns(rollout.initial_state, rollout.turns),
+    final_state: rollout.state,
+    final_env_response: rollout.final_env_response,
+    completion: completionOf(rollout),
+    stop_condition: rollout.stop_condition,
+    is_truncated: rollout.is_truncated,
+    error: rollout.error,
+    cleanup_errors: rollout.cleanup_errors,
+    cancelled: rollout.cancelled,
+    usage: addUsage(rollout.turns),
+    calls: callsOf(rollout),
+    started_at: rollout.started_at,
+    ended_at: rollout.ended_at ?? rollout.started_at,
+  };
+}
+
+/** Calls sent in all, the outstanding turn's included: calls − turns is what restarts and retries cost. */
+export function callsOf(rollout: Rollout): number {
+  const answered = rollout.turns.reduce((sum, turn) => sum + turn.calls, 0);
+  return answered + (rollout.intent?.calls ?? 0);
+}
+
+function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Rollout {
+  const settled = settleState({
+    ...rollout,
+    state: event.state,
+    final_env_response: event.final_env_response,
+  });
+  // A final reply goes back to the stop conditions (`has_final_env_response`) without another call.
+  if (event.final_env_response !== null) return settled;
+  const history = historyOf(rollout.turns);
+  const keep = commonPrefix(history, event.prompt);
+  const append = event.prompt.slice(keep);
+  const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
+  return { ...settled, phase: "sample", intent };
+}
+
+function answer(rollout: Rollout, response: ModelResponse, at: number): Rollout {
+  const { intent } = rollout;
+  if (rollout.phase !== "sample" || intent === null) return rollout;
+  const tokens = packTokens(rollout.last_ids, response);
+  const turn: Turn = {
+    index: rollout.turns.length,
+    prompt: { keep: intent.keep, append: intent.append },
+    completion: response.message,
+    finish_reason: response.finish_reason,
+    usage: response.usage,
+    tokens,
+    is_truncated: response.finish_reason === "length",
+    calls: intent.calls,
+    latency_ms: response.latency_ms,
+    response_id: response.id,
+    model: response.model,
+    policy_version: response.policy_version,
+    answered_at: at,
+    state_after: null,
+  };
+  const last_ids =
+    tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
+  return { ...rollout, phase: "reply", turns: [...rollout.turns, turn], last_ids, intent: null };
+}
+
+/** Stops in an orderly way: whether any turn was cut short is settled here, and the environment gets to close. */
+function stop(rollout: Rollout, condition: string): Rollout {
+  const truncated = rollout.is_truncated || rollout.turns.some((turn) => turn.is_truncated);
+  return settleState({
+    ...rollout,
+    phase: "close",
+    stop_condition: condition,
+    is_truncated: truncated,
+    intent: rollout.intent,
+  });
+}
+
+/** Stops from outside the loop (limits, cancelling): a rollout that already closes is left to it. */
+function stopNow(rollout: Rollout, condition: string | null): Rollout {
+  if (rollout.phase === "close") return rollout;
+  return settleState({ ...rollout, phase: "close", stop_condition: condition });
+}
+
+function close(rollout: Rollout, event: Extract<Event, { type: "closed" }>): Rollout {
+  const failedNow = rollout.error === null && event.error !== null;
+  return settleState({
+    ...rollout,
+    phase: "done",
+    state: event.state,
+    error: rollout.error ?? event.error,
+    failure: failedNow ? "environment" : rollout.failure,
+    stop_condition: failedNow ? "has_error" : rollout.stop_condition,
+    cleanup_errors: event.cleanup_errors,
+    ended_at: event.at,
+    last_ids: [],
+  });
+}
+
+/** Writes the environment's state into the last turn, where readers and forks look for it. */
+function settleState(rollout: Rollout): Rollout {
+  const last = rollout.turns.at(-1);
+  if (last === undefined || last.state_after === rollout.state) return rollout;
+  return {
+    ...rollout,
+    turns: [...rollout.turns.slice(0, -1), { ...last, state_after: rollout.state }],
+  };
+}
+
+function withIntent(rollout: Rollout, change: (intent: Intent) => Intent): Rollout {
+  if (rollout.phase !== "sample" || rollout.intent === null) return rollout;
+  return { ...rollout, intent: change(rollout.intent) };
+}

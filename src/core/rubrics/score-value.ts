@@ -1,0 +1,45 @@
+/** What counts as a score. A score that was not produced is null with a reason, never 0. */
+import { ScoringError, type UnscoredCause } from "../errors.ts";
+
+/** Why a function gave no score, where the platform knows it. */
+export class NoScoreError extends ScoringError {
+  override readonly name = "NoScoreError";
+  readonly unscored: UnscoredCause;
+
+  constructor(unscored: UnscoredCause, message: string) {
+    super(message);
+    this.unscored = unscored;
+  }
+}
+
+/** One finite decimal number, white space around it aside. */
+const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+
+/** Finite numbers, booleans as 1 and 0, decimal text. Throws `NoScoreError` for anything else. */
+export function toScore(value: unknown): number {
+  const score = asNumber(value);
+  if (score === null) {
+    throw new NoScoreError("scorer", `returned no score: ${describe(value)}`);
+  }
+  if (!Number.isFinite(score)) {
+    throw new NoScoreError("non_finite", `returned ${String(value)}`);
+  }
+  return score;
+}
+
+export function causeOf(thrown: unknown): UnscoredCause {
+  return thrown instanceof NoScoreError ? thrown.unscored : "scorer";
+}
+
+function asNumber(value: unknown): number | null {
+  if (typeof value === "number") return value;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "string" && DECIMAL.test(value.trim())) return Number(value);
+  return null;
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+  return Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
+}

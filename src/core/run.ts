@@ -1,0 +1,394 @@
+/**
+ * A run on the wire: what creates one and what is read back. The API parses with these schemas, the OpenAPI page is
+ * made from them, and the client is typed by them. Wire names are snake_case; times are integer seconds since the
+ * epoch; money is integer micro-dollars.
+ */
+import * as z from "zod";
+import { LIMITS } from "./limits.ts";
+
+export const RUN_STATUSES = [
+  "queued",
+  "running",
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+export const OUTCOMES = ["scored", "unscored", "failed", "cancelled"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as const;
+export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
+
+/** Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. */
+export const Sampling = z.strictObject({
+  temperature: z.number().min(0).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  top_k: z.int().min(-1).optional(),
+  min_p: z.number().min(0).max(1).optional(),
+  max_tokens: z.int().positive().optional(),
+  max_completion_tokens: z.int().positive().optional(),
+  stop: z.union([z.string(), z.array(z.string())]).optional(),
+  seed: z.int().optional(),
+  presence_penalty: z.number().optional(),
+  frequency_penalty: z.number().optional(),
+  logprobs: z.boolean().optional(),
+  top_logprobs: z.int().min(0).max(20).optional(),
+  parallel_tool_calls: z.boolean().optional(),
+  reasoning_effort: z.string().optional(),
+  extra_body: z.record(z.string(), z.unknown()).optional(),
+});
+export type Sampling = z.infer<typeof Sampling>;
+
+/** An OpenAI-compatible endpoint given with the run. The key is sealed before anything is stored and never read back. */
+export const InlineEndpoint = z.strictObject({
+  base_url: z.url({ protocol: /^https?$/ }).describe("up to and including /v1"),
+  api_key: z.string().max(4096).optional(),
+});
+
+export const RunLimits = z.strictObject({
+  rollout_timeout_s: z
+    .number()
+    .positive()
+    .max(86_400)
+    .optional()
+    .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
+  call_timeout_s: z
+    .number()
+    .positive()
+    .max(600)
+    .default(600)
+    .describe("deadline of one model call"),
+  max_retries: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(2)
+    .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),
+});
+
+export type RunLimits = z.output<typeof RunLimits>;
+
+export const Metadata = z
+  .record(
+    z.string().max(LIMITS.metadataKeyCharacters),
+    z.string().max(LIMITS.metadataValueCharacters),
+  )
+  .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
+    error: `at most ${LIMITS.metadataPairs} pairs`,
+  });
+
+export const RunRequest = z.strictObject({
+  kind: z.literal("eval").default("eval"),
+  name: z.string().max(200).optional(),
+  environment: z
+    .string()
+    .min(1)
+    .describe("id, or id@version; GET /v1/environments lists them")
+    .meta({ example: "gsm8k@1" }),
+  environment_args: z.record(z.string(), z.unknown()).default({}),
+  dataset: z
+    .array(z.record(z.string(), z.unknown()))
+    .min(1)
+    .optional()
+    .describe("inline rows, for an environment whose dataset is uploaded"),
+  model: z.string().min(1).max(500),
+  endpoint: InlineEndpoint,
+  sampling: Sampling.default({}),
+  num_examples: z
+    .int()
+    .refine((n) => n === -1 || n > 0, { error: "must be -1 (all) or at least 1" })
+    .default(-1)
+    .describe("-1 = all; an environment that generates its tasks without end needs a number"),
+  rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),
+  shuffle: z.boolean().default(false),
+  seed: z.int().min(0).max(0xffff_ffff).default(0),
+  max_concurrent: z
+    .int()
+    .min(1)
+    .max(LIMITS.maxConcurrent)
+    .default(32)
+    .describe("rollouts running at once"),
+  limits: RunLimits.prefault({}),
+  min_scored: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.95)
+    .describe(
+      "share of the planned rollouts that must get a score, else the run fails: too_few_scored",
+    ),
+  metadata: Metadata.default({}),
+});
+export type RunRequest = z.infer<typeof RunRequest>;
+export type RunRequestInput = z.input<typeof RunRequest>;
+
+/** Where a run's rows come from. */
+export interface RunDataset {
+  readonly kind: "uploaded" | "rows" | "generated";
+  /** R2 key of the uploaded rows (JSONL); null for an environment that holds or makes its own. */
+  readonly key: string | null;
+  /** Rows in all; null when there is no end of them. */
+  readonly length: number | null;
+}
+
+const Count = z.int().nonnegative();
+const Seconds = z.int().describe("seconds since the epoch");
+const ByName = z.record(z.string(), Count);
+
+/** The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled. */
+export const RunCounts = z
+  .object({
+    planned: Count,
+    pending: Count,
+    dispatched: Count,
+    in_flight: Count.describe("running, or answered and waiting for scores"),
+    scored: Count,
+    unscored: ByName.describe("by cause: judge, scorer, non_finite"),
+    failed: ByName.describe("by class"),
+    cancelled: ByName.describe("by reason"),
+  })
+  .meta({ id: "RunCounts" });
+export type RunCounts = z.infer<typeof RunCounts>;
+
+export const Estimate = z.object({
+  mean: z.number().nullable().describe("mean of task means; null when nothing was scored"),
+  se: z.number().nullable().describe("standard error over task means; null below two tasks"),
+  n: Count.describe("scored rollouts"),
+});
+export type Estimate = z.infer<typeof Estimate>;
+
+export const RunReport = z
+  .object({
+    reward: z.object({
+      mean: z.number().nullable(),
+      se: z.number().nullable(),
+      ci95: z.tuple([z.number(), z.number()]).nullable().describe("Student t over task means"),
+      n_tasks: Count,
+      n_rollouts: Count,
+      n_unscored: Count,
+      n_error: Count,
+      n_truncated: Count,
+    }),
+    metrics: z.record(z.string(), Estimate),
+    pass_at_k: z.record(z.string(), z.number()),
+    pass_hat_k: z.record(z.string(), z.number()),
+    stop_conditions: ByName,
+    turns: Count.describe("of finished rollouts"),
+    usage: z.object({
+      prompt_tokens: Count,
+      completion_tokens: Count,
+      total_tokens: Count,
+    }),
+    calls: Count.describe(
+      "calls sent to the model; calls − turns is what retries and restarts cost",
+    ),
+  })
+  .meta({ id: "RunReport" });
+export type RunReport = z.infer<typeof RunReport>;
+
+export const FLOW_STATES = [
+  "active",
+  "rate_limited",
+  "endpoint_down",
+  "over_limit",
+  "paused",
+  "draining",
+] as const;
+
+export const RunView = z
+  .object({
+    object: z.literal("run"),
+    id: z.string(),
+    kind: z.literal("eval"),
+    name: z.string().nullable(),
+    status: z.enum(RUN_STATUSES),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    flow: z
+      .object({ state: z.enum(FLOW_STATES), reason: z.string().nullable() })
+      .nullable()
+      .describe("why dispatch goes on or waits; null once the run has ended"),
+    environment: z.object({ id: z.string(), version: z.string(), digest: z.string() }),
+    environment_args: z.record(z.string(), z.unknown()),
+    model: z.string(),
+    endpoint: z.object({ base_url: z.string(), api_key_last4: z.string().nullable() }),
+    sampling: z.record(z.string(), z.unknown()),
+    num_examples: Count,
+    rollouts_per_example: Count,
+    max_concurrent: Count,
+    min_scored: z.number(),
+    seed: Count,
+    metadata: z.record(z.string(), z.string()),
+    counts: RunCounts,
+    report: RunReport,
+    created_at: Seconds,
+    finished_at: Seconds.nullable(),
+  })
+  .meta({ id: "Run" });
+export type RunView = z.infer<typeof RunView>;
+
+/** Data of `rollout.finished`. */
+export const RolloutFinished = z.object({
+  rollout_id: z.string(),
+  example_id: Count,
+  outcome: z.enum(OUTCOMES),
+  reason: z.string().nullable(),
+  reward: z.number().nullable(),
+  turns: Count,
+  stop_condition: z.string().nullable(),
+});
+export type RolloutFinished = z.infer<typeof RolloutFinished>;
+
+export const EVENT_NAMES = [
+  "run.progress",
+  "rollout.finished",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "snapshot",
+] as const;
+export type EventName = (typeof EVENT_NAMES)[number];
+
+/** The event that says no more will follow. */
+export function isTerminalEvent(name: EventName): boolean {
+  return name === "run.completed" || name === "run.failed" || name === "run.cancelled";
+}
+
+const Score = z.object({ name: z.string(), score: z.number().nullable(), weight: z.number() });
+const ErrorView = z.object({
+  error: z.string(),
+  message: z.string(),
+  error_chain_str: z.string(),
+  error_chain_repr: z.string(),
+  retryable: z.boolean(),
+});
+const ScoringErrorView = z.object({
+  function: z.string(),
+  error: z.string(),
+  retryable: z.boolean(),
+});
+const WireMessage = z.record(z.string(), z.unknown());
+
+/** One rollout, read whole. Before it is done, turns hold what is stored so far. */
+export const RolloutView = z
+  .object({
+    object: z.literal("rollout"),
+    id: z.string(),
+    run_id: z.string(),
+    group: Count,
+    slot: Count,
+    attempt: Count,
+    status: z.enum(ROLLOUT_STATUSES),
+    outcome: z.enum(OUTCOMES).nullable(),
+    reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
+    task_key: z.string().nullable(),
+    example_id: Count,
+    prompt: z.array(WireMessage),
+    completion: z.array(WireMessage),
+    reward: z.number().nullable(),
+    scores: z.array(Score),
+    scoring_errors: z.array(ScoringErrorView),
+    stop_condition: z.string().nullable(),
+    is_truncated: z.boolean(),
+    error: ErrorView.nullable(),
+    cleanup_errors: z.array(ErrorView),
+    usage: RunReport.shape.usage,
+    turns: z.array(
+      z.object({
+        index: Count,
+        prompt: z.object({ keep: Count, append: z.array(WireMessage) }),
+        completion: WireMessage,
+        finish_reason: z.string().nullable(),
+        usage: RunReport.shape.usage.nullable(),
+        latency_ms: z.number(),
+        calls: Count,
+        policy_version: z.string().nullable(),
+        is_truncated: z.boolean(),
+      }),
+    ),
+    state: z.record(z.string(), z.unknown()).describe("the environment's own fields"),
+    started_at: Seconds.nullable(),
+    ended_at: Seconds.nullable(),
+  })
+  .meta({ id: "Rollout" });
+export type RolloutView = z.infer<typeof RolloutView>;
+
+/** One line of results: verifiers' row keys, then ours. */
+export const ResultRow = z
+  .object({
+    example_id: Count,
+    prompt: z.array(WireMessage),
+    completion: z.array(WireMessage),
+    answer: z.string().optional(),
+    info: z.unknown().optional(),
+    reward: z.number().nullable(),
+    error: ErrorView.nullable(),
+    timing: z.object({ start_time: z.number(), total: z.number().describe("seconds") }),
+    is_completed: z.boolean(),
+    is_truncated: z.boolean(),
+    stop_condition: z.string().nullable(),
+    metrics: z.record(z.string(), z.number().nullable()),
+    token_usage: z.object({ input_tokens: Count, output_tokens: Count }),
+    rollout_id: z.string(),
+    task_key: z.string(),
+    group: Count,
+    slot: Count,
+    attempt: Count,
+    outcome: z.enum(OUTCOMES),
+    reason: z.string().nullable(),
+    scoring_errors: z.array(ScoringErrorView),
+    turns: Count,
+  })
+  .meta({ id: "ResultRow" });
+export type ResultRow = z.infer<typeof ResultRow>;
+
+export const EnvironmentView = z
+  .object({
+    object: z.literal("environment"),
+    id: z.string(),
+    version: z.string(),
+    digest: z.string(),
+    args: z.record(z.string(), z.unknown()).describe("JSON Schema of environment_args"),
+    dataset: z.enum(["uploaded", "rows", "generated"]),
+    row: z.record(z.string(), z.unknown()).describe("JSON Schema of one task row"),
+    needs: z.array(z.string()),
+  })
+  .meta({ id: "Environment" });
+export type EnvironmentView = z.infer<typeof EnvironmentView>;
+
+export const ERROR_CODES = [
+  "invalid_request",
+  "invalid_row",
+  "unknown_field",
+  "not_found",
+  "unmet_need",
+  "missing_judge",
+  "idempotency_conflict",
+  "in_progress",
+  "insufficient_balance",
+  "rate_limited",
+  "too_large",
+  "unauthorized",
+  "forbidden",
+  "invalid_signature",
+  "stale_timestamp",
+  "epoch_fenced",
+  "step_mismatch",
+  "lease_lost",
+  "url_not_allowed",
+  "conflict",
+  "internal",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export const ApiError = z
+  .object({
+    error: z.object({
+      code: z.enum(ERROR_CODES),
+      message: z.string(),
+      param: z.string().nullable(),
+      type: z.string(),
+    }),
+  })
+  .meta({ id: "Error" });
+export type ApiError = z.infer<typeof ApiError>;

@@ -1,0 +1,191 @@
+/**
+ * Tasks: the rows an environment asks about, and what a rollout is started with.
+ *
+ * Invariants. A dataset is lazy: no row is made or parsed before it is asked for, and a generated one never ends. Row i
+ * of a generated dataset depends on the seed and i alone. A parsed row is JSON, deep-frozen, and shares nothing with
+ * what it was parsed from. The shuffled order is computed per position and never stored.
+ */
+import type * as z from "zod";
+import type { TaskRow } from "./environments/contract.ts";
+import { canonicalJson, cloneJson, deepFreeze, findNonJson, type Json } from "./json.ts";
+import { asMessages, Messages } from "./messages.ts";
+import { permute } from "./permutation.ts";
+import { seededRandom } from "./random.ts";
+import type { RolloutTask } from "./rollout.ts";
+
+export interface Dataset<Task> {
+  readonly schema: z.ZodType<Task>;
+  readonly kind: "uploaded" | "rows" | "generated";
+  /** Rows; null when it never ends, or when they come with the run. */
+  readonly length: number | null;
+  readonly source: RowSource<unknown>;
+}
+
+type RowSource<Row> = "uploaded" | readonly Row[] | ((index: number, random: () => number) => Row);
+
+/** A row that cannot be a task. `path` is the field as a request would name it: `rows[16].question`. */
+export class RowError extends Error {
+  override readonly name = "RowError";
+  readonly index: number;
+  readonly path: string;
+
+  constructor(index: number, column: string, message: string) {
+    super(message);
+    this.index = index;
+    this.path = `rows[${index}]${column}`;
+  }
+}
+
+/** Rows that come with the run ("uploaded"), rows given here, or a function that makes row i, without end. */
+export function dataset<Task, Row>(
+  schema: z.ZodType<Task, Row>,
+  source: RowSource<NoInfer<Row>>,
+): Dataset<Task> {
+  if (source === "uploaded") return { schema, source, kind: "uploaded", length: null };
+  if (typeof source === "function") return { schema, source, kind: "generated", length: null };
+  return { schema, source, kind: "rows", length: source.length };
+}
+
+/** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
+export function parseRow<Task>(
+  { schema }: Pick<Dataset<Task>, "schema">,
+  row: unknown,
+  index: number,
+): Task & TaskRow {
+  const parsed = schema.safeParse(row);
+  if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
+  const stray = findNonJson(parsed.data, "");
+  if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
+  const task = cloneJson(parsed.data);
+  if (!isTaskRow(task)) throw new RowError(index, "", "a row must be an object");
+  return deepFreeze(task);
+}
+
+/** Row `index` of a dataset that has its rows. Throws `RowError`, or `RangeError` beyond the end. */
+export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): Task & TaskRow {
+  const { source } = from;
+  if (source === "uploaded") throw new RangeError("uploaded rows come with the run");
+  if (typeof source === "function") {
+    return parseRow(from, source(index, seededRandom("row", seed, index)), index);
+  }
+  if (index >= source.length) throw new RangeError(`row ${index} of ${source.length}`);
+  return parseRow(from, source[index], index);
+}
+
+/** Which example stands at `position` of a run's order. An endless dataset (`length: null`) cannot be shuffled. */
+export function exampleAt(
+  position: number,
+  order: { readonly length: number | null; readonly shuffle: boolean; readonly seed: number },
+): number {
+  const { length, shuffle, seed } = order;
+  if (!Number.isSafeInteger(position) || position < 0 || position >= (length ?? Infinity)) {
+    throw new RangeError(`position ${position} of ${length ?? "an endless dataset"}`);
+  }
+  if (!shuffle) return position;
+  if (length === null) throw new RangeError("a dataset without end cannot be shuffled");
+  return permute(position, length, seed);
+}
+
+/**
+ * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
+ * messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is system
+ * prompt, few-shot messages, `question`. Throws `RowError`.
+ */
+export function buildTask(
+  environment: {
+    readonly systemPrompt?: string | undefined;
+    readonly fewShot?: Messages | undefined;
+  },
+  row: TaskRow,
+  exampleId: number,
+): Omit<RolloutTask, "id" | "task_key"> {
+  const system: Messages =
+    environment.systemPrompt === undefined
+      ? []
+      : [{ role: "system", content: environment.systemPrompt }];
+  const prompt =
+    row["prompt"] === undefined || row["prompt"] === null
+      ? [...system, ...(environment.fewShot ?? []), askedBy(row, exampleId)]
+      : ownPrompt(row["prompt"], system, exampleId);
+  return {
+    example_id: exampleId,
+    task: deepFreeze(row),
+    prompt,
+    answer: asText(row["answer"]),
+    info: readInfo(row["info"], exampleId),
+  };
+}
+
+/** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
+export function taskKey(
+  row: TaskRow,
+  sha256Hex: (text: string) => Promise<string>,
+): Promise<string> {
+  return sha256Hex(canonicalJson(row));
+}
+
+function askedBy(row: TaskRow, index: number): Messages[number] {
+  const question = row["question"];
+  if (typeof question !== "string") throw new RowError(index, ".question", "question is required");
+  return { role: "user", content: question };
+}
+
+function ownPrompt(prompt: Json, system: Messages, index: number): Messages {
+  if (typeof prompt === "string") {
+    if (system.length === 0) return asMessages(prompt);
+    throw new RowError(index, ".prompt", "a text cannot follow a system prompt");
+  }
+  const parsed = Messages.safeParse(prompt);
+  if (!parsed.success) throw refusal(parsed.error.issues[0], prompt, index, ".prompt");
+  return parsed.data[0]?.role === "system" ? parsed.data : [...system, ...parsed.data];
+}
+
+/** Text as it is; nothing as ""; anything else as its JSON. */
+function asText(answer: Json | undefined): string {
+  if (answer === undefined || answer === null) return "";
+  return typeof answer === "string" ? answer : JSON.stringify(answer);
+}
+
+/** `info` may be a JSON text: rows of one file whose objects differ in shape are often stored so. */
+function readInfo(info: Json | undefined, index: number): Json {
+  if (typeof info !== "string") return info ?? {};
+  try {
+    return deepFreeze(JSON.parse(info));
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new RowError(index, ".info", `info is text but no JSON: ${why}`);
+  }
+}
+
+function refusal(
+  issue: z.core.$ZodIssue | undefined,
+  value: unknown,
+  index: number,
+  column = "",
+): RowError {
+  const path = issue?.path ?? [];
+  const name = `${column}${path.map(segment).join("")}`;
+  const missing = issue?.code === "invalid_type" && valueAt(value, path) === undefined;
+  const what = missing ? "is required" : (issue?.message ?? "is refused");
+  const label = name.replace(/^\./, "");
+  if (label === "") return new RowError(index, "", what);
+  return new RowError(index, name, missing ? `${label} ${what}` : `${label}: ${what}`);
+}
+
+function segment(key: PropertyKey): string {
+  return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value;
+  for (const key of path) {
+    if (at === null || typeof at !== "object") return undefined;
+    at = Reflect.get(at, key);
+  }
+  return at;
+}
+
+/** Only asked of what `findNonJson` has passed. */
+function isTaskRow(value: unknown): value is TaskRow {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}

@@ -1,0 +1,94 @@
+/** Packs an engine's token ids and logprobs: little-endian blobs in base64, prompt ids as a suffix (see trajectory.ts). */
+import type { ModelResponse, TurnTokens } from "./trajectory.ts";
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids. */
+export function packTokens(
+  previous: readonly number[],
+  response: ModelResponse,
+): TurnTokens | null {
+  const { prompt_ids, completion_ids, completion_logprobs } = response;
+  if (prompt_ids === null || completion_ids === null) return null;
+  const continues =
+    previous.length <= prompt_ids.length && previous.every((id, index) => id === prompt_ids[index]);
+  const suffix = continues ? prompt_ids.slice(previous.length) : prompt_ids;
+  return {
+    prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(suffix).buffer)),
+    forked: !continues,
+    completion_ids: base64(new Uint8Array(Int32Array.from(completion_ids).buffer)),
+    completion_logprobs:
+      completion_logprobs === null
+        ? null
+        : base64(new Uint8Array(Float32Array.from(completion_logprobs).buffer)),
+    prompt_length: prompt_ids.length,
+    completion_length: completion_ids.length,
+  };
+}
+
+/** Every turn's ids, whole again, in order: prompt ids, sampled ids, logprobs. */
+export function unpackTokens(
+  turns: readonly { readonly tokens: TurnTokens | null }[],
+): ({ prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null } | null)[] {
+  let previous: number[] = [];
+  return turns.map(({ tokens }) => {
+    if (tokens === null) {
+      previous = [];
+      return null;
+    }
+    const suffix = ints(tokens.prompt_suffix_ids);
+    const prompt_ids = tokens.forked ? suffix : [...previous, ...suffix];
+    const completion_ids = ints(tokens.completion_ids);
+    previous = [...prompt_ids, ...completion_ids];
+    const logprobs = tokens.completion_logprobs;
+    return {
+      prompt_ids,
+      completion_ids,
+      logprobs: logprobs === null ? null : [...new Float32Array(bytes(logprobs).buffer)],
+    };
+  });
+}
+
+/** Prompt and sampled ids of the last turn: what the next turn's ids are stored as a suffix of. */
+export function lastIds(turns: readonly { readonly tokens: TurnTokens | null }[]): number[] {
+  const last = unpackTokens(turns).at(-1);
+  return last ? [...last.prompt_ids, ...last.completion_ids] : [];
+}
+
+function ints(blob: string): number[] {
+  return [...new Int32Array(bytes(blob).buffer)];
+}
+
+function base64(data: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < data.length; at += 3) {
+    const [a = 0, b, c] = [data[at], data[at + 1], data[at + 2]];
+    const word = (a << 16) | ((b ?? 0) << 8) | (c ?? 0);
+    text += digit(word >> 18) + digit(word >> 12);
+    text += b === undefined ? "=" : digit(word >> 6);
+    text += c === undefined ? "=" : digit(word);
+  }
+  return text;
+}
+
+function digit(value: number): string {
+  return BASE64.charAt(value & 63);
+}
+
+function bytes(text: string): Uint8Array<ArrayBuffer> {
+  const digits = text.replace(/=+$/, "");
+  const data = new Uint8Array(Math.floor((digits.length * 6) / 8));
+  let word = 0;
+  let bits = 0;
+  let at = 0;
+  for (const character of digits) {
+    word = (word << 6) | BASE64.indexOf(character);
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      data[at] = (word >> bits) & 255;
+      at += 1;
+    }
+  }
+  return data;
+}

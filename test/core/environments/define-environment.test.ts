@@ -1,0 +1,37 @@
+import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
+import { runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+const load = defineEnvironment({
+  args: z.strictObject({ turns: z.int().positive().default(1) }),
+  needs: ["sql"],
+  build: ({ turns }) =>
+    new MultiTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), "uploaded"),
+      setupState: async (_state, { sql }) => ({ rows: (await sql.exec("select 1")).length }),
+      envResponse: () => "go on",
+      maxTurns: turns,
+      rubric: { rewards: { rows: ({ state }) => state.rows } },
+    }),
+});
+
+test("a loader fills in defaults and carries its schema and needs", async () => {
+  expect((await load()).maxTurns).toBe(1);
+  expect((await load({ turns: 4 })).maxTurns).toBe(4);
+  expect(load.needs).toEqual(["sql"]);
+  expect(z.toJSONSchema(load.args).properties).toHaveProperty("turns");
+});
+
+test("bad arguments are a ZodError that names the field", async () => {
+  const refused = await load.load({ turns: 0, turn: 1 }).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(z.ZodError);
+  expect(JSON.stringify(refused)).toContain("turns");
+  await expect(load.load(7)).rejects.toBeInstanceOf(z.ZodError);
+});
+
+test("declared needs reach the rollout", async () => {
+  const capabilities = { sql: { exec: async () => [{ one: 1 }, { one: 2 }] } };
+  const options = { task: { question: "q" }, model: scripted(["a"]), capabilities };
+  expect((await runRollout(await load(), options)).reward).toBe(2);
+});

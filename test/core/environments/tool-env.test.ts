@@ -1,0 +1,239 @@
+import { dataset, InfraError, ToolCallError, ToolEnv, ToolParseError, tool } from "rollcall";
+import { type Reply, runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { Call } from "../../../src/core/environments/contract.ts";
+import { LIMITS } from "../../../src/core/limits.ts";
+
+const rows = dataset(z.object({ question: z.string() }), "uploaded");
+const task = { question: "q" };
+
+class BadThing extends Error {}
+class SandboxError extends InfraError {}
+
+const sq = tool({
+  name: "sq",
+  description: "Square.",
+  parameters: z.object({ x: z.number() }),
+  run: ({ x }) => x * x,
+});
+const boom = tool({
+  name: "boom",
+  description: "Fails.",
+  parameters: z.object({}),
+  run: () => {
+    throw new BadThing("bad thing");
+  },
+});
+
+type Options = Omit<ConstructorParameters<typeof ToolEnv<{ question: string }>>[0], "dataset">;
+
+function environmentOf(options: Partial<Options> = {}) {
+  return new ToolEnv({ dataset: rows, tools: [sq, boom], rubric: {}, ...options });
+}
+
+/** One turn with these calls, then "done"; each call is [tool, arguments as the model wrote them]. */
+async function answersTo(calls: [string, string | object][], options: Partial<Options> = {}) {
+  const tool_calls = calls.map(([name, args], at) => ({ name, arguments: args, id: `c${at}` }));
+  const model = scripted([{ tool_calls }, "done"]);
+  const report = await runRollout(environmentOf(options), { task, model });
+  const texts = report.completion.filter((message) => message.role === "tool");
+  return { report, texts: texts.map((message) => message.content) };
+}
+
+function returning(value: unknown) {
+  const parameters = z.object({});
+  return tool({ name: "give", description: "", parameters, run: () => value });
+}
+
+test("calls are answered in order, a failing one with its error's text, and the next one goes on", async () => {
+  const { report, texts } = await answersTo([
+    ["sq", { x: 3 }],
+    ["boom", {}],
+    ["nope", {}],
+    ["sq", '{"x": invalid}'],
+    ["sq", { x: 2 }],
+  ]);
+  expect(texts).toEqual(["9", "bad thing", "there is no tool named nope", texts[3], "4"]);
+  expect(texts[3]).not.toBe("");
+  expect(report.stop_condition).toBe("no_tools_called");
+  expect(report.completion.map((message) => message.tool_call_id)).toEqual([
+    undefined,
+    "c0",
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    undefined,
+  ]);
+});
+
+test("attempted calls are counted, failed ones included; an unknown tool's in the total only", async () => {
+  const { report } = await answersTo([
+    ["sq", { x: 3 }],
+    ["sq", "{"],
+    ["nope", {}],
+  ]);
+  expect(report.metrics).toEqual({ num_turns: 2, total_tool_calls: 3, sq_calls: 2, boom_calls: 0 });
+});
+
+test.each(["[1]", '"s"', "null", "5"])(
+  "arguments %s are no object: the tool is not called",
+  async (args) => {
+    const { texts } = await answersTo([["sq", args]]);
+    expect(texts[0]).toMatch(/must be an object/);
+  },
+);
+
+test("wrong arguments are told to the model by name, and unknown ones are not ignored", async () => {
+  const { texts } = await answersTo([
+    ["sq", { x: "3" }],
+    ["sq", { x: 3, y: 4 }],
+    ["sq", {}],
+  ]);
+  expect(texts[0]).toMatch(/^bad arguments for sq: x: /);
+  expect(texts[1]).toMatch(/"y"/);
+  expect(texts[2]).toMatch(/x: /);
+});
+
+test.each([
+  [[1, 2, 3], "[1,2,3]"],
+  [{ a: 1 }, '{"a":1}'],
+  [null, "null"],
+  [undefined, "null"],
+  [true, "true"],
+  [0.1, "0.1"],
+  ["s", "s"],
+  ["", ""],
+])("a tool's result %j reaches the model as %j", async (value, text) => {
+  expect((await answersTo([["give", {}]], { tools: [returning(value)] })).texts).toEqual([text]);
+});
+
+test("a result that cannot be written as text, or is too long, is a failed call", async () => {
+  const cyclic: { self?: object } = {};
+  cyclic.self = cyclic;
+  const long = "é".repeat(LIMITS.toolResultBytes / 2 + 1);
+  for (const value of [cyclic, 1n, long]) {
+    const { report, texts } = await answersTo([["give", {}]], { tools: [returning(value)] });
+    expect(texts[0]?.length).toBeGreaterThan(0);
+    expect(texts[0]?.length).toBeLessThan(500);
+    expect(report.error).toBeNull();
+  }
+});
+
+test("stopErrors end the rollout by stage, with the original as cause", async () => {
+  const call = await answersTo([["boom", {}]], { stopErrors: [BadThing] });
+  expect(call.report.error?.error_chain_str).toBe("ToolCallError -> Error");
+  expect(call.report).toMatchObject({ stop_condition: "has_error", reward: null });
+  const parse = await answersTo([["sq", "{"]], { stopErrors: [SyntaxError] });
+  expect(parse.report.error?.error_chain_str).toBe("ToolParseError -> SyntaxError");
+  const shape = await answersTo([["sq", "[]"]], { stopErrors: [ToolParseError] });
+  expect(shape.report.error?.error_chain_str).toBe("ToolParseError");
+  const unknown = await answersTo([["nope", {}]], { stopErrors: [ToolCallError] });
+  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError");
+});
+
+test("an infrastructure error inside a tool ends the rollout whatever stopErrors says, and may be retried", async () => {
+  const broken = tool({
+    name: "broken",
+    description: "",
+    parameters: z.object({}),
+    run: () => {
+      throw new SandboxError("container lost");
+    },
+  });
+  const { report } = await answersTo([["broken", {}]], { tools: [broken] });
+  expect(report.error).toMatchObject({ message: "container lost", retryable: true });
+});
+
+test("formatError words both stages", async () => {
+  const { texts } = await answersTo(
+    [
+      ["boom", {}],
+      ["sq", "{"],
+    ],
+    { formatError: (error) => `!${error.name}` },
+  );
+  expect(texts).toEqual(["!Error", "!SyntaxError"]);
+});
+
+test("each call carries a key that a restart does not change, even when the model repeats an id", async () => {
+  const keys: string[] = [];
+  const note = tool({
+    name: "note",
+    description: "",
+    parameters: z.object({}),
+    run: (_args, call: Call) => void keys.push(call.idempotencyKey),
+  });
+  const replies: Reply[] = [
+    { tool_calls: [{ name: "note", arguments: {}, id: "x" }] },
+    {
+      tool_calls: [
+        { name: "note", arguments: {}, id: "x" },
+        { name: "note", arguments: {}, id: "x" },
+      ],
+    },
+    "done",
+  ];
+  const environment = environmentOf({ tools: [note] });
+  await runRollout(environment, { task, model: scripted(replies), restartAfterEachTurn: true });
+  expect(keys).toEqual(["rollout:0:x", "rollout:1:x", "rollout:1:x#2"]);
+});
+
+test("calls made on the last allowed turn are not run, and max_turns_reached comes before no_tools_called", async () => {
+  const model = scripted([{ tool_calls: [{ name: "sq", arguments: { x: 1 } }] }]);
+  const report = await runRollout(environmentOf({ maxTurns: 1 }), { task, model });
+  expect(report).toMatchObject({ stop_condition: "max_turns_reached", turns: 1 });
+  expect(report.completion).toHaveLength(1);
+  const silent = await runRollout(environmentOf({ maxTurns: 1 }), {
+    task,
+    model: scripted(["hi"]),
+  });
+  expect(silent.stop_condition).toBe("max_turns_reached");
+});
+
+test("the model is told of the tools, and the conditions stand in verifiers' order", async () => {
+  const environment = environmentOf();
+  await runRollout(environment, {
+    task,
+    model: ({ tools }) => {
+      expect(tools.map((one) => one.function.name)).toEqual(["sq", "boom"]);
+      return "done";
+    },
+  });
+  expect(environment.maxTurns).toBe(10);
+  expect(environment.stopConditions.map((stop) => stop.name)).toEqual([
+    "has_error",
+    "has_final_env_response",
+    "max_turns_reached",
+    "no_tools_called",
+    "prompt_too_long",
+  ]);
+});
+
+test("tools that must not run twice are told apart from the rest", () => {
+  const pay = tool({
+    name: "pay",
+    description: "",
+    parameters: z.object({}),
+    idempotent: false,
+    run: () => "paid",
+  });
+  const call = (name: string) => ({
+    id: name,
+    type: "function" as const,
+    function: { name, arguments: "{}" },
+  });
+  const environment = environmentOf({ tools: [pay, sq] });
+  const completion = { role: "assistant", content: null } as const;
+  expect(environment.unrepeatableCalls({ ...completion, tool_calls: [call("sq")] })).toEqual([]);
+  expect(
+    environment.unrepeatableCalls({ ...completion, tool_calls: [call("sq"), call("pay")] }),
+  ).toEqual(["pay"]);
+});
+
+test("two tools of one name, and hidden arguments nobody provides, are refused at construction", () => {
+  expect(() => environmentOf({ tools: [sq, sq] })).toThrow("two tools are named sq");
+  const needy = { ...sq, name: "needy", hidden: ["db"] };
+  expect(() => environmentOf({ tools: [needy] })).toThrow("use a StatefulToolEnv");
+});

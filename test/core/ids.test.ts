@@ -1,0 +1,122 @@
+import { createHmac, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Mac, mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
+
+const mac = keyed("a secret of ours");
+
+function keyed(secret: string): Mac {
+  return (text) => {
+    const digest = createHmac("sha256", secret).update(text).digest("hex");
+    return BigInt(`0x${digest}`).toString(32);
+  };
+}
+
+function runAt(now: number): string {
+  return mintRunId({ now, random: randomBytes, mac });
+}
+
+const place = fc.record({
+  group: fc.nat(10 ** 9),
+  slot: fc.nat(1023),
+  attempt: fc.nat(20),
+});
+
+test("the form of an id is fixed", () => {
+  const zeros = (bytes: number) => new Uint8Array(bytes);
+  const run = mintRunId({ now: 1_763_719_200_000, random: zeros, mac: () => "abcdefgh" });
+  expect(run).toBe("run_01kajxpf800000000000000000abcdefgh");
+  const rollout = rolloutId(run, { group: 36, slot: 1, attempt: 0 }, () => "hgfedcba99");
+  expect(rollout).toBe("ro_01kajxpf800000000000000000_10_1_0_hgfedcba");
+});
+
+test("a run's id is recognised", () => {
+  const id = runAt(1_763_719_200_000);
+  expect(parseId(id, mac)).toEqual({ kind: "run", id });
+});
+
+test("a rollout's id gives back its run and its place, and is the same whenever derived", () => {
+  fc.assert(
+    fc.property(place, fc.nat(2 ** 31), (where, now) => {
+      const runId = runAt(now);
+      const id = rolloutId(runId, where, mac);
+      expect(rolloutId(runId, where, mac)).toBe(id);
+      expect(parseId(id, mac)).toEqual({ kind: "rollout", id, runId, ...where });
+    }),
+  );
+});
+
+test("ids sort by age", () => {
+  fc.assert(
+    fc.property(fc.nat(2 ** 31), fc.integer({ min: 1, max: 2 ** 31 }), (now, later) => {
+      expect(runAt(now) < runAt(now + later)).toBe(true);
+    }),
+  );
+});
+
+test("any one character changed makes an id unknown", () => {
+  const run = runAt(1_763_719_200_000);
+  const rollout = rolloutId(run, { group: 12, slot: 3, attempt: 1 }, mac);
+  const tampering = fc.record({
+    id: fc.constantFrom(run, rollout),
+    at: fc.nat(rollout.length - 1),
+    character: fc.constantFrom(..."0123456789abcdefghijklmnopqrstuvwxyz_-ABZ. "),
+  });
+  fc.assert(
+    fc.property(tampering, ({ id, at, character }) => {
+      const changed = id.slice(0, at) + character + id.slice(at + 1);
+      fc.pre(changed !== id);
+      expect(parseId(changed, mac)).toBeNull();
+    }),
+  );
+});
+
+test("an id another secret made is unknown", () => {
+  const foreign = mintRunId({ now: 1, random: randomBytes, mac: keyed("another") });
+  expect(parseId(foreign, mac)).toBeNull();
+});
+
+test("the code of a run does not pass for a rollout of it, nor the other way", () => {
+  const run = runAt(1);
+  const [core, code] = [run.slice(4, -8), run.slice(-8)];
+  expect(parseId(`ro_${core}_0_0_0_${code}`, mac)).toBeNull();
+  const rollout = rolloutId(run, { group: 0, slot: 0, attempt: 0 }, mac);
+  expect(parseId(`run_${core}${rollout.slice(-8)}`, mac)).toBeNull();
+});
+
+test("anything else is null and never throws", () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      expect(parseId(text, mac)).toBeNull();
+      expect(parseId(`run_${text}`, mac)).toBeNull();
+      expect(parseId(`ro_${text}`, mac)).toBeNull();
+    }),
+  );
+  const run = runAt(1);
+  for (const text of ["", "run_", `${run}\n`, ` ${run}`, run.toUpperCase(), run.repeat(1000)]) {
+    expect(parseId(text, mac)).toBeNull();
+  }
+});
+
+test("a place has one spelling: leading zeros are no id, even with a right code", () => {
+  const text = `ro_${runAt(1).slice(4, -8)}_00_0_0`;
+  expect(parseId(`${text}_${mac(text).slice(0, 8)}`, mac)).toBeNull();
+});
+
+test("other kinds of id are minted in the same form", () => {
+  const id = mintId("ep", { now: 1, random: randomBytes, mac });
+  expect(id).toMatch(/^ep_[0-9a-z]{34}$/);
+  expect(parseId(id, mac)).toBeNull();
+});
+
+test("a place that is no count, and a run that is no run, are programming errors", () => {
+  const run = runAt(1);
+  for (const group of [-1, 0.5, 36 ** 7, Number.NaN]) {
+    expect(() => rolloutId(run, { group, slot: 0, attempt: 0 }, mac)).toThrow(RangeError);
+  }
+  expect(() => rolloutId("run_x", { group: 0, slot: 0, attempt: 0 }, mac)).toThrow(TypeError);
+});
+
+test("a keyed hash that is too short is refused", () => {
+  expect(() => mintRunId({ now: 1, random: randomBytes, mac: () => "short" })).toThrow(RangeError);
+});

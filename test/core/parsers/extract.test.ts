@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { extractBoxedAnswer, extractHashAnswer } from "../../../src/core/parsers/extract.ts";
+
+test("the last box counts, with its braces matched", () => {
+  expect(extractBoxedAnswer("\\boxed{1} and \\boxed{\\frac{1}{2}}.")).toBe("\\frac{1}{2}");
+});
+
+test("without a box that closes, all of the text counts, or nothing when strict", () => {
+  for (const text of ["no box", "\\boxed{never {closed}", ""]) {
+    expect(extractBoxedAnswer(text)).toBe(text);
+    expect(extractBoxedAnswer(text, true)).toBe("");
+  }
+});
+
+test("an empty box is an empty answer", () => {
+  expect(extractBoxedAnswer("\\boxed{}")).toBe("");
+});
+
+test("a last box that never closes hides an earlier one that does", () => {
+  expect(extractBoxedAnswer("\\boxed{1} \\boxed{2", true)).toBe("");
+});
+
+test("the hash answer is what follows the first ####, up to a second", () => {
+  expect(extractHashAnswer("so it is\n#### 18 ")).toBe("18");
+  expect(extractHashAnswer("a #### b #### c")).toBe("b");
+  expect(extractHashAnswer("####")).toBe("");
+  expect(extractHashAnswer("no mark ")).toBe("no mark ");
+});

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
+import { Parser } from "../../../src/core/parsers/parser.ts";
+
+test("without an extractor the whole text is the answer", () => {
+  expect(new Parser().parseAnswer("s")).toBe("s");
+  expect(new Parser().parse("s")).toBe("s");
+});
+
+test("the last reply counts, whatever follows it", () => {
+  const completion = [
+    { role: "assistant", content: "first" },
+    { role: "assistant", content: "\\boxed{2}" },
+    { role: "tool", content: "t", tool_call_id: "1" },
+    { role: "user", content: "u" },
+  ] as const;
+  expect(new Parser(extractBoxedAnswer).parseAnswer(completion)).toBe("2");
+});
+
+test("a reply without content reads as an empty text; no reply gives no answer", () => {
+  expect(new Parser().parseAnswer([{ role: "assistant", content: null }])).toBe("");
+  expect(new Parser().parseAnswer([{ role: "user", content: "u" }])).toBeNull();
+  expect(new Parser().parseAnswer([])).toBeNull();
+});
+
+test("any form pleases", () => {
+  expect(new Parser().formatReward([])).toBe(1);
+});

@@ -1,0 +1,174 @@
+import { expect, test } from "vitest";
+import type { Messages } from "../../src/core/messages.ts";
+import {
+  advance,
+  callsOf,
+  completionOf,
+  type Event,
+  newRollout,
+  nextEffect,
+  outstandingPrompt,
+  type Rollout,
+  trajectoryOf,
+} from "../../src/core/rollout.ts";
+import type { ModelResponse } from "../../src/core/trajectory.ts";
+
+const prompt: Messages = [{ role: "user", content: "q" }];
+const start = newRollout(
+  { id: "ro", task_key: "k", example_id: 0, task: {}, prompt, answer: "", info: {} },
+  100,
+);
+const error = {
+  error: "EnvError",
+  message: "m",
+  error_chain_str: "EnvError",
+  error_chain_repr: "EnvError",
+  retryable: false,
+};
+
+function answered(content: string, change: Partial<ModelResponse> = {}): Event {
+  const response: ModelResponse = {
+    id: null,
+    model: null,
+    message: { role: "assistant", content },
+    finish_reason: "stop",
+    usage: null,
+    prompt_ids: null,
+    completion_ids: null,
+    completion_logprobs: null,
+    policy_version: null,
+    latency_ms: 1,
+    ...change,
+  };
+  return { type: "answered", response, at: 200 };
+}
+
+function replied(messages: Messages, state = {}, final: Messages | null = null): Event {
+  return { type: "replied", prompt: messages, state, final_env_response: final };
+}
+
+const setUp: Event = { type: "set_up", state: { n: 0 } };
+const sent: Event = { type: "sent" };
+const closed: Event = { type: "closed", state: { n: 9 }, error: null, cleanup_errors: [], at: 300 };
+const failed: Event = { type: "failed", failure: "provider", error };
+
+function after(events: readonly Event[], from: Rollout = start): Rollout {
+  return events.reduce(advance, from);
+}
+
+const sampling = after([setUp, replied(prompt, { n: 0 }), sent]);
+
+test("a rollout of two turns goes setup, reply, sample, reply, sample, reply, close, done", () => {
+  const second = [
+    ...prompt,
+    { role: "assistant", content: "a" },
+    { role: "user", content: "more" },
+  ];
+  const events: Event[] = [
+    setUp,
+    replied(prompt, { n: 0 }),
+    answered("a"),
+    replied(second as Messages, { n: 1 }),
+    answered("b"),
+    { type: "stopped", condition: "max_turns_reached", state: { n: 2 } },
+    closed,
+  ];
+  const kinds = events.map((_, count) => nextEffect(after(events.slice(0, count))).kind);
+  expect(kinds).toEqual(["setup", "reply", "sample", "reply", "sample", "reply", "close"]);
+  const done = after(events);
+  expect(nextEffect(done)).toEqual({ kind: "done" });
+  expect(completionOf(done).map((message) => message.content)).toEqual(["a", "more", "b"]);
+  expect(done.turns.map((turn) => turn.state_after)).toEqual([{ n: 1 }, { n: 9 }]);
+  expect(trajectoryOf(done)).toMatchObject({
+    initial_state: { n: 0 },
+    final_state: { n: 9 },
+    stop_condition: "max_turns_reached",
+    started_at: 100,
+    ended_at: 300,
+  });
+});
+
+test("calls count every send of a turn, so what retries and restarts cost can be read off", () => {
+  const resent = after([{ type: "call_failed", not_before: 500 }, sent, sent], sampling);
+  expect(nextEffect(resent)).toEqual({ kind: "sample", turn: 0, not_before: 500 });
+  expect(resent.intent).toMatchObject({ calls: 3, failures: 1 });
+  const turned = advance(resent, answered("a"));
+  expect(turned.turns[0]?.calls).toBe(3);
+  expect(callsOf(turned)).toBe(3);
+});
+
+test("an answer that comes twice, or too late, changes nothing", () => {
+  const once = advance(sampling, answered("a"));
+  expect(advance(once, answered("again"))).toBe(once);
+  expect(advance(start, answered("early"))).toBe(start);
+  expect(advance(once, { type: "sent" })).toBe(once);
+});
+
+test("the outstanding prompt is the whole history, also when a hook rewrote it", () => {
+  const turned = advance(sampling, answered("a"));
+  const rewritten: Messages = [...prompt, { role: "user", content: "in short" }];
+  const next = advance(turned, replied(rewritten));
+  expect(next.intent).toMatchObject({ keep: 1 });
+  expect(outstandingPrompt(next)).toEqual(rewritten);
+  expect(outstandingPrompt(start)).toEqual(prompt);
+});
+
+test("a final reply is no call: the conditions are asked again", () => {
+  const final: Messages = [{ role: "user", content: "bye" }];
+  const given = after([answered("a"), replied([], { n: 1 }, final)], sampling);
+  expect(nextEffect(given)).toEqual({ kind: "reply" });
+  expect(completionOf(given).map((message) => message.content)).toEqual(["a", "bye"]);
+});
+
+test("an answer cut short does not end the rollout, but marks it when it stops", () => {
+  const cut = advance(sampling, answered("a", { finish_reason: "length" }));
+  expect([cut.turns[0]?.is_truncated, cut.is_truncated]).toEqual([true, false]);
+  const stopped = advance(cut, { type: "stopped", condition: "done", state: {} });
+  expect(stopped.is_truncated).toBe(true);
+});
+
+test("a time limit stops as it stands: no error, and truncation is not settled anew", () => {
+  const cut = advance(sampling, answered("a", { finish_reason: "length" }));
+  expect(advance(cut, { type: "timed_out" })).toMatchObject({
+    phase: "close",
+    stop_condition: "timeout_reached",
+    error: null,
+    is_truncated: false,
+  });
+});
+
+test("a prompt too long is a truncation and no error", () => {
+  expect(advance(sampling, { type: "prompt_too_long" })).toMatchObject({
+    phase: "close",
+    stop_condition: "prompt_too_long",
+    is_truncated: true,
+    error: null,
+  });
+});
+
+test("a failure keeps its class through closing, and closing cannot overwrite its error", () => {
+  const ended = after([failed, { ...closed, error: { ...error, message: "second" } }], sampling);
+  expect(ended).toMatchObject({
+    phase: "done",
+    failure: "provider",
+    error: { message: "m" },
+    stop_condition: "has_error",
+  });
+});
+
+test("an error while closing fails a rollout that had ended well", () => {
+  const stopped = advance(sampling, { type: "timed_out" });
+  expect(advance(stopped, { ...closed, error })).toMatchObject({
+    failure: "environment",
+    stop_condition: "has_error",
+    error,
+  });
+});
+
+test("a cancelled rollout closes, keeps its reason, and nothing that comes late changes it", () => {
+  const cancelled = advance(sampling, { type: "cancelled", reason: "user" });
+  expect(cancelled).toMatchObject({ phase: "close", cancelled: "user", stop_condition: null });
+  for (const late of [failed, answered("a"), { type: "timed_out" } as const, sent]) {
+    expect(advance(cancelled, late)).toEqual(cancelled);
+  }
+});

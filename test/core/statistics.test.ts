@@ -1,0 +1,145 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  passAtK,
+  passHatK,
+  RunningSummary,
+  type ScoredRow,
+  summarize,
+} from "../../src/core/statistics.ts";
+
+function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
+  return tasks.flatMap((rewards, group) =>
+    rewards.map((reward) => ({ group, reward, metrics: {} })),
+  );
+}
+
+/** A task of n attempts of which c passed. */
+function attempts(n: number, c: number): number[] {
+  return Array.from({ length: n }, (_, at) => (at < c ? 1 : 0));
+}
+
+test("five tasks of four attempts: mean of task means, its error and its interval", () => {
+  const tasks = [
+    [1, 1, 0, 1],
+    [0, 0, 0, 1],
+    [1, 1, 1, 1],
+    [0, 1, 0, 0],
+    [1, 0, 1, 1],
+  ];
+  const { reward } = summarize(rowsOf(tasks));
+  expect(reward.mean).toBeCloseTo(0.6, 12);
+  expect(reward.se).toBeCloseTo(0.15, 12);
+  expect(reward.ci95?.[0]).toBeCloseTo(0.183533, 6);
+  expect(reward.ci95?.[1]).toBeCloseTo(1.016467, 6);
+  expect(reward).toMatchObject({ n: 20, n_tasks: 5 });
+});
+
+test("with unequal numbers of attempts each task still weighs the same", () => {
+  const { reward } = summarize(rowsOf([[1, 1, 0], [0, 0], [1, 1, 1, 1], [0]]));
+  expect(reward.mean).toBeCloseTo(0.416667, 6);
+  expect(reward.se).toBeCloseTo(0.25, 12);
+});
+
+test("what was not scored is left out, never read as 0", () => {
+  const { reward } = summarize(rowsOf([[1, null], [null, null], [1]]));
+  expect(reward).toMatchObject({ mean: 1, n: 2, n_tasks: 2, se: 0 });
+});
+
+test("nothing scored gives null, not 0", () => {
+  for (const tasks of [[], [[null]]]) {
+    const summary = summarize(rowsOf(tasks));
+    expect(summary.reward).toEqual({ mean: null, se: null, ci95: null, n: 0, n_tasks: 0 });
+    expect(summary.pass_at_k).toEqual({});
+  }
+});
+
+test("below two tasks there is a mean but no error and no interval", () => {
+  const { reward } = summarize(rowsOf([[1, 0, 1]]));
+  expect(reward.mean).toBeCloseTo(2 / 3, 12);
+  expect(reward).toMatchObject({ se: null, ci95: null });
+});
+
+test("one metric's gaps leave the others alone", () => {
+  const summary = summarize([
+    { group: 0, reward: 1, metrics: { a: 1, b: 4 } },
+    { group: 0, reward: null, metrics: { a: 3, b: null } },
+    { group: 1, reward: 1, metrics: { a: 4 } },
+  ]);
+  expect(summary.metrics["a"]).toEqual({ mean: 3, se: 1, n: 3 });
+  expect(summary.metrics["b"]).toEqual({ mean: 4, se: null, n: 1 });
+});
+
+test.each([
+  [1, [0.2, 0.4, 0.8, 1], [0.2, 0, 0, 0]],
+  [2, [0.4, 0.7, 1, 1], [0.4, 0.1, 0, 0]],
+])("of five attempts with %d passed, pass@k and pass^k are exact", (c, at, hat) => {
+  const ks = [1, 2, 4, 5];
+  for (const [index, k] of ks.entries()) {
+    expect(passAtK(5, c, k)).toBeCloseTo(at[index] ?? -1, 12);
+    expect(passHatK(5, c, k)).toBeCloseTo(hat[index] ?? -1, 12);
+  }
+});
+
+test("pass@k and pass^k are means over tasks", () => {
+  const summary = summarize(rowsOf([0, 1, 2, 5].map((c) => attempts(5, c))));
+  expect(Object.keys(summary.pass_at_k)).toEqual(["1", "2", "4"]);
+  expect(summary.pass_at_k["1"]).toBeCloseTo(0.4, 12);
+  expect(summary.pass_at_k["2"]).toBeCloseTo(0.525, 12);
+  expect(summary.pass_at_k["4"]).toBeCloseTo(0.7, 12);
+  expect(summary.pass_hat_k["1"]).toBeCloseTo(0.4, 12);
+  expect(summary.pass_hat_k["2"]).toBeCloseTo(0.275, 12);
+  expect(summary.pass_hat_k["4"]).toBeCloseTo(0.25, 12);
+});
+
+test("an attempt passes from 0.5 on", () => {
+  const summary = summarize(rowsOf([[0.5, 0.49999]]));
+  expect(summary.pass_at_k).toEqual({ "1": 0.5, "2": 1 });
+  expect(summary.pass_hat_k).toEqual({ "1": 0.5, "2": 0 });
+});
+
+test("a task with fewer than k scored attempts is no part of pass@k", () => {
+  const summary = summarize(
+    rowsOf([
+      [1, 0],
+      [0, null],
+      [0, 0],
+    ]),
+  );
+  expect(summary.pass_at_k["1"]).toBeCloseTo(0.5 / 3, 12);
+  expect(summary.pass_at_k["2"]).toBe(0.5);
+});
+
+test("with one attempt a task there is no pass@k", () => {
+  const summary = summarize(rowsOf([[1], [0]]));
+  expect(summary.pass_at_k).toEqual({});
+  expect(summary.pass_hat_k).toEqual({});
+});
+
+test("many attempts do not overflow", () => {
+  expect(passAtK(100_000, 1, 50_000)).toBeCloseTo(0.5, 9);
+  expect(passHatK(100_000, 99_999, 50_000)).toBeCloseTo(0.5, 9);
+});
+
+test("rows out of order are refused: a task read in two pieces would count twice", () => {
+  const summary = new RunningSummary();
+  summary.add({ group: 1, reward: 1, metrics: {} });
+  expect(() => summary.add({ group: 0, reward: 1, metrics: {} })).toThrow(RangeError);
+});
+
+test("the error equals the clustered one wherever all tasks have the same number of attempts", () => {
+  const task = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 3, maxLength: 3 });
+  fc.assert(
+    fc.property(fc.array(task, { minLength: 2, maxLength: 12 }), (tasks) => {
+      const { reward } = summarize(rowsOf(tasks));
+      const mean = tasks.flat().reduce((sum, value) => sum + value, 0) / (3 * tasks.length);
+      const squares = tasks.map(
+        (values) => values.reduce((sum, value) => sum + value - mean, 0) ** 2,
+      );
+      const sum = squares.reduce((total, square) => total + square, 0);
+      const factor = tasks.length / (tasks.length - 1);
+      expect(reward.mean).toBeCloseTo(mean, 9);
+      expect(reward.se).toBeCloseTo(Math.sqrt(factor * sum) / (3 * tasks.length), 9);
+    }),
+  );
+});

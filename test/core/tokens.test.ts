@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import { packTokens, unpackTokens } from "../../src/core/tokens.ts";
+import type { ModelResponse } from "../../src/core/trajectory.ts";
+
+function response(
+  prompt_ids: number[] | null,
+  completion_ids: number[] | null,
+  completion_logprobs: number[] | null = null,
+): ModelResponse {
+  return {
+    id: null,
+    model: null,
+    message: { role: "assistant", content: "" },
+    finish_reason: "stop",
+    usage: null,
+    prompt_ids,
+    completion_ids,
+    completion_logprobs,
+    policy_version: null,
+    latency_ms: 0,
+  };
+}
+
+/** Packs the turns one after the other, as a rollout does. */
+function pack(responses: ModelResponse[]) {
+  let previous: number[] = [];
+  return responses.map((one) => {
+    const tokens = packTokens(previous, one);
+    previous = tokens === null ? [] : [...(one.prompt_ids ?? []), ...(one.completion_ids ?? [])];
+    return { tokens };
+  });
+}
+
+test("a blob is little-endian int32 in base64, logprobs float32", () => {
+  expect(packTokens([], response([1, 258], [-1], [-0.5]))).toEqual({
+    prompt_suffix_ids: "AQAAAAIBAAA=",
+    forked: false,
+    completion_ids: "/////w==",
+    completion_logprobs: "AAAAvw==",
+    prompt_length: 2,
+    completion_length: 1,
+  });
+});
+
+test("a turn that continues the one before keeps only what is new", () => {
+  const turns = pack([response([1, 2], [3]), response([1, 2, 3, 4], [5])]);
+  expect(turns[1]?.tokens).toMatchObject({ forked: false, prompt_length: 4 });
+  expect(turns[1]?.tokens?.prompt_suffix_ids).toBe(
+    packTokens([], response([4], []))?.prompt_suffix_ids,
+  );
+});
+
+test("a turn whose ids differ anywhere in the shared part is kept whole", () => {
+  const turns = pack([response([1, 2], [3]), response([1, 9, 3, 4], [5]), response([1], [2])]);
+  expect(turns.map((turn) => turn.tokens?.forked)).toEqual([false, true, true]);
+});
+
+test("unpacking gives back every turn's ids, over forks and turns without ids", () => {
+  const responses = [
+    response([1, 2], [3, 70_000], [-0.25, -1.5]),
+    response([1, 2, 3, 70_000, 4], [], []),
+    response(null, null),
+    response([7], [8, 9]),
+    response([7, 8, 9, 10], [11]),
+    response([7, 8], [12]),
+  ];
+  expect(unpackTokens(pack(responses))).toEqual(
+    responses.map((one) =>
+      one.prompt_ids === null
+        ? null
+        : {
+            prompt_ids: one.prompt_ids,
+            completion_ids: one.completion_ids,
+            logprobs: one.completion_logprobs,
+          },
+    ),
+  );
+});
+
+test("an engine that sends only half of the ids is stored without", () => {
+  expect(packTokens([], response([1], null))).toBeNull();
+  expect(packTokens([], response(null, [1]))).toBeNull();
+});

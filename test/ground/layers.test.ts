@@ -1,0 +1,146 @@
+/**
+ * The import rules, proved by breaking them: a throw-away tree in which every folder imports every other folder and
+ * every package, cruised with the project's own rules. What is reported must be exactly what the table forbids.
+ */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+const MAY_IMPORT: Record<string, string[]> = {
+  "src/core": ["src/core", "zod"],
+  environments: ["environments", "src/core", "zod"],
+  "src/db": ["src/db", "src/core", "drizzle-orm"],
+  "src/clients": ["src/clients", "src/core", "openai"],
+  "src/runtime": [
+    ...["src/runtime", "src/core", "environments", "src/db", "src/clients"],
+    "cloudflare:workers",
+  ],
+  "src/api": [
+    ...["src/api", "src/core", "environments", "src/db", "src/runtime"],
+    ...["hono", "zod"],
+  ],
+  "src/sdk": ["src/sdk", "src/core"],
+  "src/local": ["src/local", "src/core", "src/sdk", "zod", "node:fs", "miniflare", "wrangler"],
+  "src/cli": ["src/cli", "src/core", "environments", "src/sdk", "src/local", "zod", "node:fs"],
+  "src/web": ["src/web", "src/core", "src/sdk"],
+};
+const FOLDERS = Object.keys(MAY_IMPORT);
+const PACKAGES = [
+  ...["zod", "drizzle-orm", "openai", "hono", "miniflare", "wrangler"],
+  ...["cloudflare:workers", "node:fs"],
+];
+
+interface Violation {
+  from: string;
+  to: string;
+  rule: { name: string };
+}
+let tree = "";
+let violations: Violation[] = [];
+
+function write(path: string, source: string): void {
+  mkdirSync(dirname(join(tree, path)), { recursive: true });
+  writeFileSync(join(tree, path), source);
+}
+
+/** One file per import, so that a violation names the pair. */
+function writeProbes(folder: string): void {
+  const up = "../".repeat(folder.split("/").length);
+  write(`${folder}/target.ts`, "export interface Target { here: true }\n");
+  for (const other of FOLDERS) {
+    const probe = `${folder}/probe-${other.replace("/", "-")}.ts`;
+    write(probe, `export type { Target } from "${up}${other}/target.ts";\n`);
+  }
+  for (const [index, name] of PACKAGES.entries()) {
+    write(`${folder}/package-${index}.ts`, `import "${name}";\n`);
+  }
+}
+
+function cruise(): Violation[] {
+  const bin = join(ROOT, "node_modules/.bin/depcruise");
+  const args = [bin, "src", "environments", "--output-type", "json"];
+  const output = execFileSync(process.execPath, args, {
+    cwd: tree,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return JSON.parse(output).summary.violations;
+}
+
+beforeAll(() => {
+  tree = mkdtempSync(join(tmpdir(), "rollcall-layers-"));
+  symlinkSync(join(ROOT, "node_modules"), join(tree, "node_modules"));
+  for (const file of [".dependency-cruiser.cjs", "tsconfig.json", "package.json"]) {
+    cpSync(join(ROOT, file), join(tree, file));
+  }
+  for (const folder of FOLDERS) writeProbes(folder);
+  write(
+    "src/index.ts",
+    'import "cloudflare:workers";\nimport "./runtime/target.ts";\nimport "./db/target.ts";\n',
+  );
+  write("src/core/entry.ts", "export const entry = true;\n");
+  write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
+  write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
+  write("src/attic/old.ts", 'import "../core/target.ts";\n');
+  write("src/core/gone.ts", 'import "./nowhere.ts";\n');
+  write("src/db/peek.ts", 'import "../../test/fixture.ts";\n');
+  write("test/fixture.ts", "export const fixture = true;\n");
+  write(
+    "environments/dice/environment.ts",
+    'import { entry } from "rollcall";\nexport { entry };\n',
+  );
+  write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
+  write("environments/dice/environment.test.ts", 'import "node:fs";\n');
+  violations = cruise();
+}, 20_000);
+
+afterAll(() => rmSync(tree, { recursive: true, force: true }));
+
+function rulesFor(from: string): string[] {
+  return violations.filter((violation) => violation.from === from).map(({ rule }) => rule.name);
+}
+
+test.each(FOLDERS)("%s may import the folders its row lists and no other", (folder) => {
+  const refused = FOLDERS.filter(
+    (other) => rulesFor(`${folder}/probe-${other.replace("/", "-")}.ts`).length > 0,
+  );
+  const listed = MAY_IMPORT[folder] ?? [];
+  expect(refused).toEqual(FOLDERS.filter((other) => !listed.includes(other)));
+});
+
+test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) => {
+  const refused = PACKAGES.filter(
+    (_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0,
+  );
+  const listed = MAY_IMPORT[folder] ?? [];
+  expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
+});
+
+test("a cycle is reported even when it is made of type imports", () => {
+  expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain(
+    "no cycles",
+  );
+});
+
+test("the Worker's entry joins objects and app, and nothing below them", () => {
+  expect(rulesFor("src/index.ts")).toEqual(["the Worker's entry imports"]);
+});
+
+test("an environment reaches the core by the name rollcall, never by a path", () => {
+  expect(rulesFor("environments/dice/environment.ts")).toEqual([]);
+  expect(rulesFor("environments/dice/inside.ts")).toEqual(["environments use the public entry"]);
+});
+
+test("an environment's test may use Node", () => {
+  expect(rulesFor("environments/dice/environment.test.ts")).toEqual([]);
+});
+
+test("a folder without a row, a missing module and an import of the tests are reported", () => {
+  expect(rulesFor("src/attic/old.ts")).toEqual(["every folder has a row"]);
+  expect(rulesFor("src/core/gone.ts")).toEqual(["imports resolve"]);
+  expect(rulesFor("src/db/peek.ts")).toEqual(["the product stands alone"]);
+});

@@ -1,0 +1,67 @@
+/**
+ * Two runtimes, one suite. What is platform-free runs in Node and again inside workerd; `*.node.test.ts` runs in Node
+ * only. In workerd, storage is isolated per file and not per test: every test takes ids of its own.
+ */
+import { resolve } from "node:path";
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import manifest from "./package.json" with { type: "json" };
+
+const platformFree = ["test/core/**/*.test.ts", "environments/**/*.test.ts"];
+const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
+
+// Vite does not resolve a package's import of its own name; Node, tsc and the bundler do.
+const alias = Object.entries(manifest.exports).map(([door, file]) => ({
+  find: new RegExp(`^${manifest.name}${door.slice(1)}$`),
+  replacement: resolve(import.meta.dirname, file),
+}));
+
+const nodeProject = {
+  resolve: { alias },
+  test: {
+    name: "node",
+    include: [...platformFree, "test/{clients,cli,conformance,ground,local,sdk}/**/*.test.ts"],
+  },
+};
+
+const inWorkerd = cloudflareTest(async ({ inject }) => ({
+  wrangler: { configPath: "./wrangler.toml" },
+  miniflare: {
+    bindings: {
+      MODEL_URL: inject<string>("modelUrl"),
+      TEST_MIGRATIONS: await readD1Migrations("./migrations"),
+      ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),
+    },
+  },
+}));
+
+/** Pure code keeps nothing between files, so they share one worker: a worker of its own costs a file 3.5 s. */
+const coreInWorkerdProject = {
+  resolve: { alias },
+  plugins: [inWorkerd],
+  test: {
+    name: "workerd-core",
+    include: platformFree,
+    exclude: nodeOnly,
+    isolate: false,
+    globalSetup: ["./test/workers/scripted-model.ts"],
+  },
+};
+
+const workerdProject = {
+  resolve: { alias },
+  plugins: [inWorkerd],
+  test: {
+    name: "workerd",
+    include: ["test/{api,workers}/**/*.test.ts"],
+    globalSetup: ["./test/workers/scripted-model.ts"],
+    setupFiles: ["./test/workers/apply-migrations.ts"],
+  },
+};
+
+export default defineConfig({
+  test: {
+    projects: [nodeProject, coreInWorkerdProject, workerdProject],
+    reporters: process.env["CI"] ? ["default", "./scripts/totals-reporter.ts"] : ["default"],
+  },
+});
