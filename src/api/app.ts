@@ -1,0 +1,109 @@
+/**
+ * The HTTP door: every operation on one router.
+ *
+ * Invariants. Every reply carries an x-request-id. Only operations marked open are served without a key. A path that
+ * exists under another method is 405 with `allow`; any other unknown path is 404. No exception reaches a caller.
+ */
+import { Hono, type MiddlewareHandler } from "hono";
+import * as z from "zod";
+import { bearerAuth } from "./auth.ts";
+import { environmentOperations } from "./environments.ts";
+import { internalReply, Refusal, refusalReply } from "./errors.ts";
+import { eventOperations } from "./events.ts";
+import { openApiOf } from "./openapi.ts";
+import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
+import { resultOperations } from "./results.ts";
+import { rolloutOperations } from "./rollouts.ts";
+import { runOperations } from "./runs.ts";
+
+const doorOperations: readonly Operation[] = [
+  {
+    id: "getHealth",
+    method: "get",
+    path: "/healthz",
+    summary: "Tell whether the platform answers",
+    open: true,
+    reply: {
+      status: 200,
+      description: "It does",
+      contentType: "application/json",
+      schema: z.object({ status: z.literal("ok") }),
+      example: { status: "ok" },
+    },
+    errors: [],
+    handle: (context) => context.json({ status: "ok" }),
+  },
+  {
+    id: "getOpenApi",
+    method: "get",
+    path: "/openapi.json",
+    summary: "Read this page",
+    open: true,
+    reply: {
+      status: 200,
+      description: "OpenAPI 3.1",
+      contentType: "application/json",
+      schema: z.record(z.string(), z.unknown()),
+      example: { openapi: "3.1.0" },
+    },
+    errors: [],
+    handle: (context) => context.json(openApiOf(OPERATIONS)),
+  },
+];
+
+export const OPERATIONS: readonly Operation[] = [
+  ...doorOperations,
+  ...runOperations,
+  ...eventOperations,
+  ...resultOperations,
+  ...rolloutOperations,
+  ...environmentOperations,
+];
+
+export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
+  const app = new Hono<ApiTypes>();
+  const auth = bearerAuth(dependencies.now);
+  app.use(prepare(dependencies));
+  for (const { method, path, open, handle } of OPERATIONS) {
+    const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
+    if (open) app.on(method, route, handle);
+    else app.on(method, route, auth, handle);
+  }
+  app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
+  app.onError((error, context) => {
+    if (error instanceof Refusal) return refusalReply(error);
+    dependencies.report(error, context.var.requestId);
+    return internalReply();
+  });
+  return app;
+}
+
+/** Gives the request its id, and every reply with it. A caller's own id is kept if it is fit to print. */
+function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
+  return async (context, next) => {
+    const given = context.req.header("x-request-id") ?? "";
+    const requestId = /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+    context.set("requestId", requestId);
+    context.set("dependencies", dependencies);
+    await next();
+    context.header("x-request-id", requestId);
+  };
+}
+
+function unknownRoute(path: string): Refusal {
+  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(
+    ({ method }) => method.toUpperCase(),
+  );
+  if (allowed.length === 0) {
+    return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
+  }
+  const allow = allowed.join(", ");
+  return new Refusal(
+    { code: "invalid_request", message: `${path} takes ${allow}`, param: null },
+    { status: 405, headers: { allow } },
+  );
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}$`);
+}

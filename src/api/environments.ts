@@ -1,0 +1,68 @@
+/** Environments this deployment bundles. */
+import * as z from "zod";
+import { EnvironmentView } from "../core/run.ts";
+import { unwrap } from "./errors.ts";
+import { ENVIRONMENT } from "./examples.ts";
+import { type Operation, pathParam } from "./operation.ts";
+
+export const EnvironmentList = z
+  .object({
+    object: z.literal("list"),
+    data: z.array(EnvironmentView),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  })
+  .meta({ id: "EnvironmentList" });
+
+export const environmentOperations: readonly Operation[] = [
+  {
+    id: "listEnvironments",
+    method: "get",
+    path: "/v1/environments",
+    summary: "List the environments, all of them on one page",
+    reply: {
+      status: 200,
+      description: "Every environment a run may name",
+      contentType: "application/json",
+      schema: EnvironmentList,
+      example: {
+        object: "list",
+        data: [ENVIRONMENT],
+        first_id: "gsm8k",
+        last_id: "gsm8k",
+        has_more: false,
+      },
+    },
+    errors: [],
+    handle: async (context) => {
+      const data = await context.var.dependencies.services.listEnvironments();
+      const [first, last] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
+      return context.json({
+        object: "list",
+        data,
+        first_id: first,
+        last_id: last,
+        has_more: false,
+      });
+    },
+  },
+  {
+    id: "getEnvironment",
+    method: "get",
+    path: "/v1/environments/{id}",
+    summary: "Read one environment, by id or id@version",
+    reply: {
+      status: 200,
+      description: "Its arguments and its task row as JSON Schema, and what it needs",
+      contentType: "application/json",
+      schema: EnvironmentView,
+      example: ENVIRONMENT,
+    },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { services } = context.var.dependencies;
+      return context.json(unwrap(await services.readEnvironment(pathParam(context, "id"))));
+    },
+  },
+];

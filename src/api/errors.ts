@@ -1,0 +1,129 @@
+/**
+ * Refusals, and their one way to the wire.
+ *
+ * Invariants. Every reply that is not a success has the body `{error: {code, message, param, type}}`, all four members.
+ * The status follows from the code by a total table; a route may narrow it (405, 415). What we did not foresee is
+ * `internal` with a fixed message: nothing of an exception reaches a caller.
+ */
+import type * as z from "zod";
+import type { ApiError, ErrorCode } from "../core/run.ts";
+
+type ErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "permission_error"
+  | "rate_limit_error"
+  | "billing_error"
+  | "server_error";
+
+/** Status and type of every code. 422 for a reused idempotency key, as its draft standard has it. */
+export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, type: ErrorType]>> = {
+  invalid_request: [400, "invalid_request_error"],
+  invalid_row: [400, "invalid_request_error"],
+  unknown_field: [400, "invalid_request_error"],
+  not_found: [404, "invalid_request_error"],
+  unmet_need: [400, "invalid_request_error"],
+  missing_judge: [400, "invalid_request_error"],
+  idempotency_conflict: [422, "invalid_request_error"],
+  in_progress: [409, "invalid_request_error"],
+  insufficient_balance: [402, "billing_error"],
+  rate_limited: [429, "rate_limit_error"],
+  too_large: [413, "invalid_request_error"],
+  unauthorized: [401, "authentication_error"],
+  forbidden: [403, "permission_error"],
+  invalid_signature: [401, "authentication_error"],
+  stale_timestamp: [401, "authentication_error"],
+  epoch_fenced: [409, "invalid_request_error"],
+  step_mismatch: [409, "invalid_request_error"],
+  lease_lost: [409, "invalid_request_error"],
+  url_not_allowed: [400, "invalid_request_error"],
+  conflict: [409, "invalid_request_error"],
+  internal: [500, "server_error"],
+};
+
+/** Seconds a caller should wait before asking again, for the codes where waiting helps. */
+const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
+
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** The field at fault, as a path; null when no single one is. */
+  readonly param: string | null;
+}
+
+/** Thrown by whatever reads a request; the app turns it into a reply. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly failure: Failure;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    failure: Failure,
+    narrower: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(failure.message);
+    this.failure = failure;
+    this.status = narrower.status ?? STATUS_OF[failure.code][0];
+    this.headers = narrower.headers ?? {};
+  }
+}
+
+/** The value, or a refusal saying why there is none. */
+export function unwrap<T>(result: { ok: true; value: T } | { ok: false; error: Failure }): T {
+  if (result.ok) return result.value;
+  throw new Refusal(result.error);
+}
+
+export function refusalReply({ failure, status, headers }: Refusal): Response {
+  const { code, message, param } = failure;
+  const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1] } };
+  const wait = RETRY_AFTER_S[code];
+  return Response.json(body, {
+    status,
+    headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
+  });
+}
+
+/** The reply to anything we did not foresee. */
+export function internalReply(): Response {
+  const message = "Something failed on our side. Quote the x-request-id of this reply.";
+  return refusalReply(new Refusal({ code: "internal", message, param: null }));
+}
+
+/**
+ * What zod found, as one refusal. An unknown field goes first: a misspelt name is also reported as a missing one, and
+ * only the spelling helps.
+ */
+export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
+  const { issues } = error;
+  const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
+  if (unknown !== undefined) {
+    const param = formatPath([...unknown.path, ...unknown.keys.slice(0, 1)]);
+    return new Refusal({ code: "unknown_field", message: `${param} is not a known field`, param });
+  }
+  const issue = issues[0];
+  const path = issue?.path ?? [];
+  const reason = valueAt(value, path) === undefined ? "is required" : (issue?.message ?? "invalid");
+  const param = path.length === 0 ? null : formatPath(path);
+  const message = param === null ? reason : `${param}: ${reason}`;
+  return new Refusal({ code: "invalid_request", message, param });
+}
+
+/** `sampling.temperature`, `rows[16].question`, `metadata["a b"]`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((prefix, key) => {
+    if (typeof key === "number") return `${prefix}[${key}]`;
+    const name = String(key);
+    if (!/^[\w$-]+$/.test(name)) return `${prefix}[${JSON.stringify(name)}]`;
+    return prefix === "" ? name : `${prefix}.${name}`;
+  }, "");
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined,
+    value,
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * A run's events as server-sent events.
+ *
+ * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) goes on where a stream broke off. A
+ * stream that is quiet says so every 15 s. It ends after the run's last event; or after 5 minutes, or too many reads,
+ * or a failed one, with a `retry:` line that makes the client come back. Once nothing will ever follow, the answer is
+ * 204, which tells a browser's EventSource to stop asking.
+ */
+import * as z from "zod";
+import { LIMITS } from "../core/limits.ts";
+import { unwrap } from "./errors.ts";
+import { EVENTS } from "./examples.ts";
+import { parseAs, queryOf } from "./input.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import type { RunEvent } from "./services.ts";
+
+const QUIET_MS = 15_000;
+const STREAM_MS = 5 * 60_000;
+const COME_BACK = "retry: 1000\n\n";
+const STILL_HERE = ": still here\n\n";
+
+const EventId = z.coerce.number().int().min(0).default(0);
+const EventQuery = z.strictObject({
+  after: EventId.describe("id of the last event seen; the Last-Event-ID header counts before it"),
+});
+
+interface Batch {
+  readonly events: readonly RunEvent[];
+  readonly ended: boolean;
+}
+
+export interface EventFeed {
+  /** Waits at most `waitMs` for events after `after`. */
+  readonly read: (after: number, waitMs: number) => Promise<Batch>;
+  readonly now: () => number;
+  readonly report: (error: unknown) => void;
+}
+
+export const eventOperations: readonly Operation[] = [
+  {
+    id: "streamEvents",
+    method: "get",
+    path: "/v1/runs/{id}/events",
+    summary: "Follow a run; 204 once there is nothing more to come",
+    query: EventQuery,
+    headers: { "Last-Event-ID": "id of the last event seen" },
+    reply: {
+      status: 200,
+      description: "Server-sent events, ending with run.completed, run.failed or run.cancelled",
+      contentType: "text/event-stream",
+      schema: null,
+      example: EVENTS,
+    },
+    errors: ["invalid_request", "unknown_field", "not_found"],
+    handle: streamEvents,
+  },
+];
+
+/** The frames that follow `first`, until the run or the stream is over. */
+export async function* framesOf(
+  feed: EventFeed,
+  first: Batch,
+  start: number,
+): AsyncGenerator<string, void> {
+  const until = feed.now() + STREAM_MS;
+  let [batch, after] = [first, start];
+  // Each read is one call to the run's object, and an invocation has only so many.
+  for (let reads = 1; reads < LIMITS.subrequests; reads += 1) {
+    after = batch.events.at(-1)?.id ?? after;
+    if (batch.events.length > 0) yield batch.events.map(frameOf).join("");
+    if (batch.ended) return;
+    if (batch.events.length === 0) yield STILL_HERE;
+    const left = until - feed.now();
+    if (left <= 0) break;
+    try {
+      batch = await feed.read(after, Math.min(QUIET_MS, left));
+    } catch (error) {
+      feed.report(error);
+      break;
+    }
+  }
+  yield COME_BACK;
+}
+
+function frameOf({ id, event, data }: RunEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+async function streamEvents(context: ApiContext): Promise<Response> {
+  const { services, now, report } = context.var.dependencies;
+  const after = startOf(context);
+  const id = pathParam(context, "id");
+  const feed: EventFeed = {
+    read: async (seen, waitMs) =>
+      unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
+    now,
+    report: (error) => report(error, context.var.requestId),
+  };
+  // Read once before answering: a run that is not there must be a 404, not a stream that breaks.
+  const first = await feed.read(after, 0);
+  if (first.ended && first.events.length === 0) return context.body(null, 204);
+  return context.body(streamOf(framesOf(feed, first, after)), 200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+  });
+}
+
+/** Pulls a frame only when the client has room for it, and stops when the client has gone. */
+function streamOf(frames: AsyncGenerator<string, void>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const frame = await frames.next();
+      if (frame.done) controller.close();
+      else controller.enqueue(encoder.encode(frame.value));
+    },
+    async cancel() {
+      await frames.return();
+    },
+  });
+}
+
+function startOf(context: ApiContext): number {
+  const { after } = parseAs(EventQuery, queryOf(context.req.url));
+  const seen = context.req.header("last-event-id");
+  const header = z.object({ "Last-Event-ID": EventId });
+  return seen === undefined ? after : parseAs(header, { "Last-Event-ID": seen })["Last-Event-ID"];
+}

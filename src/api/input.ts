@@ -1,0 +1,82 @@
+/**
+ * Reading what a caller sent: the body, the query, the idempotency key. Each gives a parsed value or throws a Refusal
+ * that names the field; nothing past this file sees unparsed input.
+ */
+import type * as z from "zod";
+import type { Json } from "../core/json.ts";
+import { LIMITS } from "../core/limits.ts";
+import { Refusal, refusalOfIssues } from "./errors.ts";
+
+const IDEMPOTENCY_KEY_CHARACTERS = 255;
+
+/** The value as the schema makes it; the issues zod finds become one refusal. */
+export function parseAs<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw refusalOfIssues(parsed.error, value);
+}
+
+/** The query as an object. `metadata[branch]=main` becomes `{metadata: {branch: "main"}}`; the last of a name counts. */
+export function queryOf(url: string): Record<string, string | Record<string, string>> {
+  const plain: Record<string, string> = {};
+  const groups: Record<string, Record<string, string>> = {};
+  for (const [name, value] of new URL(url).searchParams) {
+    const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
+    if (group === undefined || key === undefined) plain[name] = value;
+    else groups[group] = { ...groups[group], [key]: value };
+  }
+  return { ...plain, ...groups };
+}
+
+/** The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. */
+export async function readJson(request: Request): Promise<Json> {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
+    const message = "send the body as content-type: application/json";
+    throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
+  }
+  const bytes = await readBytes(request);
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch (thrown) {
+    const reason = thrown instanceof SyntaxError ? thrown.message : "it is not UTF-8 text";
+    const message = `the body is not valid JSON: ${reason}`;
+    throw new Refusal({ code: "invalid_request", message, param: null });
+  }
+}
+
+/** The request's `Idempotency-Key`, or null without one. */
+export function idempotencyKeyOf(request: Request): string | null {
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return null;
+  if (key.length > 0 && key.length <= IDEMPOTENCY_KEY_CHARACTERS) return key;
+  throw new Refusal({
+    code: "invalid_request",
+    message: `Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_CHARACTERS} characters`,
+    param: "Idempotency-Key",
+  });
+}
+
+/** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */
+async function readBytes(request: Request): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes)
+    throw tooLarge();
+  const bytes = new Uint8Array(LIMITS.requestBodyBytes);
+  let length = 0;
+  for await (const chunk of request.body ?? []) {
+    if (length + chunk.byteLength > bytes.byteLength) throw tooLarge();
+    bytes.set(chunk, length);
+    length += chunk.byteLength;
+  }
+  return bytes.subarray(0, length);
+}
+
+function tooLarge(): Refusal {
+  return new Refusal({
+    code: "too_large",
+    message: `the body is over ${LIMITS.requestBodyBytes} bytes`,
+    param: null,
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * One operation of the API: where it stands, what it answers, and how it is told to the world. The router and the
+ * OpenAPI page are both made from the same list of these, so no route goes undocumented and none is documented in vain.
+ */
+import type { Context } from "hono";
+import type * as z from "zod";
+import type { ErrorCode } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Services } from "./services.ts";
+
+export interface ApiDependencies {
+  readonly services: Services;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Told of every exception that became a 500, or that ended an event stream. */
+  readonly report: (error: unknown, requestId: string) => void;
+}
+
+export interface ApiTypes {
+  Bindings: Env;
+  Variables: { scope: Scope; requestId: string; dependencies: ApiDependencies };
+}
+export type ApiContext = Context<ApiTypes>;
+
+export interface SuccessReply {
+  readonly status: number;
+  readonly description: string;
+  readonly contentType: "application/json" | "application/jsonl" | "text/event-stream";
+  /** Of the body, or of one line of it; null for a stream of events. */
+  readonly schema: z.ZodType | null;
+  readonly example: unknown;
+  /** Names and meanings of headers worth knowing. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly method: "get" | "post";
+  /** Parameters in braces, as OpenAPI writes them. */
+  readonly path: string;
+  readonly summary: string;
+  /** True: served without a key. */
+  readonly open?: true;
+  readonly query?: z.ZodObject;
+  /** Request headers with a meaning of their own, by name. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: { readonly schema: z.ZodType; readonly example: unknown };
+  readonly reply: SuccessReply;
+  /** Codes this operation may answer with, beyond those every one may. */
+  readonly errors: readonly ErrorCode[];
+  readonly handle: (context: ApiContext) => Response | Promise<Response>;
+}
+
+/** A parameter of the path. */
+export function pathParam(context: ApiContext, name: string): string {
+  return context.req.param(name) ?? "";
+}

@@ -1,0 +1,55 @@
+/** The results of a run, a page of lines at a time; while it runs, what is done so far. */
+import * as z from "zod";
+import { LIMITS } from "../core/limits.ts";
+import { OUTCOMES, ResultRow } from "../core/run.ts";
+import { unwrap } from "./errors.ts";
+import { RESULT_ROW } from "./examples.ts";
+import { parseAs, queryOf } from "./input.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+
+const ResultQuery = z.strictObject({
+  outcome: z.enum(OUTCOMES).optional(),
+  after: z.coerce.number().int().min(0).default(0).describe("as the link to this page has it"),
+  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(100),
+});
+
+export const resultOperations: readonly Operation[] = [
+  {
+    id: "listResults",
+    method: "get",
+    path: "/v1/runs/{id}/results",
+    summary: "Read a run's finished rollouts, one JSON object a line",
+    query: ResultQuery,
+    reply: {
+      status: 200,
+      description: "One page of rows; follow the link until there is none",
+      contentType: "application/jsonl",
+      schema: ResultRow,
+      example: RESULT_ROW,
+      headers: { link: 'the next page, rel="next"; absent on the last' },
+    },
+    errors: ["invalid_request", "unknown_field", "not_found", "in_progress"],
+    handle: readPage,
+  },
+];
+
+async function readPage(context: ApiContext): Promise<Response> {
+  const { after, limit, outcome } = parseAs(ResultQuery, queryOf(context.req.url));
+  const { rows, next } = unwrap(
+    await context.var.dependencies.services.readResults(
+      context.env,
+      context.var.scope,
+      pathParam(context, "id"),
+      { after, limit, outcome: outcome ?? null },
+    ),
+  );
+  if (next !== null) context.header("link", `<${nextPage(context.req.url, next)}>; rel="next"`);
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
+  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
+}
+
+function nextPage(url: string, after: number): string {
+  const next = new URL(url);
+  next.searchParams.set("after", String(after));
+  return next.href;
+}

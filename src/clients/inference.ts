@@ -1,0 +1,136 @@
+/**
+ * The model call: one file, the `openai` SDK behind it.
+ *
+ * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal. A call has one
+ * of the outcomes of `CallOutcome`, and never throws. Token ids, logprobs and the version label that vLLM sends are
+ * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
+ */
+import OpenAI from "openai";
+import { readChatCompletion } from "../core/chat-completion.ts";
+import {
+  AuthenticationError,
+  InvalidModelResponseError,
+  ModelError,
+  type RolloutError,
+} from "../core/errors.ts";
+import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
+import type { Sampling } from "../core/run.ts";
+import type { ModelResponse } from "../core/trajectory.ts";
+
+export interface ModelCall {
+  readonly base_url: string;
+  readonly api_key: string | null;
+  readonly model: string;
+  readonly messages: Messages;
+  readonly tools: readonly ToolDefinition[];
+  readonly sampling: Sampling;
+  /** The same for every re-send of this call. */
+  readonly idempotency_key: string;
+  readonly signal: AbortSignal;
+}
+
+export type CallOutcome =
+  | { readonly kind: "answered"; readonly response: ModelResponse }
+  /** The prompt does not fit the model's context: truncation, not a failure. */
+  | { readonly kind: "prompt_too_long" }
+  | { readonly kind: "aborted" }
+  | {
+      readonly kind: "failed";
+      readonly error: RolloutError;
+      readonly retryable: boolean;
+      readonly retry_after_ms: number | null;
+    };
+
+/** What a 400 says when the context overflows, lower-cased (vLLM's and other engines' phrases, by verifiers' list). */
+const OVERFLOW_PHRASES = [
+  "context length",
+  "maximum model length",
+  "exceeded model",
+  "exceed the configured limit",
+  "exceeds the configured limit",
+  "prompt_too_long",
+  "prompt is too long",
+];
+
+const clients = new Map<string, OpenAI>();
+/** Beyond this many endpoints in one isolate the oldest client goes; a client is only settings. */
+const CLIENTS_KEPT = 64;
+
+export async function callModel(call: ModelCall): Promise<CallOutcome> {
+  const started = Date.now();
+  try {
+    const body = await clientFor(call).post<unknown>("/chat/completions", {
+      body: requestBody(call),
+      headers: { "idempotency-key": call.idempotency_key },
+      signal: call.signal,
+    });
+    return { kind: "answered", response: readChatCompletion(body, Date.now() - started) };
+  } catch (thrown) {
+    return classify(thrown, call.signal);
+  }
+}
+
+function clientFor({ base_url, api_key }: ModelCall): OpenAI {
+  const name = `${base_url}\n${api_key ?? ""}`;
+  const known = clients.get(name);
+  if (known !== undefined) return known;
+  // The SDK insists on a key; endpoints without one ignore what they are sent.
+  const client = new OpenAI({ baseURL: base_url, apiKey: api_key ?? "none", maxRetries: 0 });
+  const oldest = clients.keys().next();
+  if (clients.size >= CLIENTS_KEPT && !oldest.done) clients.delete(oldest.value);
+  clients.set(name, client);
+  return client;
+}
+
+function requestBody(call: ModelCall): Record<string, unknown> {
+  const { extra_body, ...sampling } = call.sampling;
+  return {
+    model: call.model,
+    messages: call.messages.map(wireMessage),
+    ...(call.tools.length > 0 ? { tools: call.tools } : {}),
+    ...sampling,
+    ...extra_body,
+  };
+}
+
+/** `text` is ours (a bare string); endpoints know it as `user`. */
+function wireMessage(message: Message): Message {
+  return message.role === "text" ? { ...message, role: "user" } : message;
+}
+
+function classify(thrown: unknown, signal: AbortSignal): CallOutcome {
+  if (signal.aborted) return { kind: "aborted" };
+  if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
+  if (!(thrown instanceof OpenAI.APIError)) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return failed(new InvalidModelResponseError(message, { cause: thrown }), true, null);
+  }
+  const { status } = thrown;
+  const error = new ModelError(thrown.message, { cause: thrown });
+  if (status === undefined) return failed(error, true, null);
+  if (status === 401 || status === 403) {
+    return failed(new AuthenticationError(thrown.message, { cause: thrown }), false, null);
+  }
+  if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
+  const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
+  return failed(error, retryable, retryAfter(thrown.headers));
+}
+
+function failed(
+  error: RolloutError,
+  retryable: boolean,
+  retry_after_ms: number | null,
+): CallOutcome {
+  return { kind: "failed", error, retryable, retry_after_ms };
+}
+
+function overflows(error: { message: string; error?: unknown }): boolean {
+  const text = `${error.message} ${JSON.stringify(error.error ?? null)}`.toLowerCase();
+  return OVERFLOW_PHRASES.some((phrase) => text.includes(phrase));
+}
+
+/** `Retry-After` in seconds; its date form is rare on APIs and the back-off covers it. */
+function retryAfter(headers: Headers | undefined): number | null {
+  const seconds = Number(headers?.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null;
+}

@@ -1,0 +1,70 @@
+/** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
+import type { RunCounts, RunReport, RunView } from "../core/run.ts";
+import type { RunRecord } from "./runs.ts";
+import type { RunRow } from "./schema.ts";
+
+export function runViewOf({ run, endpoint }: RunRecord): RunView {
+  const { request } = run;
+  return {
+    object: "run",
+    id: run.id,
+    kind: run.kind,
+    name: run.name,
+    status: run.status,
+    error: run.error,
+    flow: run.finished_at === null ? { state: "active", reason: null } : null,
+    environment: {
+      id: run.environment_id,
+      version: run.environment_version,
+      digest: run.environment_digest,
+    },
+    environment_args: request.environment_args,
+    model: run.model,
+    // Member by member: what else a caller's record holds, the sealed key above all, is not for the wire.
+    endpoint: { base_url: endpoint.base_url, api_key_last4: endpoint.api_key_last4 },
+    sampling: request.sampling,
+    num_examples: run.planned / request.rollouts_per_example,
+    rollouts_per_example: request.rollouts_per_example,
+    max_concurrent: request.max_concurrent,
+    min_scored: request.min_scored,
+    seed: request.seed,
+    metadata: run.metadata,
+    counts: run.counts ?? nothingDispatched(run),
+    report: run.report ?? NOTHING_FINISHED,
+    created_at: Math.floor(run.created_at / 1000),
+    finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
+  };
+}
+
+function nothingDispatched({ planned }: RunRow): RunCounts {
+  return {
+    planned,
+    pending: planned,
+    dispatched: 0,
+    in_flight: 0,
+    scored: 0,
+    unscored: {},
+    failed: {},
+    cancelled: {},
+  };
+}
+
+const NOTHING_FINISHED: RunReport = {
+  reward: {
+    mean: null,
+    se: null,
+    ci95: null,
+    n_tasks: 0,
+    n_rollouts: 0,
+    n_unscored: 0,
+    n_error: 0,
+    n_truncated: 0,
+  },
+  metrics: {},
+  pass_at_k: {},
+  pass_hat_k: {},
+  stop_conditions: {},
+  turns: 0,
+  usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  calls: 0,
+};

@@ -1,0 +1,125 @@
+/**
+ * The tables of D1.
+ *
+ * Invariants. Every table carries `org_id` and `project_id`, and every query but the look-up of a key filters by both.
+ * Of keys, endpoints and accepted runs D1 is the authority; counts, reports and rollouts are a projection that a run's
+ * object writes behind itself and may lag. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
+ * Columns that hold JSON are typed here, since only this platform writes them.
+ */
+import { index, integer, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type {
+  Outcome,
+  RunCounts,
+  RunDataset,
+  RunReport,
+  RunRequest,
+  RunStatus,
+} from "../core/run.ts";
+
+/** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
+export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint"> & {
+  /** What accepting the request found out, so that the run's object can be created from this row alone. */
+  readonly resolved: { readonly dataset: RunDataset; readonly whole_groups: boolean };
+};
+
+const scope = {
+  org_id: text().notNull(),
+  project_id: text().notNull(),
+};
+
+export const apiKeys = sqliteTable("api_keys", {
+  id: text().primaryKey(),
+  ...scope,
+  /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
+  hash: text().notNull().unique(),
+  last4: text().notNull(),
+  created_at: integer().notNull(),
+});
+export type ApiKeyRow = typeof apiKeys.$inferSelect;
+
+export const endpoints = sqliteTable("endpoints", {
+  id: text().primaryKey(),
+  ...scope,
+  base_url: text().notNull(),
+  /** AES-GCM, sealed before it got here; null for an endpoint without a key. */
+  sealed_key: text(),
+  api_key_last4: text(),
+  created_at: integer().notNull(),
+});
+export type EndpointRow = typeof endpoints.$inferSelect;
+
+export const runs = sqliteTable(
+  "runs",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    kind: text().$type<RunRequest["kind"]>().notNull(),
+    name: text(),
+    status: text().$type<RunStatus>().notNull(),
+    environment_id: text().notNull(),
+    environment_version: text().notNull(),
+    environment_digest: text().notNull(),
+    model: text().notNull(),
+    endpoint_id: text().notNull(),
+    request: text({ mode: "json" }).$type<StoredRequest>().notNull(),
+    /** Key of the uploaded rows in the object store; null when the environment brings its own. */
+    dataset_key: text(),
+    /** Rollouts this run will dispatch. */
+    planned: integer().notNull(),
+    idempotency_key: text(),
+    request_hash: text(),
+    counts: text({ mode: "json" }).$type<RunCounts>(),
+    report: text({ mode: "json" }).$type<RunReport>(),
+    error: text({ mode: "json" }).$type<{ code: string; message: string }>(),
+    metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    created_at: integer().notNull(),
+    finished_at: integer(),
+  },
+  (table) => [
+    unique("runs_idempotency_key").on(table.org_id, table.project_id, table.idempotency_key),
+    index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
+    index("runs_by_status").on(
+      table.org_id,
+      table.project_id,
+      table.status,
+      table.created_at,
+      table.id,
+    ),
+  ],
+);
+export type RunRow = typeof runs.$inferSelect;
+
+export const rollouts = sqliteTable(
+  "rollouts",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    run_id: text().notNull(),
+    group_index: integer().notNull(),
+    slot: integer().notNull(),
+    attempt: integer().notNull(),
+    example_id: integer().notNull(),
+    task_key: text().notNull(),
+    outcome: text().$type<Outcome>().notNull(),
+    /** The failure class, the cause or the reason behind the outcome; null when scored. */
+    reason: text(),
+    /** Null = never scored; a score that was earned is a number, 0 included. */
+    reward: real(),
+    metrics: text({ mode: "json" }).$type<Record<string, number | null>>().notNull(),
+    stop_condition: text(),
+    is_truncated: integer({ mode: "boolean" }).notNull(),
+    turns: integer().notNull(),
+    /** Calls sent to the model, re-sent ones included. */
+    calls: integer().notNull(),
+    prompt_tokens: integer().notNull(),
+    completion_tokens: integer().notNull(),
+    /** SHA-256 of the stored trajectory, its name in the object store; null when none was stored. */
+    digest: text(),
+    /** The later attempt in the same slot that counts in its place. */
+    superseded_by: text(),
+    started_at: integer(),
+    ended_at: integer().notNull(),
+  },
+  (table) => [index("rollouts_by_run").on(table.run_id)],
+);
+export type RolloutRow = typeof rollouts.$inferSelect;

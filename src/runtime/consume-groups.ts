@@ -1,0 +1,104 @@
+/**
+ * `rollout-groups`: starts rollouts, each with its task row frozen in. Nothing here waits for a rollout. A message that
+ * arrives twice, late, or after its run was cancelled starts nothing: the run says what is still to be started.
+ */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import { EnvError, serializeError } from "../core/errors.ts";
+import { taskKey } from "../core/task.ts";
+import { exampleOfGroup } from "./datasets.ts";
+import { pinnedEnvironment } from "./environments.ts";
+import { rolloutObject, runObject } from "./names.ts";
+import { sha256Hex } from "./secrets.ts";
+import type { Subrequests } from "./subrequests.ts";
+import {
+  type GroupsMessage,
+  type RolloutReport,
+  type RolloutSpec,
+  type RunSpec,
+  START_MESSAGE_LIFE_MS,
+  type Starter,
+} from "./wire.ts";
+
+export async function startGroups(
+  env: Env,
+  message: GroupsMessage,
+  now: number,
+  subrequests: Subrequests,
+): Promise<void> {
+  // The sweep has long sent a newer one; a storage freed since must not run the rollout again.
+  if (now - message.sent_at > START_MESSAGE_LIFE_MS) return;
+  const run = runObject(env, message.scope, message.run_id);
+  const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
+  const admission = await subrequests.object(() => run.admit(places));
+  if (admission === null || admission.admitted.length === 0) return;
+  const { spec, admitted } = admission;
+  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  await subrequests.objectAll(admitted, async (member) => {
+    const order = await orderOf(env, spec, environment, member, subrequests);
+    if ("failure" in order) {
+      await run.answered(order);
+    } else {
+      const rollout = rolloutObject(env, spec.scope, member.rollout_id);
+      await rollout.start(order, message.sent_at);
+    }
+  });
+}
+
+/** What the rollout is started with; a report of its failure when it cannot be. */
+async function orderOf(
+  env: Env,
+  spec: RunSpec,
+  environment: AnyEnvironment | null,
+  member: Starter,
+  subrequests: Subrequests,
+): Promise<RolloutSpec | RolloutReport> {
+  const { group, slot, attempt, rollout_id } = member;
+  const { id, version } = spec.environment;
+  if (environment === null) {
+    const gone = new EnvError(`${id}@${version} is not in this deployment with the pinned code`);
+    return failedAtStart(member, "environment_changed", gone);
+  }
+  try {
+    const { example_id, row } = await exampleOfGroup(env, spec, environment, group, subrequests);
+    const task_key = await taskKey(row, async (text) => sha256Hex(text));
+    const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
+    const pinned = { environment: spec.environment, environment_args };
+    const call = { model, endpoint_id, sampling, limits, seed };
+    const place = { group, slot, attempt, rollout_id, example_id, task_key };
+    return { scope, run_id, ...place, row, ...pinned, ...call };
+  } catch (thrown) {
+    if (!(thrown instanceof Error && thrown.name === "RowError")) throw thrown;
+    return failedAtStart(member, "environment", thrown);
+  }
+}
+
+/** A rollout that ends before its object exists: its environment gave it no task. */
+function failedAtStart(
+  { group, slot, attempt, rollout_id }: Starter,
+  failure: "environment" | "environment_changed",
+  error: Error,
+): RolloutReport {
+  const now = Date.now();
+  return {
+    group,
+    slot,
+    attempt,
+    rollout_id,
+    example_id: group,
+    task_key: "",
+    failure,
+    cancelled: null,
+    error: serializeError(error),
+    stop_run: failure === "environment_changed" ? { code: failure, message: error.message } : null,
+    digest: null,
+    bytes: 0,
+    trajectory: null,
+    stop_condition: "has_error",
+    is_truncated: false,
+    turns: 0,
+    calls: 0,
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    started_at: now,
+    ended_at: now,
+  };
+}

@@ -1,0 +1,59 @@
+/** `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. */
+import { type ScoreRecord, scoreUnit } from "../core/score.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { pinnedEnvironment } from "./environments.ts";
+import { runObject } from "./names.ts";
+import type { Subrequests } from "./subrequests.ts";
+import { readTrajectory } from "./trajectory-store.ts";
+import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
+
+export async function scoreUnits(
+  env: Env,
+  message: ScoresMessage,
+  subrequests: Subrequests,
+): Promise<void> {
+  const run = runObject(env, message.scope, message.run_id);
+  const waiting = await subrequests.object(() => run.unitsToScore(message.units));
+  if (waiting === null || waiting.units.length === 0) return;
+  const { spec, units } = waiting;
+  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  // The code that scored the others is gone; the sweep gives these up as unscored.
+  if (environment === null) return;
+  const scored: ScoredMember[] = [];
+  const failures: unknown[] = [];
+  for (const unit of units) {
+    try {
+      const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+      scored.push(...pairUp(unit, await scoreUnit(environment, trajectories)));
+    } catch (thrown) {
+      failures.push(thrown);
+    }
+  }
+  if (scored.length > 0) await subrequests.object(() => run.scored(scored));
+  // The others are scored; asked again, the run names only those that are not.
+  if (failures.length > 0) throw failures[0];
+}
+
+function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
+  return records.flatMap((record, index) => {
+    const member = members[index];
+    return member === undefined ? [] : [{ ...placeOf(member), record }];
+  });
+}
+
+function trajectoriesOf(
+  env: Env,
+  spec: RunSpec,
+  unit: Unit,
+  subrequests: Subrequests,
+): Promise<Trajectory[]> {
+  return subrequests.six(unit.members, async (member) => {
+    const trajectory = await readTrajectory(env, spec, member, subrequests);
+    if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
+    return trajectory;
+  });
+}
+
+function placeOf({ group, slot, attempt }: Member) {
+  return { group, slot, attempt };
+}

@@ -1,0 +1,52 @@
+/**
+ * `run-segments`: folds finished rollouts into one immutable R2 object, a line each: the row with its scores, and the
+ * trajectory. The single trajectories go once the run knows the segment.
+ */
+import type { Trajectory } from "../core/trajectory.ts";
+import { runObject, segmentKey } from "./names.ts";
+import type { RolloutRecord } from "./run-schema.ts";
+import { sha256Hex } from "./secrets.ts";
+import type { Subrequests } from "./subrequests.ts";
+import { dropTrajectories, readTrajectory } from "./trajectory-store.ts";
+import type { SegmentMessage, StoredTrajectory } from "./wire.ts";
+
+/** One line of a segment. A rollout that never had a trajectory has none here. */
+export interface SegmentLine {
+  readonly rollout_id: string;
+  readonly trajectory: Trajectory | null;
+}
+
+export async function foldSegment(
+  env: Env,
+  message: SegmentMessage,
+  subrequests: Subrequests,
+): Promise<void> {
+  const run = runObject(env, message.scope, message.run_id);
+  const records = await subrequests.object(() => run.segmentRows(message.segment));
+  if (records === null) return;
+  const lines = await subrequests.six(records, (record) =>
+    lineOf(env, message, record, subrequests),
+  );
+  const text = lines.join("\n");
+  const key = segmentKey(message.scope, message.run_id, sha256Hex(text));
+  await subrequests.fetch(() => env.STORE.put(key, text));
+  await subrequests.object(() => run.folded(message.segment, key));
+  const stored = records.map(storedOf);
+  await subrequests.fetch(() => dropTrajectories(env, message, stored));
+}
+
+async function lineOf(
+  env: Env,
+  message: SegmentMessage,
+  record: RolloutRecord,
+  subrequests: Subrequests,
+): Promise<string> {
+  const { id, digest } = record.entry;
+  const trajectory = await readTrajectory(env, message, storedOf(record), subrequests);
+  if (trajectory === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
+  return JSON.stringify({ rollout_id: id, trajectory } satisfies SegmentLine);
+}
+
+function storedOf({ entry: { digest }, text }: RolloutRecord): StoredTrajectory {
+  return { digest, text };
+}

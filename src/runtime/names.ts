@@ -1,0 +1,25 @@
+/** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
+import type { Scope } from "../core/scope.ts";
+import type { RolloutRpc, RunRpc } from "./rpc.ts";
+
+export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
+  const stub: unknown = env.RUN.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
+  return stub as RunRpc;
+}
+
+export function rolloutObject(env: Env, scope: Scope, rolloutId: string): RolloutRpc {
+  const stub: unknown = env.ROLLOUT.getByName(`org/${scope.orgId}/${scope.projectId}/${rolloutId}`);
+  return stub as RolloutRpc;
+}
+
+export function datasetKey(scope: Scope, runId: string, sha256: string): string {
+  return `org/${scope.orgId}/runs/${runId}/dataset/${sha256}.jsonl`;
+}
+
+export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
+  return `org/${scope.orgId}/runs/${runId}/trajectories/${sha256}.json`;
+}
+
+export function segmentKey(scope: Scope, runId: string, sha256: string): string {
+  return `org/${scope.orgId}/runs/${runId}/segments/${sha256}.jsonl`;
+}

@@ -1,0 +1,78 @@
+/**
+ * Reads of a run and its rollouts. D1 says what was asked for; the run's object says how it stands. An id is checked by
+ * arithmetic first, then against D1 in the caller's scope: neither a guess nor another's id reaches an object.
+ */
+import { parseId, type RolloutPlace } from "../core/ids.ts";
+import type { RunView } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import { runViewOf } from "../db/run-view.ts";
+import { getRun, type RunRecord } from "../db/runs.ts";
+import { type Result, refuse, specOfRow } from "./accept-run.ts";
+import { runObject } from "./names.ts";
+import type { RunRpc } from "./rpc.ts";
+import type { StoredEvent } from "./run-store.ts";
+import { idMac } from "./secrets.ts";
+
+export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  const live = await found.value.object.view();
+  const stored = runViewOf(found.value.record);
+  if (live === null) return { ok: true, value: stored };
+  const { settled_at, ...standing } = live;
+  const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
+  return { ok: true, value: { ...stored, ...standing, finished_at } };
+}
+
+export async function cancelRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  await found.value.object.cancel();
+  return await readRun(env, scope, id);
+}
+
+export async function readEvents(
+  env: Env,
+  scope: Scope,
+  id: string,
+  after: number,
+  waitMs: number,
+): Promise<Result<{ events: StoredEvent[]; ended: boolean }>> {
+  const owned = `${scope.orgId}/${scope.projectId}/${id}`;
+  if (!followed.has(owned)) {
+    const found = await openRun(env, scope, id);
+    if (!found.ok) return found;
+    if (followed.size >= FOLLOWED_KEPT) followed.clear();
+    followed.add(owned);
+  }
+  const events = await runObject(env, scope, id).events(after, waitMs);
+  return { ok: true, value: events ?? { events: [], ended: true } };
+}
+
+/** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not asked again for each. */
+const followed = new Set<string>();
+const FOLLOWED_KEPT = 1000;
+
+/** The run and its object, which is created here when accepting the run was cut short. */
+export async function openRun(
+  env: Env,
+  scope: Scope,
+  id: string,
+): Promise<Result<{ record: RunRecord; object: RunRpc }>> {
+  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", id);
+  const record = await getRun(env.DB, scope, id);
+  if (record === null) return notFound("run", id);
+  const object = runObject(env, scope, id);
+  if (record.run.status === "queued") await object.create(specOfRow(scope, record.run));
+  return { ok: true, value: { record, object } };
+}
+
+/** The run a rollout's id names, and its place there; null for an id we did not mint. */
+export function placeOfId(env: Env, id: string): (RolloutPlace & { runId: string }) | null {
+  const parsed = parseId(id, idMac(env.ROLLCALL_SECRET));
+  return parsed?.kind === "rollout" ? parsed : null;
+}
+
+export function notFound(what: string, id: string): Result<never> {
+  return refuse("not_found", `no ${what} ${id}`, "id");
+}

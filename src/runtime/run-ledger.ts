@@ -1,0 +1,292 @@
+/**
+ * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction.
+ *
+ * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
+ * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
+ * numbered without gaps, and each leaves one `rollout.finished` event.
+ */
+import type { FailureClass, UnscoredCause } from "../core/errors.ts";
+import { LIMITS } from "../core/limits.ts";
+import type { Outcome, RolloutFinished } from "../core/run.ts";
+import type { ScoreRecord } from "../core/score.ts";
+import type { RolloutEntry, RunHead } from "./run-schema.ts";
+import type { RunStore } from "./run-store.ts";
+import type { Place, RolloutReport, RunSpec, ScoredMember } from "./wire.ts";
+
+/** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
+export const FIRST_ASK_MS = 5000;
+/** A unit sent for scoring is sent again when its scores have not come by then. */
+export const SCORING_DEADLINE_MS = 30_000;
+/** A reader holds up to ten segments at once. */
+const SEGMENT_BYTES = 2 * 1024 * 1024;
+
+export function plannedOf(spec: RunSpec): number {
+  return spec.num_examples * spec.rollouts_per_example;
+}
+
+/** Rollouts still to dispatch; a run that stopped early keeps the rest as pending for ever. */
+export function pendingOf(spec: RunSpec, head: RunHead): number {
+  return plannedOf(spec) - head.dispatched;
+}
+
+/** Dispatches the next `count` rollouts, group by group, and says which. */
+export function dispatch(
+  store: RunStore,
+  spec: RunSpec,
+  count: number,
+  idOf: (place: Place) => string,
+  now: number,
+): Place[] {
+  return store.transaction(() => {
+    const head = store.head();
+    const places = Array.from({ length: count }, (_, index) => {
+      const position = head.dispatched + index;
+      return {
+        group: Math.floor(position / spec.rollouts_per_example),
+        slot: position % spec.rollouts_per_example,
+        attempt: 0,
+      };
+    });
+    for (const place of places) store.addRollout(place, idOf(place), now + FIRST_ASK_MS);
+    store.saveHead({
+      ...head,
+      dispatched: head.dispatched + count,
+      in_flight: head.in_flight + count,
+      running: head.running + count,
+      row_current: false,
+    });
+    return places;
+  });
+}
+
+/** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
+export function answer(
+  store: RunStore,
+  spec: RunSpec,
+  report: RolloutReport,
+  now: number,
+): { known: boolean; unit: number | null } {
+  return store.transaction(() => {
+    const row = store.rollout(report);
+    if (row === null) return { known: false, unit: null };
+    if (row.status !== "running") return { known: true, unit: null };
+    const columns = columnsOf(report);
+    const head = store.head();
+    store.saveHead({
+      ...head,
+      running: head.running - 1,
+      stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
+      unsegmented_bytes: head.unsegmented_bytes + report.bytes,
+    });
+    if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
+    const ended = endOf(report);
+    if (ended === null) {
+      const ask_at = now + SCORING_DEADLINE_MS;
+      store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
+    } else {
+      end(store, row, columns, { ...ended, reward: null, record: null });
+    }
+    const unit = completedUnit(store, spec, row);
+    settle(store, spec, now);
+    return { known: true, unit };
+  });
+}
+
+/** Scores of units. The first complete record of a rollout wins. */
+export function score(
+  store: RunStore,
+  spec: RunSpec,
+  members: readonly ScoredMember[],
+  now: number,
+): void {
+  store.transaction(() => {
+    for (const { record, ...place } of members) {
+      const row = store.rollout(place);
+      if (row === null || row.status !== "scoring") continue;
+      const outcome = record.reward === null ? "unscored" : "scored";
+      const reason = outcome === "scored" ? null : (record.unscored ?? "scorer");
+      end(store, row, {}, { outcome, reason, reward: record.reward, record });
+    }
+    settle(store, spec, now);
+  });
+}
+
+/** Ends a rollout that the platform could not bring to an end of its own. */
+export function giveUp(
+  store: RunStore,
+  spec: RunSpec,
+  row: RolloutEntry,
+  ending:
+    | { readonly outcome: "failed"; readonly reason: FailureClass }
+    | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
+    | { readonly outcome: "cancelled"; readonly reason: "user" },
+  now: number,
+): number | null {
+  return store.transaction(() => {
+    const current = store.bySeq(row.seq);
+    if (current === null || current.status === "done") return null;
+    if (current.status === "running") {
+      const head = store.head();
+      store.saveHead({ ...head, running: head.running - 1 });
+    }
+    const ended_at = current.ended_at ?? now;
+    end(store, current, { ended_at }, { ...ending, reward: null, record: null });
+    const unit = completedUnit(store, spec, current);
+    settle(store, spec, now);
+    return unit;
+  });
+}
+
+export function requestCancel(store: RunStore, spec: RunSpec, now: number): void {
+  store.transaction(() => {
+    const head = store.head();
+    if (head.settled_at !== null || head.stop !== null) return;
+    store.saveHead({ ...head, stop: { kind: "cancel" }, row_current: false });
+    settle(store, spec, now);
+  });
+}
+
+/** Notes where a segment is; the trajectories it covers are no longer held here. */
+export function fold(store: RunStore, segment: number, key: string): void {
+  store.transaction(() => {
+    const entry = store.segment(segment);
+    if (entry === null || entry.key !== null) return;
+    store.setSegment(segment, { key });
+    store.dropTrajectories(entry);
+  });
+}
+
+/** Cuts the next segment when enough has ended (or the run has); null when there is none to cut. */
+export function cutSegment(store: RunStore, now: number): number | null {
+  return store.transaction(() => {
+    const head = store.head();
+    const waiting = head.finished - head.segmented;
+    const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
+    if (waiting === 0 || !(full || head.settled_at !== null)) return null;
+    const last = head.segmented + Math.min(waiting, LIMITS.segmentRollouts);
+    const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
+    const unsegmented_bytes = last === head.finished ? 0 : head.unsegmented_bytes;
+    store.saveHead({ ...head, segmented: last, unsegmented_bytes });
+    return segment;
+  });
+}
+
+export function appendEvent(
+  store: RunStore,
+  event: Parameters<RunStore["addEvent"]>[1],
+  data: object,
+): void {
+  const head = store.head();
+  const id = head.last_event + 1;
+  store.addEvent(id, event, data);
+  store.saveHead({ ...head, last_event: id });
+}
+
+/** The unit this rollout belongs to, once all of it has answered and waits for scores: itself, or its group. */
+export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
+  if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
+  const members = store.group(row.group_index);
+  const all = members.length === spec.rollouts_per_example || store.head().stop !== null;
+  const silent = members.some(({ status }) => status === "running");
+  const waits = members.some(({ status }) => status === "scoring");
+  return all && !silent && waits ? row.group_index : null;
+}
+
+/** `columns`: what else became known with the end. */
+function end(
+  store: RunStore,
+  row: RolloutEntry,
+  columns: Partial<RolloutEntry>,
+  ending: {
+    readonly outcome: Outcome;
+    readonly reason: string | null;
+    readonly reward: number | null;
+    readonly record: ScoreRecord | null;
+  },
+): void {
+  const { outcome, reason, reward, record } = ending;
+  const head = store.head();
+  const { id, example_id, group_index, turns, stop_condition } = { ...row, ...columns };
+  store.setRollout(row.seq, {
+    ...columns,
+    status: "done",
+    outcome,
+    reason,
+    reward,
+    scores: JSON.stringify(record?.scores ?? []),
+    scoring_errors: JSON.stringify(record?.scoring_errors ?? []),
+    finish_seq: head.finished + 1,
+  });
+  store.saveHead({
+    ...head,
+    ...counted(head, outcome, reason),
+    in_flight: head.in_flight - 1,
+    finished: head.finished + 1,
+    row_current: false,
+  });
+  appendEvent(store, "rollout.finished", {
+    rollout_id: id,
+    example_id: example_id ?? group_index,
+    outcome,
+    reason,
+    reward,
+    turns,
+    stop_condition,
+  } satisfies RolloutFinished);
+}
+
+function counted(head: RunHead, outcome: Outcome, reason: string | null): Partial<RunHead> {
+  if (outcome === "scored") return { scored: head.scored + 1 };
+  const name = reason ?? "platform";
+  return { [outcome]: { ...head[outcome], [name]: (head[outcome][name] ?? 0) + 1 } };
+}
+
+/** Ends the run once nothing is in flight and nothing more will be dispatched. */
+function settle(store: RunStore, spec: RunSpec, now: number): void {
+  const head = store.head();
+  const more = head.stop === null && pendingOf(spec, head) > 0;
+  if (more || head.in_flight > 0 || head.settled_at !== null) return;
+  const { status, error } = verdictOf(spec, head);
+  store.saveHead({ ...head, status, error, settled_at: now, row_current: false });
+  appendEvent(store, `run.${status}`, { status, error });
+}
+
+function verdictOf(
+  spec: RunSpec,
+  head: RunHead,
+): { status: "completed" | "failed" | "cancelled"; error: RunHead["error"] } {
+  if (head.stop?.kind === "cancel") return { status: "cancelled", error: null };
+  if (head.stop?.kind === "fail") {
+    const { code, message } = head.stop;
+    return { status: "failed", error: { code, message } };
+  }
+  const planned = plannedOf(spec);
+  // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
+  if (head.scored / planned >= spec.min_scored) return { status: "completed", error: null };
+  const message = `${head.scored} of ${planned} rollouts were scored; min_scored asks for ${spec.min_scored}`;
+  return { status: "failed", error: { code: "too_few_scored", message } };
+}
+
+function endOf(report: RolloutReport): { outcome: Outcome; reason: string } | null {
+  if (report.cancelled !== null) return { outcome: "cancelled", reason: report.cancelled };
+  if (report.failure !== null) return { outcome: "failed", reason: report.failure };
+  return report.digest === null ? { outcome: "failed", reason: "platform" } : null;
+}
+
+function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
+  return {
+    example_id: report.example_id,
+    task_key: report.task_key,
+    digest: report.digest,
+    bytes: report.bytes,
+    stop_condition: report.stop_condition,
+    is_truncated: report.is_truncated ? 1 : 0,
+    turns: report.turns,
+    calls: report.calls,
+    prompt_tokens: report.usage.prompt_tokens,
+    completion_tokens: report.usage.completion_tokens,
+    started_at: report.started_at,
+    ended_at: report.ended_at,
+    error: report.error === null ? null : JSON.stringify(report.error),
+  };
+}

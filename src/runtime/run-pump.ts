@@ -1,0 +1,154 @@
+/**
+ * What moves a run forward: dispatch into the window, sends to the queues, the slices of its alarm. Reads and writes the
+ * store; what it cannot do now (a queue that refuses, an object that does not answer) the next sweep does.
+ */
+import { rolloutId } from "../core/ids.ts";
+import { LIMITS } from "../core/limits.ts";
+import { liveShare } from "./live-objects.ts";
+import { logError } from "./log.ts";
+import { rolloutObject } from "./names.ts";
+import { dispatch, FIRST_ASK_MS, giveUp, pendingOf, SCORING_DEADLINE_MS } from "./run-ledger.ts";
+import { groupsMessages, scoresMessages, sendAll } from "./run-queues.ts";
+import type { RolloutEntry } from "./run-schema.ts";
+import type { RunStore } from "./run-store.ts";
+import { heardFrom, sweepScoring } from "./run-sweep.ts";
+import { idMac } from "./secrets.ts";
+import { Subrequests } from "./subrequests.ts";
+import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
+
+/** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
+const TELL_AGAIN_MS = 2000;
+const MOST_TELLS = 3;
+
+export class RunPump {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
+  #places: Place[] = [];
+  #units: number[] = [];
+  #segments: number[] = [];
+
+  constructor(env: Env, store: RunStore, now: () => number) {
+    this.#env = env;
+    this.#store = store;
+    this.#now = now;
+  }
+
+  toScore(unit: number | null): void {
+    if (unit !== null) this.#units.push(unit);
+  }
+
+  toFold(segment: number): void {
+    this.#segments.push(segment);
+  }
+
+  /** Rollouts that may be dispatched now. */
+  room(spec: RunSpec): number {
+    const head = this.#store.head();
+    if (head.stop !== null || head.settled_at !== null) return 0;
+    const window = Math.min(spec.max_concurrent, liveShare(this.#env, spec.run_id));
+    const room = Math.min(window - head.running, pendingOf(spec, head), LIMITS.sliceRows);
+    return Math.max(0, room);
+  }
+
+  dispatch(spec: RunSpec): void {
+    const count = this.room(spec);
+    if (count === 0) return;
+    const mac = idMac(this.#env.ROLLCALL_SECRET);
+    const idOf = (place: Place) => rolloutId(spec.run_id, place, mac);
+    this.#places.push(...dispatch(this.#store, spec, count, idOf, this.#now()));
+  }
+
+  /** Sends what has gathered. */
+  async send(spec: RunSpec): Promise<void> {
+    const subrequests = new Subrequests();
+    const { scope, run_id } = spec;
+    const groups = groupsMessages(spec, this.#places.splice(0), this.#now());
+    const scores = scoresMessages(spec, this.#units.splice(0));
+    const segments = [...new Set(this.#segments.splice(0))];
+    const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
+    await Promise.all([
+      sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
+      sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
+      sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),
+    ]);
+  }
+
+  /** One slice of telling rollouts that their run was cancelled. */
+  async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    if (this.#store.head().stop?.kind !== "cancel") return;
+    const rows = this.#store.untold(LIMITS.sliceObjects);
+    await subrequests.objectAll(rows, async (row) => {
+      const rollout = rolloutObject(this.#env, spec.scope, row.id);
+      const standing = await standingOf(row, () => rollout.cancel("user"));
+      const now = this.#now();
+      if (standing.state !== "unknown") {
+        this.#store.setRollout(row.seq, { told: 1 });
+      } else if (row.asks < MOST_TELLS) {
+        const ask_at = now + TELL_AGAIN_MS;
+        this.#store.setRollout(row.seq, { asks: row.asks + 1, told: 1, ask_at });
+      } else {
+        this.toScore(giveUp(this.#store, spec, row, { outcome: "cancelled", reason: "user" }, now));
+      }
+    });
+  }
+
+  /** One slice of asking whatever is silent. */
+  async sweep(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const now = this.#now();
+    const left = LIMITS.sliceObjects - subrequests.count;
+    const silent = this.#store.silent(now, left);
+    const scoring = silent.filter(({ status }) => status === "scoring");
+    this.#units.push(...sweepScoring(this.#store, spec, scoring, now));
+    this.#sweepSegments(now);
+    const running = silent.filter(({ status }) => status === "running");
+    if (this.#store.head().stop?.kind === "cancel") this.#tellAgain(running, now);
+    else await this.#ask(spec, running, subrequests);
+  }
+
+  async #ask(
+    spec: RunSpec,
+    rows: readonly RolloutEntry[],
+    subrequests: Subrequests,
+  ): Promise<void> {
+    await subrequests.objectAll(rows, async (row) => {
+      const rollout = rolloutObject(this.#env, spec.scope, row.id);
+      const standing = await standingOf(row, () => rollout.ask());
+      const heard = heardFrom(this.#store, spec, row, standing, this.#now());
+      this.toScore(heard.unit);
+      if (heard.resend) this.#places.push(placeOf(row));
+    });
+  }
+
+  #sweepSegments(now: number): void {
+    for (const { segment, asks } of this.#store.silentSegments(now, LIMITS.sliceObjects)) {
+      const ask_at = now + SCORING_DEADLINE_MS * 2 ** Math.min(asks, 6);
+      this.#store.setSegment(segment, { asks: asks + 1, ask_at });
+      this.toFold(segment);
+    }
+  }
+
+  #tellAgain(rows: readonly RolloutEntry[], now: number): void {
+    for (const { seq } of rows) {
+      this.#store.setRollout(seq, { told: 0, ask_at: now + FIRST_ASK_MS });
+    }
+  }
+}
+
+export function placeOf(row: RolloutEntry): Place {
+  return { group: row.group_index, slot: row.slot, attempt: row.attempt };
+}
+
+/** An object that fails to answer is taken for one that is not there: asked later each time, in the end given up. */
+async function standingOf(
+  row: RolloutEntry,
+  ask: () => Promise<RolloutStanding>,
+): Promise<RolloutStanding> {
+  try {
+    return await ask();
+  } catch (thrown) {
+    logError("rollout does not answer", row.id, thrown);
+    return { state: "unknown" };
+  }
+}

@@ -1,0 +1,131 @@
+/** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
+import type { Outcome, RolloutStatus, RunStatus } from "../core/run.ts";
+
+export const RUN_SCHEMA = [
+  // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
+  `create table if not exists rollouts (
+    seq integer primary key autoincrement,
+    group_index integer not null, slot integer not null, attempt integer not null,
+    id text not null, status text not null, outcome text, reason text, superseded_by text,
+    ask_at integer not null, asks integer not null default 0, told integer not null default 0,
+    example_id integer, task_key text, digest text, bytes integer not null default 0,
+    stop_condition text, is_truncated integer not null default 0,
+    turns integer not null default 0, calls integer not null default 0,
+    prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
+    started_at integer, ended_at integer, error text,
+    reward real, scores text, scoring_errors text,
+    finish_seq integer, drained integer not null default 0,
+    unique (group_index, slot, attempt))`,
+  "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
+  "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
+  "create index if not exists rollouts_undrained on rollouts (finish_seq) where drained = 0 and finish_seq is not null",
+  // Small trajectories of rollouts that no segment covers yet.
+  "create table if not exists trajectories (seq integer primary key, text text not null)",
+  // Finished rollouts first_seq..last_seq, folded into one R2 object once `key` is set.
+  `create table if not exists segments (
+    segment integer primary key, first_seq integer not null, last_seq integer not null,
+    key text, ask_at integer not null, asks integer not null default 0)`,
+  "create table if not exists events (id integer primary key, event text not null, data text not null)",
+  // Messages that ended in a dead-letter queue: recorded, and covered by the sweep.
+  "create table if not exists dead_letters (id integer primary key autoincrement, queue text not null, body text not null, at integer not null)",
+];
+
+/** The run's own row: what changes as it goes. Kept as one JSON value. */
+export interface RunHead {
+  readonly status: Exclude<RunStatus, "queued" | "paused">;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  /** Set once dispatch has ended early; what is in flight still answers. */
+  readonly stop:
+    | { readonly kind: "cancel" }
+    | { readonly kind: "fail"; readonly code: string; readonly message: string }
+    | null;
+  /** Rollouts dispatched, in group-major order. */
+  readonly dispatched: number;
+  /** Not done: running, or waiting for scores. */
+  readonly in_flight: number;
+  /** Of those in flight, the ones that have not answered: what `max_concurrent` counts. */
+  readonly running: number;
+  readonly scored: number;
+  readonly unscored: Readonly<Record<string, number>>;
+  readonly failed: Readonly<Record<string, number>>;
+  readonly cancelled: Readonly<Record<string, number>>;
+  /** Ends numbered so far, and how far they are cut into segments and written to D1. */
+  readonly finished: number;
+  readonly segmented: number;
+  /** Bytes of finished trajectories that no segment covers yet. */
+  readonly unsegmented_bytes: number;
+  readonly drained: number;
+  readonly last_event: number;
+  readonly settled_at: number | null;
+  /** True once D1's row of the run says what this head says. */
+  readonly row_current: boolean;
+  /** Rollout objects freed, in order of `seq`; -1 once all are. */
+  readonly freed: number;
+}
+
+export const NEW_HEAD: RunHead = {
+  status: "running",
+  error: null,
+  stop: null,
+  dispatched: 0,
+  in_flight: 0,
+  running: 0,
+  scored: 0,
+  unscored: {},
+  failed: {},
+  cancelled: {},
+  finished: 0,
+  segmented: 0,
+  unsegmented_bytes: 0,
+  drained: 0,
+  last_event: 0,
+  settled_at: null,
+  row_current: false,
+  freed: 0,
+};
+
+// A type, not an interface: SQLite cursors want an index signature.
+export type RolloutEntry = {
+  seq: number;
+  group_index: number;
+  slot: number;
+  attempt: number;
+  id: string;
+  status: RolloutStatus;
+  outcome: Outcome | null;
+  reason: string | null;
+  superseded_by: string | null;
+  ask_at: number;
+  asks: number;
+  told: number;
+  example_id: number | null;
+  task_key: string | null;
+  digest: string | null;
+  bytes: number;
+  stop_condition: string | null;
+  is_truncated: number;
+  turns: number;
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  started_at: number | null;
+  ended_at: number | null;
+  error: string | null;
+  reward: number | null;
+  scores: string | null;
+  scoring_errors: string | null;
+  finish_seq: number | null;
+  drained: number;
+};
+
+/** A rollout, and its trajectory when the run still holds it. */
+export type RolloutRecord = { readonly entry: RolloutEntry; readonly text: string | null };
+
+export type SegmentEntry = {
+  segment: number;
+  first_seq: number;
+  last_seq: number;
+  key: string | null;
+  ask_at: number;
+  asks: number;
+};

@@ -1,0 +1,276 @@
+/**
+ * A run's own SQLite: reads and single-row writes. What they mean together stands in run-ledger.ts.
+ * Nothing is written before `create`: an object that was never created answers null and stays empty.
+ */
+
+import { LIMITS } from "../core/limits.ts";
+import type { EventName } from "../core/run.ts";
+import {
+  NEW_HEAD,
+  type RolloutEntry,
+  RUN_SCHEMA,
+  type RunHead,
+  type SegmentEntry,
+} from "./run-schema.ts";
+import type { Place, RunSpec } from "./wire.ts";
+
+export interface StoredEvent {
+  readonly id: number;
+  readonly event: EventName;
+  readonly data: object;
+}
+
+export class RunStore {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  #spec: RunSpec | null | undefined;
+  #head: RunHead | undefined;
+  #inTransaction = false;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+  }
+
+  /** Null for an object nobody created. */
+  spec(): RunSpec | null {
+    this.#spec ??= this.#storage.kv.get<RunSpec>("spec") ?? null;
+    return this.#spec;
+  }
+
+  create(spec: RunSpec): void {
+    for (const statement of RUN_SCHEMA) this.#sql.exec(statement);
+    this.#storage.kv.put("spec", spec);
+    this.#spec = spec;
+    this.saveHead(NEW_HEAD);
+  }
+
+  head(): RunHead {
+    this.#head ??= this.#storage.kv.get<RunHead>("head") ?? NEW_HEAD;
+    return this.#head;
+  }
+
+  /** Inside a transaction the head is written once, at its end. */
+  saveHead(head: RunHead): void {
+    this.#head = head;
+    if (!this.#inTransaction) this.#storage.kv.put("head", head);
+  }
+
+  /** All writes of `change` or none. */
+  transaction<T>(change: () => T): T {
+    const before = this.head();
+    this.#inTransaction = true;
+    try {
+      return this.#storage.transactionSync(() => {
+        const result = change();
+        if (this.#head !== before) this.#storage.kv.put("head", this.#head);
+        return result;
+      });
+    } catch (thrown) {
+      this.#head = before;
+      throw thrown;
+    } finally {
+      this.#inTransaction = false;
+    }
+  }
+
+  addRollout(place: Place, id: string, askAt: number): void {
+    this.#sql.exec(
+      "insert into rollouts (group_index, slot, attempt, id, status, ask_at) values (?, ?, ?, ?, 'running', ?)",
+      place.group,
+      place.slot,
+      place.attempt,
+      id,
+      askAt,
+    );
+  }
+
+  rollout({ group, slot, attempt }: Place): RolloutEntry | null {
+    return this.#one<RolloutEntry>(
+      "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
+      [group, slot, attempt],
+    );
+  }
+
+  /** Sets the named columns of one rollout. Names come from code, never from input. */
+  setRollout(seq: number, columns: Partial<RolloutEntry>): void {
+    const names = Object.keys(columns);
+    this.#sql.exec(
+      `update rollouts set ${names.map((name) => `${name} = ?`).join(", ")} where seq = ?`,
+      ...Object.values(columns),
+      seq,
+    );
+  }
+
+  group(group: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where group_index = ? and superseded_by is null order by slot",
+      [group],
+    );
+  }
+
+  bySeq(seq: number): RolloutEntry | null {
+    return this.#one<RolloutEntry>("select * from rollouts where seq = ?", [seq]);
+  }
+
+  /** Not done, and silent past the time they were to be asked. */
+  silent(now: number, limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where status != 'done' and ask_at <= ? order by ask_at limit ?",
+      [now, limit],
+    );
+  }
+
+  nextAskAt(): number | null {
+    const rollouts = this.#one<{ at: number | null }>(
+      "select min(ask_at) as at from rollouts where status != 'done'",
+    );
+    const segments = this.#one<{ at: number | null }>(
+      "select min(ask_at) as at from segments where key is null",
+    );
+    const due = [rollouts?.at, segments?.at].filter((at) => at !== null && at !== undefined);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** After a restart everything in flight is asked once, whatever its turn was. */
+  askAll(): void {
+    this.#sql.exec("update rollouts set ask_at = 0 where status != 'done'");
+    this.#sql.exec("update segments set ask_at = 0 where key is null");
+  }
+
+  untold(limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where status = 'running' and told = 0 order by seq limit ?",
+      [limit],
+    );
+  }
+
+  /** Finished rollouts in the order they ended, after `finishSeq`. */
+  finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
+      [finishSeq, outcome, outcome, limit],
+    );
+  }
+
+  undrained(limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where drained = 0 and finish_seq is not null order by finish_seq limit ?",
+      [limit],
+    );
+  }
+
+  setDrained(rows: readonly RolloutEntry[]): void {
+    for (const { seq } of rows) {
+      this.#sql.exec("update rollouts set drained = 1 where seq = ?", seq);
+    }
+  }
+
+  /** Every rollout that counts, by group: for the report, streamed. */
+  reportRows(): Iterable<RolloutEntry> {
+    return this.#sql.exec<RolloutEntry>(
+      "select * from rollouts where superseded_by is null order by group_index, slot",
+    );
+  }
+
+  dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", [
+      seq,
+      limit,
+    ]);
+  }
+
+  addTrajectory(seq: number, text: string): void {
+    this.#sql.exec("insert into trajectories values (?, ?)", seq, text);
+  }
+
+  /** Null when it is in R2: large, or folded. */
+  trajectory(seq: number): string | null {
+    return (
+      this.#one<{ text: string }>("select text from trajectories where seq = ?", [seq])?.text ??
+      null
+    );
+  }
+
+  /** The segment's trajectories are safe in R2. */
+  dropTrajectories({ first_seq, last_seq }: SegmentEntry): void {
+    this.#sql.exec(
+      "delete from trajectories where seq in (select seq from rollouts where finish_seq between ? and ?)",
+      first_seq,
+      last_seq,
+    );
+  }
+
+  addSegment(firstSeq: number, lastSeq: number, askAt: number): number {
+    return (
+      this.#one<{ segment: number }>(
+        "insert into segments (first_seq, last_seq, ask_at) values (?, ?, ?) returning segment",
+        [firstSeq, lastSeq, askAt],
+      )?.segment ?? 0
+    );
+  }
+
+  segment(segment: number): SegmentEntry | null {
+    return this.#one<SegmentEntry>("select * from segments where segment = ?", [segment]);
+  }
+
+  /** Segments that cover ends after `finishSeq`, in order. */
+  segmentsAfter(finishSeq: number, limit: number): SegmentEntry[] {
+    return this.#all<SegmentEntry>(
+      "select * from segments where last_seq > ? order by segment limit ?",
+      [finishSeq, limit],
+    );
+  }
+
+  silentSegments(now: number, limit: number): SegmentEntry[] {
+    return this.#all<SegmentEntry>(
+      "select * from segments where key is null and ask_at <= ? order by segment limit ?",
+      [now, limit],
+    );
+  }
+
+  setSegment(segment: number, columns: Partial<SegmentEntry>): void {
+    const names = Object.keys(columns);
+    this.#sql.exec(
+      `update segments set ${names.map((name) => `${name} = ?`).join(", ")} where segment = ?`,
+      ...Object.values(columns),
+      segment,
+    );
+  }
+
+  /** Keeps the newest `LIMITS.eventsPerRun`; a reader that is further behind gets a snapshot. */
+  addEvent(id: number, event: EventName, data: object): void {
+    this.#sql.exec("insert into events values (?, ?, ?)", id, event, JSON.stringify(data));
+    if (id <= LIMITS.eventsPerRun) return;
+    this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
+  }
+
+  events(after: number, limit: number): StoredEvent[] {
+    return this.#all<{ id: number; event: EventName; data: string }>(
+      "select * from events where id > ? order by id limit ?",
+      [after, limit],
+    ).map(({ id, event, data }) => ({ id, event, data: JSON.parse(data) as object }));
+  }
+
+  addDeadLetter(queue: string, body: string, at: number): void {
+    this.#sql.exec("insert into dead_letters (queue, body, at) values (?, ?, ?)", queue, body, at);
+  }
+
+  deadLetters(): number {
+    return this.#one<{ n: number }>("select count(*) as n from dead_letters")?.n ?? 0;
+  }
+
+  #all<Row extends Record<string, SqlStorageValue>>(
+    query: string,
+    bindings: readonly SqlStorageValue[] = [],
+  ): Row[] {
+    return this.#sql.exec<Row>(query, ...bindings).toArray();
+  }
+
+  #one<Row extends Record<string, SqlStorageValue>>(
+    query: string,
+    bindings: readonly SqlStorageValue[] = [],
+  ): Row | null {
+    return this.#all<Row>(query, bindings)[0] ?? null;
+  }
+}

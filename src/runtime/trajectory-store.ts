@@ -1,0 +1,55 @@
+/**
+ * Where finished trajectories are. A small one travels with its rollout's report and waits in the run's object until it
+ * is folded; a large one is an R2 object of its own, under its content's hash. Folding puts both into segments.
+ */
+import { LIMITS } from "../core/limits.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { trajectoryKey } from "./names.ts";
+import type { Subrequests } from "./subrequests.ts";
+import type { StoredTrajectory } from "./wire.ts";
+
+interface Owner {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** The text to send along, or null once it is in R2. */
+export async function storeTrajectory(
+  env: Env,
+  { scope, run_id }: Owner,
+  digest: string,
+  text: string,
+): Promise<string | null> {
+  // UTF-16 units: at most three bytes each.
+  if (text.length <= LIMITS.inlineTrajectoryBytes / 3) return text;
+  await env.STORE.put(trajectoryKey(scope, run_id, digest), text);
+  return null;
+}
+
+/** Null when there is none, or when it was folded since. */
+export async function readTrajectory(
+  env: Env,
+  { scope, run_id }: Owner,
+  { digest, text }: StoredTrajectory,
+  subrequests: Subrequests,
+): Promise<Trajectory | null> {
+  if (text !== null) return JSON.parse(text) as Trajectory;
+  if (digest === null) return null;
+  return await subrequests.fetch(async () => {
+    const object = await env.STORE.get(trajectoryKey(scope, run_id, digest));
+    return object === null ? null : await object.json<Trajectory>();
+  });
+}
+
+/** Deletes the objects of trajectories that are folded now. */
+export async function dropTrajectories(
+  env: Env,
+  { scope, run_id }: Owner,
+  folded: readonly StoredTrajectory[],
+): Promise<void> {
+  const keys = folded.flatMap(({ digest, text }) =>
+    digest === null || text !== null ? [] : [trajectoryKey(scope, run_id, digest)],
+  );
+  if (keys.length > 0) await env.STORE.delete(keys);
+}

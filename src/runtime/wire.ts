@@ -1,0 +1,144 @@
+/**
+ * What travels between objects, queues and consumers. Messages hold ids only and stay under 1 kB; every receiver may
+ * see any of these twice. RPC arguments and results only ever gain optional fields.
+ */
+
+import type { CancelReason, FailureClass, SerializedError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Usage } from "../core/messages.ts";
+import type { RunDataset, RunLimits, Sampling } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import type { ScoreRecord } from "../core/score.ts";
+
+export interface EnvironmentPin {
+  readonly id: string;
+  readonly version: string;
+  readonly digest: string;
+}
+
+/** Everything a run was asked to do, resolved; immutable. */
+export interface RunSpec {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly environment: EnvironmentPin;
+  readonly environment_args: JsonObject;
+  readonly dataset: RunDataset;
+  readonly model: string;
+  readonly endpoint_id: string;
+  readonly sampling: Sampling;
+  readonly limits: RunLimits;
+  readonly seed: number;
+  readonly shuffle: boolean;
+  /** Tasks of the run; each is one group. */
+  readonly num_examples: number;
+  readonly rollouts_per_example: number;
+  readonly max_concurrent: number;
+  readonly min_scored: number;
+  /** True when the rubric looks at whole groups: they are then scored as one unit. */
+  readonly whole_groups: boolean;
+  readonly created_at: number;
+}
+
+/** Where a rollout stands in its run. */
+export interface Place {
+  readonly group: number;
+  readonly slot: number;
+  readonly attempt: number;
+}
+
+/** Everything one rollout needs for its whole life, the task row included. */
+export interface RolloutSpec extends Place {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly rollout_id: string;
+  readonly example_id: number;
+  readonly task_key: string;
+  readonly row: JsonObject;
+  readonly environment: EnvironmentPin;
+  readonly environment_args: JsonObject;
+  readonly model: string;
+  readonly endpoint_id: string;
+  readonly sampling: Sampling;
+  readonly limits: RunLimits;
+  readonly seed: number;
+}
+
+/** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
+export type RolloutStanding =
+  | { readonly state: "running"; readonly next_event_at: number }
+  | { readonly state: "answered" }
+  | { readonly state: "expired" }
+  | { readonly state: "unknown" };
+
+/** The final report of a rollout: everything its run keeps of it, short of scores. */
+export interface RolloutReport extends Place {
+  readonly rollout_id: string;
+  readonly example_id: number;
+  readonly task_key: string;
+  readonly failure: FailureClass | null;
+  readonly cancelled: CancelReason | null;
+  readonly error: SerializedError | null;
+  /** Set when every other rollout of the run would fail alike. */
+  readonly stop_run: { readonly code: string; readonly message: string } | null;
+  /** sha256 of the trajectory; null when none could be made. */
+  readonly digest: string | null;
+  readonly bytes: number;
+  /** The trajectory itself when it is small (`LIMITS.inlineTrajectoryBytes`); a larger one is in R2 under its digest. */
+  readonly trajectory: string | null;
+  readonly stop_condition: string | null;
+  readonly is_truncated: boolean;
+  readonly turns: number;
+  readonly calls: number;
+  readonly usage: Usage;
+  readonly started_at: number;
+  readonly ended_at: number;
+}
+
+/** One rollout to start. */
+export interface Starter extends Place {
+  readonly rollout_id: string;
+}
+
+/** Where a finished trajectory is: here (`text`), in R2 under its digest, or (digest null) nowhere. */
+export interface StoredTrajectory {
+  readonly digest: string | null;
+  readonly text: string | null;
+}
+
+/** One rollout whose trajectory is to be scored. */
+export interface Member extends Starter, StoredTrajectory {}
+
+export interface Unit {
+  readonly unit: number;
+  readonly members: readonly Member[];
+}
+
+export type ScoredMember = Place & { readonly record: ScoreRecord };
+
+interface Address {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** `rollout-groups`: start these. Older than 10 minutes: the sweep has long re-sent it, so it is dropped. */
+export interface GroupsMessage extends Address {
+  readonly kind: "groups";
+  readonly sent_at: number;
+  readonly rollouts: readonly (readonly [group: number, slot: number, attempt: number])[];
+}
+
+/** `rollout-scores`: score these units. */
+export interface ScoresMessage extends Address {
+  readonly kind: "scores";
+  readonly units: readonly number[];
+}
+
+/** `run-segments`: fold this segment. */
+export interface SegmentMessage extends Address {
+  readonly kind: "segment";
+  readonly segment: number;
+}
+
+export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage;
+
+export const START_MESSAGE_LIFE_MS = 10 * 60_000;

@@ -1,0 +1,69 @@
+/**
+ * The API with a database of its own tenant and with services a test writes itself. What a test did not write answers
+ * with an exception, so a route that calls it by mistake shows as a 500.
+ */
+import { env } from "cloudflare:workers";
+import { createApp } from "../../src/api/app.ts";
+import type { Services } from "../../src/api/services.ts";
+import type { Scope } from "../../src/core/scope.ts";
+import { insertKey } from "../../src/db/keys.ts";
+import { sha256Hex } from "../../src/runtime/secrets.ts";
+
+export interface Door {
+  readonly app: ReturnType<typeof createApp>;
+  readonly scope: Scope;
+  readonly token: string;
+  readonly reported: unknown[];
+  /** Epoch milliseconds; tests move it. */
+  readonly clock: { now: number };
+  /** A request with the key, unless the test sends another authorization. */
+  readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
+  readonly post: (path: string, body: unknown, headers?: HeadersInit) => Promise<Response>;
+}
+
+export async function openDoor(services: Partial<Services> = {}): Promise<Door> {
+  const unique = crypto.randomUUID();
+  const scope = { orgId: `org_${unique}`, projectId: `pj_${unique}` };
+  const token = `rc_${unique}`;
+  await insertKey(env.DB, scope, {
+    id: `key_${unique}`,
+    hash: sha256Hex(token),
+    last4: token.slice(-4),
+    created_at: 0,
+  });
+  const clock = { now: 1_792_000_000_000 };
+  const reported: unknown[] = [];
+  const app = createApp({
+    services: { ...unwritten(), ...services },
+    now: () => clock.now,
+    report: (error) => reported.push(error),
+  });
+  const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
+    return app.request(`http://platform.test${path}`, { ...init, headers }, env);
+  };
+  const post = (path: string, body: unknown, headers: HeadersInit = {}): Promise<Response> =>
+    ask(path, {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      headers: { "content-type": "application/json", ...Object.fromEntries(new Headers(headers)) },
+    });
+  return { app, scope, token, reported, clock, ask, post };
+}
+
+function unwritten(): Services {
+  const refuse = (): never => {
+    throw new Error("this test wrote no such service");
+  };
+  return {
+    acceptRun: refuse,
+    readRun: refuse,
+    cancelRun: refuse,
+    readEvents: refuse,
+    readResults: refuse,
+    readRollout: refuse,
+    listEnvironments: refuse,
+    readEnvironment: refuse,
+  };
+}

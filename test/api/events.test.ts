@@ -1,0 +1,136 @@
+import { expect, test } from "vitest";
+import { type EventFeed, framesOf } from "../../src/api/events.ts";
+import type { RunEvent } from "../../src/api/services.ts";
+import { LIMITS } from "../../src/core/limits.ts";
+import { openDoor } from "./door.ts";
+
+interface Batch {
+  events: RunEvent[];
+  ended: boolean;
+}
+
+const progress = (id: number): RunEvent => ({ id, event: "run.progress", data: { n: id } });
+const completed = (id: number): RunEvent => ({ id, event: "run.completed", data: {} });
+const quiet: Batch = { events: [], ended: false };
+
+/** A feed that plays these batches, then stays quiet; a read that finds nothing takes all of its time. */
+function feedOf(batches: Batch[]) {
+  const reads: { after: number; waitMs: number }[] = [];
+  const reported: unknown[] = [];
+  let now = 0;
+  const feed: EventFeed = {
+    now: () => now,
+    report: (error) => reported.push(error),
+    read: async (after, waitMs) => {
+      reads.push({ after, waitMs });
+      const batch = batches.shift() ?? quiet;
+      if (batch.events.length === 0) now += waitMs;
+      return batch;
+    },
+  };
+  return { feed, reads, reported };
+}
+
+async function collect(frames: AsyncGenerator<string, void>): Promise<string[]> {
+  const collected: string[] = [];
+  for await (const frame of frames) collected.push(frame);
+  return collected;
+}
+
+test("events go out in order and the stream closes after the run's last", async () => {
+  const { feed, reads } = feedOf([{ events: [completed(6)], ended: true }]);
+  const first = { events: [progress(4), progress(5)], ended: false };
+  expect(await collect(framesOf(feed, first, 3))).toEqual([
+    'id: 4\nevent: run.progress\ndata: {"n":4}\n\nid: 5\nevent: run.progress\ndata: {"n":5}\n\n',
+    "id: 6\nevent: run.completed\ndata: {}\n\n",
+  ]);
+  expect(reads).toEqual([{ after: 5, waitMs: 15_000 }]);
+});
+
+test("a quiet stream says so every 15 seconds and asks the client back after 5 minutes", async () => {
+  const { feed, reads } = feedOf([]);
+  const frames = await collect(framesOf(feed, quiet, 9));
+  expect(frames.slice(0, -1)).toEqual(Array(21).fill(": still here\n\n"));
+  expect(frames.at(-1)).toBe("retry: 1000\n\n");
+  expect(reads).toEqual(Array(20).fill({ after: 9, waitMs: 15_000 }));
+});
+
+test("a stream that is never quiet still makes a bounded number of reads", async () => {
+  const busy = Array.from({ length: 2000 }, (_, id) => ({
+    events: [progress(id + 1)],
+    ended: false,
+  }));
+  const { feed, reads } = feedOf(busy);
+  const frames = await collect(framesOf(feed, quiet, 0));
+  expect(reads.length).toBeLessThan(LIMITS.subrequests);
+  expect(frames.at(-1)).toBe("retry: 1000\n\n");
+});
+
+test("a read that fails is reported and the client is asked back", async () => {
+  const failure = new Error("object reset");
+  const { feed, reported } = feedOf([]);
+  const broken: EventFeed = { ...feed, read: () => Promise.reject(failure) };
+  const frames = await collect(framesOf(broken, { events: [progress(1)], ended: false }, 0));
+  expect(frames.at(-1)).toBe("retry: 1000\n\n");
+  expect(reported).toEqual([failure]);
+});
+
+async function doorWith(batch: Batch) {
+  const starts: number[] = [];
+  const door = await openDoor({
+    readEvents: async (_env, _scope, _id, after) => {
+      starts.push(after);
+      return { ok: true, value: batch };
+    },
+  });
+  return { ...door, starts };
+}
+
+test("the stream is an event stream over HTTP", async () => {
+  const { ask } = await doorWith({ events: [completed(6)], ended: true });
+  const reply = await ask("/v1/runs/run_x/events");
+  expect(reply.headers.get("content-type")).toBe("text/event-stream");
+  expect(await reply.text()).toBe("id: 6\nevent: run.completed\ndata: {}\n\n");
+});
+
+test("a client goes on after the id it names, and the header counts before the query", async () => {
+  const { ask, starts } = await doorWith({ events: [completed(6)], ended: true });
+  await ask("/v1/runs/run_x/events");
+  await ask("/v1/runs/run_x/events?after=4");
+  await ask("/v1/runs/run_x/events?after=4", { headers: { "last-event-id": "5" } });
+  expect(starts).toEqual([0, 4, 5]);
+  const reply = await ask("/v1/runs/run_x/events", { headers: { "last-event-id": "five" } });
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({ error: { param: "Last-Event-ID" } });
+});
+
+test("a client that has seen the end is told with 204 to stop asking", async () => {
+  const { ask } = await doorWith({ events: [], ended: true });
+  expect((await ask("/v1/runs/run_x/events?after=6")).status).toBe(204);
+});
+
+test("the events of a run that is not there are 404, not a stream that breaks", async () => {
+  const { ask } = await openDoor({
+    readEvents: async () => ({
+      ok: false,
+      error: { code: "not_found", message: "no such run", param: null },
+    }),
+  });
+  expect((await ask("/v1/runs/run_x/events")).status).toBe(404);
+});
+
+test("a client that goes away stops the reading", async () => {
+  let reads = 0;
+  const { ask } = await openDoor({
+    readEvents: async () => {
+      reads += 1;
+      return { ok: true, value: { events: [progress(reads)], ended: false } };
+    },
+  });
+  const reader = (await ask("/v1/runs/run_x/events")).body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+  const readsAtEnd = reads;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(reads).toBe(readsAtEnd);
+});

@@ -1,0 +1,8 @@
+/** What the tests in workerd have bound besides the deployment's own bindings. */
+declare namespace Cloudflare {
+  interface Env {
+    TEST_MIGRATIONS: import("cloudflare:test").D1Migration[];
+    /** The scripted model, up to and including /v1. */
+    MODEL_URL: string;
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * What the model outside workerd is told to say. A test inside workerd cannot hand it a function, so the model's name
+ * is the script, as JSON. Plain data: read by the model in Node and written by tests in workerd.
+ */
+import type { Reply } from "../../src/local/completion-body.ts";
+import type { Fault } from "../../src/local/scripted-model.ts";
+
+/** The first `times` requests of one idempotency key fail (absent: all of them), the next get `reply`. */
+export interface Failing {
+  readonly fault: Fault;
+  readonly times?: number;
+  readonly reply?: Reply;
+}
+
+/** One entry a turn. */
+export type Turns = readonly (Reply | Failing)[];
+
+export interface Script {
+  /** Keeps the requests of one test apart from those of another with the same words. */
+  readonly salt: string;
+  readonly turns: Turns;
+  /** For rollouts whose question holds the word. */
+  readonly when?: Readonly<Record<string, Turns>>;
+}
+
+/** One request the model got. */
+export interface Seen {
+  readonly at: number;
+  readonly idempotency_key: string;
+  readonly authorization: string;
+  readonly messages: number;
+}
+
+/** Asked as a completion whose content is the list: what `requests_of` was asked, once it is `at_least` so much. */
+export interface Inquiry {
+  readonly requests_of: string;
+  readonly at_least: number;
+}
+
+export function script(turns: Turns, when?: Script["when"]): string {
+  const salt = crypto.randomUUID().slice(0, 8);
+  return JSON.stringify({ salt, turns, ...(when && { when }) } satisfies Script);
+}

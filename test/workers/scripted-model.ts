@@ -1,0 +1,84 @@
+/**
+ * The model that tests in workerd call: started once, on loopback, before the suite. It answers from the request alone:
+ * the model's name is its script (script.ts), the number of assistant messages says which turn is due, and the
+ * idempotency key which try of it this is. What it was asked it tells to whoever inquires.
+ */
+import type { TestProject } from "vitest/node";
+import type { Reply } from "../../src/local/completion-body.ts";
+import {
+  type Answer,
+  type ModelRequest,
+  startScriptedModel,
+} from "../../src/local/scripted-model.ts";
+import type { Failing, Inquiry, Script, Seen } from "./script.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Up to and including /v1. */
+    modelUrl: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const log = new RequestLog();
+  const model = await startScriptedModel({ reply: (request) => answer(request, log) });
+  project.provide("modelUrl", model.url);
+  return () => model.stop();
+}
+
+class RequestLog {
+  readonly #seen = new Map<string, Seen[]>();
+  #waiting: (() => void)[] = [];
+
+  of(model: string): Seen[] {
+    return this.#seen.get(model) ?? [];
+  }
+
+  /** The number of requests before this one with its key. */
+  add(model: string, seen: Seen): number {
+    const before = this.of(model);
+    this.#seen.set(model, [...before, seen]);
+    for (const wake of this.#waiting.splice(0)) wake();
+    return before.filter(({ idempotency_key }) => idempotency_key === seen.idempotency_key).length;
+  }
+
+  async atLeast(model: string, count: number): Promise<Seen[]> {
+    while (this.of(model).length < count) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    return this.of(model);
+  }
+}
+
+async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
+  const order: Script | Inquiry = JSON.parse(request.model);
+  if ("requests_of" in order) {
+    return JSON.stringify(await log.atLeast(order.requests_of, order.at_least));
+  }
+  const { headers, messages } = request;
+  const tries = log.add(request.model, {
+    at: Date.now(),
+    idempotency_key: String(headers["idempotency-key"]),
+    authorization: String(headers.authorization),
+    messages: messages.length,
+  });
+  const turn = messages.filter(({ role }) => role === "assistant").length;
+  const item = turnsFor(order, messages)[turn];
+  if (item === undefined) return `the script has no reply for turn ${turn}`;
+  return isFailing(item) ? failOr(item, tries) : item;
+}
+
+function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages"]) {
+  const question = messages.find(({ role }) => role === "user")?.content ?? "";
+  const word = Object.keys(when).find((key) => question.includes(key));
+  return (word === undefined ? undefined : when[word]) ?? turns;
+}
+
+function failOr({ fault, times, reply }: Failing, tries: number): Answer {
+  if (times === undefined || tries < times) return { fault };
+  return reply ?? `the script has no reply after ${times} failures`;
+}
+
+function isFailing(item: Reply | Failing): item is Failing {
+  return typeof item === "object" && "fault" in item;
+}
