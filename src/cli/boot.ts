@@ -1,0 +1,25 @@
+/** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+import type { Platform } from "../local/platform.ts";
+import { CommandError, EXIT } from "./exit.ts";
+
+interface BootOptions {
+  /** Null for a platform that keeps nothing. */
+  readonly directory: string | null;
+  readonly port?: number | undefined;
+  readonly say: (line: string) => void;
+}
+
+export async function boot(options: BootOptions): Promise<Platform> {
+  const { bootPlatform } = await import("../local/platform.ts");
+  const { DirectoryInUse } = await import("../local/directory-lock.ts");
+  try {
+    return await bootPlatform(options);
+  } catch (error) {
+    const inUse = error instanceof DirectoryInUse;
+    throw new CommandError(EXIT.unreachable, {
+      code: inUse ? "in_use" : "boot_failed",
+      message: error instanceof Error ? error.message : String(error),
+      type: "platform_error",
+    });
+  }
+}

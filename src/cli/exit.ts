@@ -1,0 +1,86 @@
+/** How a command ends: exit codes, and the errors that carry one. */
+import { ApiRequestError } from "../sdk/client.ts";
+
+export const EXIT = {
+  good: 0,
+  /** Done, and the result is bad: the run did not complete. */
+  bad: 1,
+  usage: 2,
+  gate: 3,
+  unreachable: 4,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** What `--json` prints instead of a result. */
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+  readonly type: string;
+}
+
+/** Ends the command with this exit code and these words. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exit: ExitCode;
+  readonly failure: Failure;
+
+  constructor(exit: ExitCode, failure: Omit<Failure, "param"> & { param?: string | null }) {
+    super(failure.message);
+    this.exit = exit;
+    this.failure = { ...failure, param: failure.param ?? null };
+  }
+}
+
+/** The command was called wrongly. `param` names the flag. */
+export function usageError(message: string, param: string | null = null): CommandError {
+  return new CommandError(EXIT.usage, {
+    code: "invalid_request",
+    message,
+    param,
+    type: "invalid_request_error",
+  });
+}
+
+export function unreachable(message: string, cause: unknown): CommandError {
+  const why = cause instanceof Error ? `: ${reasonOf(cause)}` : "";
+  return new CommandError(EXIT.unreachable, {
+    code: "unreachable",
+    message: message + why,
+    type: "connection_error",
+  });
+}
+
+/** What failed, as a command's end. Anything unforeseen keeps its stack for the report on stderr. */
+export function asCommandError(thrown: unknown): CommandError {
+  if (thrown instanceof CommandError) return thrown;
+  if (thrown instanceof ApiRequestError) return fromApi(thrown);
+  // The words of `parseArgs` name the flag already.
+  if (thrown instanceof TypeError && "code" in thrown && isParseCode(thrown.code)) {
+    return usageError(thrown.message);
+  }
+  if (thrown instanceof TypeError && thrown.message === "fetch failed") {
+    return unreachable("the platform does not answer", thrown);
+  }
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new CommandError(EXIT.bad, { code: "internal", message, type: "internal_error" });
+}
+
+function fromApi(error: ApiRequestError): CommandError {
+  const theirs = error.status >= 500 || error.status === 429;
+  return new CommandError(theirs ? EXIT.unreachable : EXIT.usage, {
+    code: error.code,
+    message: error.message,
+    param: error.param,
+    type: error.type,
+  });
+}
+
+function isParseCode(code: unknown): boolean {
+  return typeof code === "string" && code.startsWith("ERR_PARSE_ARGS");
+}
+
+function reasonOf(error: Error): string {
+  return error.cause instanceof Error ? error.cause.message || error.message : error.message;
+}

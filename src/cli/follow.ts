@@ -1,0 +1,59 @@
+/** Follows a run to its end. The event stream says when to look; what is shown is always the run as read. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { isTerminalEvent, type RunView } from "../core/run.ts";
+import { ApiRequestError, type RollcallClient } from "../sdk/client.ts";
+
+/** A run is read at most this often while it goes on. */
+const READ_EVERY_MS = 500;
+const FINAL_READS = 60;
+
+interface FollowOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (run: RunView) => void;
+}
+
+/** The ended run. Throws the signal's reason when aborted; the run goes on then. */
+export async function followRun(
+  client: RollcallClient,
+  runId: string,
+  { signal, onProgress }: FollowOptions,
+): Promise<RunView> {
+  let readAt = 0;
+  for await (const { event } of client.events(runId, { signal })) {
+    if (isTerminalEvent(event)) break;
+    const now = performance.now();
+    if (now - readAt < READ_EVERY_MS) continue;
+    readAt = now;
+    const run = await readIfUp(client, runId);
+    if (run !== null) onProgress(run);
+  }
+  return readEnded(client, runId, signal);
+}
+
+async function readEnded(
+  client: RollcallClient,
+  runId: string,
+  signal: AbortSignal,
+): Promise<RunView> {
+  for (let reads = 1; ; reads += 1) {
+    const run = await readIfUp(client, runId);
+    if (run !== null && hasEnded(run)) return run;
+    if (reads >= FINAL_READS) throw new Error(`${runId} says it ended, but reads as running`);
+    await sleep(READ_EVERY_MS, undefined, { signal });
+  }
+}
+
+export function hasEnded(run: RunView): boolean {
+  return run.status === "completed" || run.status === "failed" || run.status === "cancelled";
+}
+
+/** Null while the platform is being started again; the event stream is what gives up. */
+async function readIfUp(client: RollcallClient, runId: string): Promise<RunView | null> {
+  try {
+    return await client.getRun(runId);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    if (error instanceof ApiRequestError && error.status >= 500) return null;
+    throw error;
+  }
+}

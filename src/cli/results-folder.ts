@@ -1,0 +1,53 @@
+/** Writes an ended run as files: `results.jsonl`, a row per rollout, and `metadata.json`, in verifiers' layout. */
+import { once } from "node:events";
+import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { finished } from "node:stream/promises";
+import type { RunView } from "../core/run.ts";
+import type { RollcallClient } from "../sdk/client.ts";
+
+/** The folder: `<base>/evals/<environment>--<model>/<run id>`. */
+export async function writeResults(
+  client: RollcallClient,
+  run: RunView,
+  base: string,
+): Promise<string> {
+  const model = run.model.replaceAll("/", "--");
+  const folder = resolve(base, "evals", `${run.environment.id}--${model}`, run.id);
+  mkdirSync(folder, { recursive: true });
+  const file = createWriteStream(join(folder, "results.jsonl"));
+  for await (const row of client.results(run.id)) {
+    if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
+  }
+  await finished(file.end());
+  writeFileSync(join(folder, "metadata.json"), `${JSON.stringify(metadataOf(run), null, 2)}\n`);
+  return folder;
+}
+
+function metadataOf(run: RunView): Record<string, unknown> {
+  const { report } = run;
+  const metrics = Object.entries(report.metrics).map(([name, { mean }]) => [name, mean]);
+  return {
+    env_id: run.environment.id,
+    env_args: run.environment_args,
+    model: run.model,
+    base_url: run.endpoint.base_url,
+    num_examples: run.num_examples,
+    rollouts_per_example: run.rollouts_per_example,
+    shuffle_seed: run.seed,
+    sampling_args: run.sampling,
+    time: (run.finished_at ?? run.created_at) - run.created_at,
+    avg_reward: report.reward.mean,
+    avg_metrics: Object.fromEntries(metrics),
+    avg_error: report.reward.n_error / Math.max(1, run.counts.planned),
+    pass_at_k: report.pass_at_k,
+    pass_all_k: report.pass_hat_k,
+    usage: report.usage,
+    ...(run.name !== null && { name: run.name }),
+    run_id: run.id,
+    environment_version: run.environment.version,
+    environment_digest: run.environment.digest,
+    counts: run.counts,
+    metadata: run.metadata,
+  };
+}

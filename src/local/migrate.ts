@@ -1,0 +1,53 @@
+/**
+ * Brings the database to the state of `migrations/`, in the same table and by the same names as `wrangler d1
+ * migrations apply`. A migration and the row that records it land together or not at all.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Miniflare } from "miniflare";
+
+type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
+
+const TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;
+
+/** Applies what is missing, in order of name, and returns the names. */
+export async function migrate(database: Database, folder: string): Promise<string[]> {
+  await database.prepare(TABLE).run();
+  const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
+  const applied = new Set(results.map((row) => row["name"]));
+  const missing = migrationsIn(folder).filter((name) => !applied.has(name));
+  if (missing.length === 0) return [];
+  const { unstable_splitSqlQuery: split } = await import("wrangler");
+  for (const name of missing) {
+    const statements = split(readFileSync(join(folder, name), "utf8"));
+    await database.batch([
+      ...statements.map((statement) => database.prepare(statement)),
+      database.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
+    ]);
+  }
+  return missing;
+}
+
+function migrationsIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .sort();
+}
+
+/** Lets the key in, in place of the directory's last one: the database knows only its hash. `now`: epoch milliseconds. */
+export async function seedApiKey(database: Database, key: string, now: number): Promise<void> {
+  await database
+    .prepare(
+      "INSERT INTO api_keys (id, org_id, project_id, hash, last4, created_at) " +
+        "VALUES ('key_local', 'org_local', 'pj_local', ?, ?, ?) " +
+        "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, last4 = excluded.last4",
+    )
+    .bind(createHash("sha256").update(key).digest("hex"), key.slice(-4), now)
+    .run();
+}

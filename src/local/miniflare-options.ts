@@ -1,0 +1,45 @@
+/**
+ * wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself. Nothing here
+ * names a binding but the three values a deployment gets from its operator.
+ */
+import { dirname, join } from "node:path";
+import { convertV4MiniflareOptions, type Log, type MiniflareOptions } from "miniflare";
+
+interface LocalRuntime {
+  /** The folder of wrangler.toml. */
+  readonly root: string;
+  readonly bundle: string;
+  /** Where objects, D1 and R2 are kept. */
+  readonly store: string;
+  readonly port: number;
+  /** Values for this machine: secrets, and variables that stand in wrangler.toml with a deployment's value. */
+  readonly bindings: Readonly<Record<string, string | number>>;
+  readonly log: Log;
+  /** What the Worker printed, line by line. */
+  readonly onOutput: (line: string) => void;
+  /** Miniflare starts a workerd that died again by itself, on the same port; then it calls this. */
+  readonly onRestart: () => Promise<void>;
+}
+
+export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
+  // Wrangler reports what it reads on stdout, which belongs to the command.
+  process.env["WRANGLER_LOG"] ??= "error";
+  const { unstable_getMiniflareWorkerOptions: read } = await import("wrangler");
+  const { workerOptions } = read(join(runtime.root, "wrangler.toml"));
+  // The bundle is one module: the rules for loading others have nothing left to apply to.
+  const { modulesRules: _, ...worker } = workerOptions;
+  return convertV4MiniflareOptions({
+    ...worker,
+    modules: [{ type: "ESModule", path: runtime.bundle }],
+    modulesRoot: dirname(runtime.bundle),
+    bindings: { ...Object(worker["bindings"]), ...runtime.bindings },
+    host: "127.0.0.1",
+    port: runtime.port,
+    resourcePersistencePath: runtime.store,
+    // Without this Miniflare asks a server of Cloudflare's for the properties of a request.
+    cf: false,
+    log: runtime.log,
+    handleStructuredLogs: ({ message }) => runtime.onOutput(message),
+    unsafeHandleRuntimeRestart: runtime.onRestart,
+  });
+}

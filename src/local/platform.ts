@@ -1,0 +1,240 @@
+/**
+ * A whole platform on this machine: the bundle that deploys, in real workerd, on a directory of its own.
+ *
+ * Invariants. The directory is locked before anything is read or started. `platform.json` is there only while
+ * `/healthz` answers: it goes when workerd dies and comes back with the next one. Killing any of the processes at any
+ * moment leaves a directory that the next boot takes over.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
+import { bundleWorker } from "./bundle.ts";
+import { demoReply } from "./demo-model.ts";
+import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { answersHealthz } from "./healthz.ts";
+import { migrate, seedApiKey } from "./migrate.ts";
+import { miniflareOptions } from "./miniflare-options.ts";
+import { DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
+import { type ScriptedModel, startScriptedModel } from "./scripted-model.ts";
+import {
+  apiKeyOf,
+  demoModelPort,
+  keepDemoModelPort,
+  makeThrowAwayDirectory,
+  openStateDirectory,
+  type ReadyFile,
+  removeReadyFile,
+  secretOf,
+  writeReadyFile,
+} from "./state-directory.ts";
+import { WorkerdWatch } from "./workerd-watch.ts";
+
+export interface PlatformOptions {
+  /** The state directory; null for a throw-away one, removed at the stop. */
+  readonly directory: string | null;
+  /** Tried first; a busy one moves to the next free. */
+  readonly port?: number | undefined;
+  /** One line for the person who watches. */
+  readonly say: (line: string) => void;
+  /** The folder of wrangler.toml; this package unless a test brings a Worker of its own. */
+  readonly root?: string | undefined;
+  /** Which values replace those of wrangler.toml; for tests and benchmarks. */
+  readonly bindings?: Readonly<Record<string, string | number>> | undefined;
+}
+
+export interface Platform {
+  readonly url: string;
+  readonly key: string;
+  readonly directory: string;
+  readonly demoModelUrl: string;
+  workerdPid(): number;
+  /** Resolves with the reason if workerd died and could not be started again. Never rejects. */
+  readonly lost: Promise<Error>;
+  /** Ends workerd, removes the ready file and gives the directory back. Work under way goes on at the next boot. */
+  stop(): Promise<void>;
+}
+
+const PACKAGE_ROOT = join(import.meta.dirname, "..", "..");
+
+/** What to undo at the stop, last first. */
+type Undo = (() => void | Promise<void>)[];
+
+/** Resolves once `/healthz` answers 200. Throws DirectoryInUse when another process has the directory. */
+export async function bootPlatform(options: PlatformOptions): Promise<Platform> {
+  const undo: Undo = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    const directory = openDirectory(options.directory, undo);
+    const lock = await lockDirectory(directory);
+    undo.push(() => lock.release());
+    if (lock.endedOrphan !== null) {
+      options.say(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
+    }
+    removeReadyFile(directory);
+    return { ...(await start(options, directory, lock, undo)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function openDirectory(directory: string | null, undo: Undo): string {
+  if (directory !== null) return openStateDirectory(directory);
+  const made = makeThrowAwayDirectory();
+  undo.push(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+async function start(
+  options: PlatformOptions,
+  directory: string,
+  lock: DirectoryLock,
+  undo: Undo,
+): Promise<Omit<Platform, "stop">> {
+  const root = options.root ?? PACKAGE_ROOT;
+  const bundle = await bundleWorker(root);
+  const model = await startDemoModel(directory);
+  undo.push(() => model.stop());
+  const key = apiKeyOf(directory);
+  const { url, miniflare, watch } = await launch(options, lock, undo, {
+    root,
+    bundle,
+    store: join(directory, "store"),
+    bindings: { ...machineBindings(directory), ...options.bindings },
+    onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, model.url)),
+    onDown: () => removeReadyFile(directory),
+  });
+  const database = await miniflare.getD1Database("DB");
+  await migrate(database, join(root, "migrations"));
+  await seedApiKey(database, key, Date.now());
+  await watch.begin();
+  const workerdPid = () => watch.pid();
+  return { url, key, directory, demoModelUrl: model.url, workerdPid, lost: watch.lost };
+}
+
+interface Launch {
+  readonly root: string;
+  readonly bundle: string;
+  readonly store: string;
+  readonly bindings: Readonly<Record<string, string | number>>;
+  readonly onUp: (url: string, workerdPid: number) => void;
+  readonly onDown: () => void;
+}
+
+interface Launched {
+  readonly url: string;
+  readonly miniflare: Miniflare;
+  readonly watch: WorkerdWatch;
+}
+
+/** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
+async function launch(
+  options: PlatformOptions,
+  lock: DirectoryLock,
+  undo: Undo,
+  what: Launch,
+): Promise<Launched> {
+  const wanted = options.port ?? DEFAULT_PORT;
+  for (let from = wanted; ; ) {
+    const port = await freePort(from);
+    try {
+      const launched = await launchOn(port, options.say, lock, undo, what);
+      if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
+      return launched;
+    } catch (error) {
+      if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE")
+        throw error;
+      from = port + 1;
+    }
+  }
+}
+
+async function launchOn(
+  port: number,
+  say: (line: string) => void,
+  lock: DirectoryLock,
+  undo: Undo,
+  what: Launch,
+): Promise<Launched> {
+  const url = `http://127.0.0.1:${port}`;
+  const watch = new WorkerdWatch({
+    port,
+    lock,
+    say,
+    answers: () => answersHealthz(url),
+    onUp: (pid) => what.onUp(url, pid),
+    onDown: what.onDown,
+  });
+  const options = await miniflareOptions({
+    ...what,
+    port,
+    log: new StderrLog(LogLevel.ERROR),
+    onOutput: (line) => process.stderr.write(`${line}\n`),
+    onRestart: () => watch.restarted(),
+  });
+  const miniflare = withoutSignalHandlers(() => new Miniflare(options));
+  try {
+    await Promise.all([miniflare.ready, watch.find()]);
+  } catch (error) {
+    watch.stop();
+    // What failed is known; that it also cannot be disposed of adds nothing.
+    await Promise.allSettled([miniflare.dispose()]);
+    throw error;
+  }
+  undo.push(async () => {
+    watch.stop();
+    await miniflare.dispose();
+  });
+  return { url, miniflare, watch };
+}
+
+function machineBindings(directory: string): Record<string, string | number> {
+  return {
+    LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
+    ROLLCALL_SECRET: secretOf(directory),
+  };
+}
+
+function ready(url: string, key: string, workerdPid: number, demoModelUrl: string): ReadyFile {
+  return {
+    url,
+    key,
+    pid: process.pid,
+    workerd_pid: workerdPid,
+    started_at: nowSeconds(),
+    demo_model_url: demoModelUrl,
+  };
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** Part of every local platform, not of a command: a run goes on after the command that made it has ended. */
+async function startDemoModel(directory: string): Promise<ScriptedModel> {
+  const model = await startScriptedModel({ reply: demoReply, port: demoModelPort(directory) });
+  keepDemoModelPort(directory, model.port);
+  return model;
+}
+
+/** Miniflare ends the process on a signal, at once; how to stop is the command's to decide, so its handlers go. */
+function withoutSignalHandlers(make: () => Miniflare): Miniflare {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const before = signals.map((signal) => process.listeners(signal));
+  const miniflare = make();
+  for (const [index, signal] of signals.entries()) {
+    for (const listener of process.listeners(signal)) {
+      if (!before[index]?.includes(listener)) process.removeListener(signal, listener);
+    }
+  }
+  return miniflare;
+}
+
+/** Miniflare's own lines go to stderr: stdout belongs to the command. */
+class StderrLog extends Log {
+  override log(message: string): void {
+    process.stderr.write(`${message}\n`);
+  }
+}

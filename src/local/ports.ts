@@ -1,0 +1,45 @@
+/** Ports and open files: what this machine has left for a platform. */
+import { execFileSync } from "node:child_process";
+import { createServer } from "node:net";
+
+export const DEFAULT_PORT = 8787;
+const PORTS_TRIED = 100;
+
+/** The first free loopback port from `wanted` on. */
+export async function freePort(wanted: number): Promise<number> {
+  for (let port = wanted; port < Math.min(wanted + PORTS_TRIED, 65_536); port += 1) {
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port from ${wanted} on (${PORTS_TRIED} tried)`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error) => {
+      if ("code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES"))
+        resolve(false);
+      else reject(error);
+    });
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+  });
+}
+
+/** workerd keeps a database, its journal and its index open for each live object. */
+const FILES_PER_OBJECT = 3;
+/** For sockets, D1, R2, queues and workerd itself. */
+const FILES_RESERVED = 512;
+/** Below this nothing would run at all; better to try than to stand still. */
+const LEAST_OBJECTS = 16;
+
+/** How many objects may live at once under this limit of open files; 0 = no ceiling. */
+export function liveObjectCeiling(openFiles: number): number {
+  if (!Number.isFinite(openFiles)) return 0;
+  return Math.max(LEAST_OBJECTS, Math.floor((openFiles - FILES_RESERVED) / FILES_PER_OBJECT));
+}
+
+/** The limit a child of this process gets (Node raises its own at start, and children inherit that). */
+export function openFileLimit(): number {
+  const answer = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
+  return answer === "unlimited" ? Number.POSITIVE_INFINITY : Number(answer);
+}

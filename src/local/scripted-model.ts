@@ -1,0 +1,262 @@
+/**
+ * The one fake of the outside world: an OpenAI-compatible chat-completions server on loopback that answers from a
+ * function. Real sockets, exact wire shapes (OpenAI's, with vLLM's token ids and logprobs where a reply has them), and
+ * the ways a real endpoint fails. It does no more per request than that, since benchmarks share the machine with it.
+ */
+import { appendFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Message, ToolDefinition } from "../core/messages.ts";
+import { completionBody, type Reply } from "./completion-body.ts";
+
+/** What the reply function sees of one request. */
+export interface ModelRequest {
+  readonly model: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly headers: IncomingMessage["headers"];
+  /** The whole body, as sent. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** One way to fail, as real endpoints do. */
+export type Fault =
+  | { kind: "status"; status: number; headers?: Record<string, string>; body?: unknown }
+  /** The connection is cut without an answer. */
+  | { kind: "reset" }
+  /** No answer ever; the client's deadline has to end it. */
+  | { kind: "hang" }
+  /** Status 200 and a body that is no JSON. */
+  | { kind: "garbage" }
+  | { kind: "empty_choices" };
+
+/** A reply, or a fault in its place. */
+export type Answer = Reply | { readonly fault: Fault };
+
+/** One request, noted when it arrived. */
+export interface LoggedRequest {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly idempotency_key: string | null;
+  readonly model: string;
+  readonly messages: number;
+  readonly last_user: string;
+  /** The status sent; null while unanswered, and for good after a reset or a hang. */
+  status: number | null;
+}
+
+export interface ScriptedModelOptions {
+  /** What is said to one request, or how it fails. */
+  readonly reply: (request: ModelRequest) => Answer | Promise<Answer>;
+  /** 0 or absent: any free port. A busy port falls back to any free one. */
+  readonly port?: number;
+  readonly latencyMs?: number;
+  /** A file that gets one JSON line per request, written before the request is answered. */
+  readonly log?: string;
+}
+
+export interface ScriptedModel {
+  /** Up to and including /v1. */
+  readonly url: string;
+  readonly port: number;
+  readonly requests: readonly LoggedRequest[];
+  inFlight(): number;
+  setLatency(ms: number): void;
+  /** The next `count` completions fail this way. */
+  failNext(count: number, fault: Fault): void;
+  stop(): Promise<void>;
+}
+
+export async function startScriptedModel(options: ScriptedModelOptions): Promise<ScriptedModel> {
+  const engine = new Engine(options);
+  const server = createServer((request, response) => engine.serve(request, response));
+  // A pooled connection outlives the pauses of a run; a close in between would look like a fault.
+  server.keepAliveTimeout = 600_000;
+  const port = await listen(server, options.port ?? 0);
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    port,
+    requests: engine.requests,
+    inFlight: () => engine.inFlight,
+    setLatency: (ms) => {
+      engine.latencyMs = ms;
+    },
+    failNext: (count, fault) => engine.faults.push(...Array<Fault>(count).fill(fault)),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+class Engine {
+  readonly requests: LoggedRequest[] = [];
+  readonly faults: Fault[] = [];
+  inFlight = 0;
+  latencyMs: number;
+  readonly #options: ScriptedModelOptions;
+  #served = 0;
+
+  constructor(options: ScriptedModelOptions) {
+    this.#options = options;
+    this.latencyMs = options.latencyMs ?? 0;
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === "GET" && request.url === "/v1/models") {
+      sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model" }] });
+      return;
+    }
+    if (request.method !== "POST" || request.url !== "/v1/chat/completions") {
+      sendJson(response, 404, errorBody(404, `no such route: ${request.method} ${request.url}`));
+      return;
+    }
+    this.inFlight += 1;
+    response.once("close", () => {
+      this.inFlight -= 1;
+    });
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => {
+      this.#complete(request, response, Buffer.concat(parts)).catch((error: unknown) => {
+        sendJson(response, 500, errorBody(500, String(error)));
+      });
+    });
+  }
+
+  async #complete(
+    request: IncomingMessage,
+    response: ServerResponse,
+    bytes: Buffer,
+  ): Promise<void> {
+    const asked = readRequest(request, bytes);
+    if (asked === null) {
+      sendJson(response, 400, errorBody(400, "the body must be a JSON object with messages"));
+      return;
+    }
+    const entry = this.#note(asked);
+    const fault = this.faults.shift();
+    if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
+    if (fault !== undefined) {
+      entry.status = sendFault(response, fault);
+      return;
+    }
+    const reply = await this.#options.reply(asked);
+    if (isFault(reply)) {
+      entry.status = sendFault(response, reply.fault);
+      return;
+    }
+    this.#served += 1;
+    entry.status = 200;
+    const promptTokens = Math.ceil(bytes.length / 4);
+    sendJson(response, 200, completionBody(reply, asked.model, this.#served, promptTokens));
+  }
+
+  #note(asked: ModelRequest): LoggedRequest {
+    const key = asked.headers["idempotency-key"];
+    const entry: LoggedRequest = {
+      at: Date.now(),
+      idempotency_key: typeof key === "string" ? key : null,
+      model: asked.model,
+      messages: asked.messages.length,
+      last_user: asked.messages.findLast((message) => message.role === "user")?.content ?? "",
+      status: null,
+    };
+    this.requests.push(entry);
+    // Synchronous: whoever reads the file after killing a client must find every request that arrived.
+    if (this.#options.log !== undefined) {
+      appendFileSync(this.#options.log, `${JSON.stringify(entry)}\n`);
+    }
+    return entry;
+  }
+}
+
+interface RequestBody extends Record<string, unknown> {
+  model?: string;
+  messages: Message[];
+  tools?: ToolDefinition[];
+}
+
+function readRequest(request: IncomingMessage, bytes: Buffer): ModelRequest | null {
+  const body: unknown = parseJson(bytes);
+  if (!hasMessages(body)) return null;
+  const { model = "", messages, tools = [] } = body;
+  return { model, messages, tools, headers: request.headers, body };
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Enough of a look for a fake: its one client is the platform, whose requests are typed. */
+function hasMessages(body: unknown): body is RequestBody {
+  return (
+    typeof body === "object" && body !== null && "messages" in body && Array.isArray(body.messages)
+  );
+}
+
+function isFault(answer: Answer): answer is { readonly fault: Fault } {
+  return typeof answer === "object" && "fault" in answer;
+}
+
+/** The status sent, or null when nothing was. */
+function sendFault(response: ServerResponse, fault: Fault): number | null {
+  switch (fault.kind) {
+    case "status": {
+      const body = fault.body ?? errorBody(fault.status, `scripted failure ${fault.status}`);
+      sendJson(response, fault.status, body, fault.headers);
+      return fault.status;
+    }
+    case "reset":
+      response.socket?.resetAndDestroy();
+      return null;
+    case "hang":
+      return null;
+    case "garbage":
+      response.writeHead(200, { "content-type": "application/json" }).end('{"id": "chatcmpl-');
+      return 200;
+    case "empty_choices":
+      sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
+      return 200;
+  }
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
+}
+
+/** vLLM's shape: `code` is the HTTP status, as a number. */
+function errorBody(status: number, message: string): unknown {
+  const type = status < 500 ? "BadRequestError" : "InternalServerError";
+  return { error: { message, type, param: null, code: status } };
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => {
+      if (port !== 0 && "code" in error && error.code === "EADDRINUSE") {
+        listen(server, 0).then(resolve, reject);
+      } else {
+        reject(error);
+      }
+    });
+    server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+  });
+}

@@ -1,0 +1,115 @@
+/**
+ * The state directory: everything a local platform keeps. `platform.lock` (whose it is), `platform.json` (present only
+ * while the platform answers), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
+ * R2) and `demo-model-port`. Delete the directory to start afresh.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import * as z from "zod";
+import { replaceFile } from "./directory-lock.ts";
+
+/** What a client needs to reach the platform of a directory. */
+export const ReadyFile = z.object({
+  url: z.string(),
+  key: z.string(),
+  pid: z.int(),
+  workerd_pid: z.int(),
+  started_at: z.int().describe("seconds since the epoch"),
+  demo_model_url: z.string().nullable(),
+});
+export type ReadyFile = z.infer<typeof ReadyFile>;
+
+/** ROLLCALL_DIR, or `.rollcall` in the folder the command runs in. */
+export function stateDirectory(environment: Readonly<Record<string, string | undefined>>): string {
+  return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
+}
+
+export function openStateDirectory(directory: string): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}
+
+const THROW_AWAY_BYTES = 1024 ** 3;
+
+/** A directory for state nobody keeps: in memory where there is room, since a sync to disk costs ten times one there. */
+export function makeThrowAwayDirectory(): string {
+  return mkdtempSync(join(roomyTmpfs() ?? tmpdir(), "rollcall-"));
+}
+
+function roomyTmpfs(): string | null {
+  if (process.platform !== "linux") return null;
+  try {
+    const { bavail, bsize } = statfsSync("/dev/shm");
+    return bavail * bsize >= THROW_AWAY_BYTES ? "/dev/shm" : null;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** What seals endpoint keys and signs ids: 64 hex digits. Lost, the directory's sealed keys cannot be opened. */
+export function secretOf(directory: string): string {
+  return once(join(directory, "secret"), () => randomBytes(32).toString("hex"));
+}
+
+export function apiKeyOf(directory: string): string {
+  return once(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
+}
+
+export function writeReadyFile(directory: string, ready: ReadyFile): void {
+  replaceFile(readyPath(directory), `${JSON.stringify(ready, null, 2)}\n`);
+}
+
+export function removeReadyFile(directory: string): void {
+  rmSync(readyPath(directory), { force: true });
+}
+
+/** What the file says; whether the platform still answers is another question. */
+export function readReadyFile(directory: string): ReadyFile | null {
+  const text = readIfThere(readyPath(directory));
+  return text === null ? null : ReadyFile.parse(JSON.parse(text));
+}
+
+/** The demo model keeps its port, so that a run cut off by a stop finds it again after the next start. */
+export function demoModelPort(directory: string): number {
+  return Number(readIfThere(join(directory, "demo-model-port")) ?? 0);
+}
+
+export function keepDemoModelPort(directory: string, port: number): void {
+  replaceFile(join(directory, "demo-model-port"), String(port));
+}
+
+function readyPath(directory: string): string {
+  return join(directory, "platform.json");
+}
+
+/** The file's text; made and written the first time, and never half-written. */
+function once(file: string, make: () => string): string {
+  const kept = readIfThere(file);
+  if (kept !== null) return kept;
+  const draft = `${file}.${process.pid}.new`;
+  const made = make();
+  writeFileSync(draft, made, { mode: 0o600 });
+  linkSync(draft, file);
+  rmSync(draft);
+  return made;
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,64 @@
+/** Bodies that are read as they come: lines of JSON, and server-sent events. */
+
+export interface ServerSentEvent {
+  readonly id: number | null;
+  readonly name: string;
+  /** Empty for a block that only sets the retry delay. */
+  readonly data: string;
+  readonly retryMs: number | null;
+}
+
+export async function* jsonLines(reply: Response): AsyncGenerator<unknown> {
+  for await (const line of lines(reply)) {
+    if (line !== "") yield JSON.parse(line);
+  }
+}
+
+/** The events of one connection. A block cut off by the end of the stream is dropped: it comes again. */
+export async function* serverSentEvents(reply: Response): AsyncGenerator<ServerSentEvent> {
+  let fields = new Map<string, string>();
+  for await (const line of lines(reply)) {
+    if (line === "") {
+      if (fields.size > 0) yield asEvent(fields);
+      fields = new Map();
+      continue;
+    }
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    // A line that starts with a colon is a comment; it keeps the connection alive and says nothing.
+    if (name === "") continue;
+    const before = name === "data" ? fields.get("data") : undefined;
+    fields.set(name, before === undefined ? value : `${before}\n${value}`);
+  }
+}
+
+function asEvent(fields: ReadonlyMap<string, string>): ServerSentEvent {
+  const id = fields.get("id");
+  const retry = fields.get("retry");
+  return {
+    id: id === undefined ? null : Number(id),
+    name: fields.get("event") ?? "message",
+    data: fields.get("data") ?? "",
+    retryMs: retry === undefined ? null : Number(retry),
+  };
+}
+
+/** Whole lines only, without their ends (LF or CRLF). */
+async function* lines(reply: Response): AsyncGenerator<string> {
+  if (reply.body === null) return;
+  const reader = reply.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const parts = (rest + decoder.decode(value, { stream: true })).split(/\r?\n/);
+      rest = parts.pop() ?? "";
+      yield* parts;
+    }
+    if (rest !== "") yield rest;
+  } finally {
+    // Also when the reader of the lines leaves early: an open stream would hold the connection.
+    await reader.cancel();
+  }
+}

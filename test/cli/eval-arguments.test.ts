@@ -1,0 +1,118 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { parseEvalArguments } from "../../src/cli/eval-arguments.ts";
+import { asCommandError, EXIT } from "../../src/cli/exit.ts";
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+function file(name: string, text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), "rollcall-args-")), name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** The exit code and the message of a command line that is refused. */
+function refusal(...argv: string[]): { exit: number; message: string; param: string | null } {
+  try {
+    parseEvalArguments(argv);
+  } catch (thrown) {
+    const { exit, message, failure } = asCommandError(thrown);
+    return { exit, message, param: failure.param };
+  }
+  throw new Error("it was accepted");
+}
+
+test("short and long flags make the same request", () => {
+  vi.stubEnv("MY_KEY", "sk-1");
+  const short = parseEvalArguments(
+    "gsm8k@1 -m q -b http://h/v1 -k MY_KEY -n -1 -r 4 -c 8 -t 64 -T 0.5".split(" "),
+  );
+  const long = parseEvalArguments([
+    "gsm8k@1",
+    "--model=q",
+    "--base-url=http://h/v1",
+    "--api-key-var=MY_KEY",
+    "--num-examples=-1",
+    "--rollouts-per-example=4",
+    "--max-concurrent=8",
+    "--max-tokens=64",
+    "--temperature=0.5",
+  ]);
+  expect(short).toEqual(long);
+  expect(short.draft).toEqual({
+    environment: "gsm8k@1",
+    model: "q",
+    endpoint: { base_url: "http://h/v1", api_key: "sk-1" },
+    num_examples: -1,
+    rollouts_per_example: 4,
+    max_concurrent: 8,
+    sampling: { max_tokens: 64, temperature: 0.5 },
+  });
+});
+
+test("nothing is sent that nobody asked for", () => {
+  expect(parseEvalArguments(["calculator"]).draft).toEqual({ environment: "calculator" });
+});
+
+test("environment arguments are JSON, a file, or k=v, and add up", () => {
+  const args = file("args.json", '{"max": 3}');
+  const { draft } = parseEvalArguments(["e", "-a", args, "-a", "x=text", "-a", "y=[1]"]);
+  expect(draft.environment_args).toEqual({ max: 3, x: "text", y: [1] });
+  expect(parseEvalArguments(["e", "-a", '{"a":{"b":1}}']).draft.environment_args).toEqual({
+    a: { b: 1 },
+  });
+});
+
+test("sampling arguments win over -t, and flags over the request file", () => {
+  const run = file("run.json", '{"environment":"e","model":"a","limits":{"call_timeout_s":5}}');
+  const { draft } = parseEvalArguments([
+    "-f",
+    run,
+    "-m",
+    "b",
+    "--max-retries",
+    "0",
+    "-t",
+    "9",
+    "-S",
+    '{"max_tokens":7,"top_p":1}',
+  ]);
+  expect(draft).toEqual({
+    environment: "e",
+    model: "b",
+    limits: { call_timeout_s: 5, max_retries: 0 },
+    sampling: { max_tokens: 7, top_p: 1 },
+  });
+});
+
+test("a dataset is its rows, blank lines aside", () => {
+  const rows = file("rows.jsonl", '{"question":"1"}\n\n{"question":"2"}\n');
+  expect(parseEvalArguments(["e", "--dataset", rows]).draft.dataset).toEqual([
+    { question: "1" },
+    { question: "2" },
+  ]);
+});
+
+test.each([
+  [["e", "--nonsense"], "Unknown option '--nonsense'", null],
+  [["a", "b"], "one environment, not a, b", null],
+  [["e", "-n", "many"], "--num-examples: many is not a number", "num-examples"],
+  [["e", "-b", "nowhere"], "--base-url: nowhere is not a URL", "base-url"],
+  [["e", "-k", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set", "api-key-var"],
+  [["e", "-S", "[1]"], "--sampling-args: it is not a JSON object", "sampling-args"],
+  [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
+  [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
+])("%j is refused as wrong usage", (argv, message, param) => {
+  const refused = refusal(...argv);
+  expect(refused).toMatchObject({ exit: EXIT.usage, param });
+  expect(refused.message).toContain(message);
+});
+
+test("a row that is no JSON object is named by its line", () => {
+  const rows = file("rows.jsonl", '{"question":"1"}\noops\n');
+  expect(refusal("e", "--dataset", rows).message).toContain("rows.jsonl:2 is not a JSON object");
+});

@@ -1,0 +1,175 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { type ScriptedModel, startScriptedModel } from "../../src/local/scripted-model.ts";
+import { testPort } from "../local/test-port.ts";
+import { type CommandResult, rollcall } from "./run-rollcall.ts";
+
+let platform: Platform;
+const models: ScriptedModel[] = [];
+
+beforeAll(async () => {
+  platform = await bootPlatform({
+    directory: null,
+    port: testPort(0),
+    say: (line) => process.stderr.write(`${line}\n`),
+  });
+}, 60_000);
+afterAll(() => platform.stop());
+afterEach(async () => {
+  for (const model of models.splice(0)) await model.stop();
+});
+
+function run(argv: readonly string[], more: Parameters<typeof rollcall>[2] = undefined) {
+  return rollcall(["eval", ...argv], { ROLLCALL_DIR: platform.directory }, more);
+}
+
+/** The one object on stdout. */
+function json({ stdout }: CommandResult) {
+  expect(stdout.trimEnd().split("\n")).toHaveLength(1);
+  return JSON.parse(stdout);
+}
+
+async function model(reply: () => string): Promise<ScriptedModel> {
+  const started = await startScriptedModel({ reply });
+  models.push(started);
+  return started;
+}
+
+function questions(count: number): string {
+  const file = join(mkdtempSync(join(tmpdir(), "rollcall-rows-")), "rows.jsonl");
+  const rows = Array.from({ length: count }, (_, index) => {
+    return JSON.stringify({ question: `Question ${index}`, answer: "So it is.\n#### 42" });
+  });
+  writeFileSync(file, rows.join("\n"));
+  return file;
+}
+
+test("the summary of a finished eval holds what scripts read, and the folder its rows", async () => {
+  const { url, requests } = await model(() => "It is \\boxed{42}.");
+  const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
+  const flags = ["-m", "org/m", "-b", url, "--dataset", questions(5), "-r", "2", "-o", base];
+  const result = await run(["gsm8k", ...flags, "--json", "--metadata", "branch=main"]);
+  expect(result.code).toBe(0);
+  const summary = json(result);
+  expect(summary).toMatchObject({
+    run_id: expect.stringMatching(/^run_/),
+    status: "completed",
+    environment: "gsm8k@1.0.0",
+    model: "org/m",
+    num_examples: 5,
+    rollouts_per_example: 2,
+    counts: {
+      planned: 10,
+      pending: 0,
+      in_flight: 0,
+      scored: 10,
+      unscored: 0,
+      failed: 0,
+      cancelled: 0,
+    },
+    failed_by_class: {},
+    cancelled_by_reason: {},
+    reward: { mean: 1, se: 0, n_tasks: 5, n_rollouts: 10, n_unscored: 0, n_error: 0 },
+    metrics: { correct_answer: { mean: 1, n: 10 } },
+    usage: { policy: { total_tokens: expect.any(Number) }, judge: { total_tokens: 0 } },
+    turns: 10,
+    seconds: expect.any(Number),
+    results_path: join(base, "evals", "gsm8k--org--m", summary.run_id),
+  });
+  expect(requests).toHaveLength(10);
+  const written = readFileSync(join(summary.results_path, "results.jsonl"), "utf8").trim();
+  const rewards = written.split("\n").map((line) => JSON.parse(line).reward);
+  expect(rewards).toEqual(Array(10).fill(1));
+  const metadata = JSON.parse(readFileSync(join(summary.results_path, "metadata.json"), "utf8"));
+  expect(metadata).toMatchObject({ env_id: "gsm8k", avg_reward: 1, metadata: { branch: "main" } });
+}, 60_000);
+
+test("without an endpoint the demo model plays five tasks, says so, and prints a table", async () => {
+  const { code, stdout, stderr } = await run(["calculator"]);
+  expect(code).toBe(0);
+  expect(stderr).toContain("the scripted demo model plays calculator");
+  expect(stdout).toMatch(/environment +reward +tasks/);
+  expect(stdout).toMatch(/calculator +\d\.\d+ ± \d\.\d+ +5 +5 /);
+}, 60_000);
+
+test.each([
+  [["nope"], 2, "no environment is called nope"],
+  [["gsm8k", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 2, "gsm8k has no rows of its own"],
+  [["gsm8k", "--dataset", questions(1)], 2, "gsm8k needs a model: name its endpoint with -b"],
+  [["calculator", "-a", "max=1"], 2, "expected number to be >=2"],
+  [["calculator", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 4, "is not reachable"],
+  [
+    ["gsm8k", "-m", "m", "-b", "http://127.0.0.1:21999/v1", "--dataset", questions(20_000)],
+    2,
+    "its limit is",
+  ],
+])(
+  "%j is refused before anything runs",
+  async (argv, exit, message) => {
+    const result = await run([...argv, "--json"]);
+    expect(result.code).toBe(exit);
+    expect(json(result).error.message).toContain(message);
+  },
+  60_000,
+);
+
+test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was asked for", async () => {
+  const broken = await model(() => "never said");
+  broken.failNext(1000, { kind: "status", status: 400 });
+  const flags = ["calculator", "-m", "m", "-b", broken.url, "-n", "2", "--json"];
+  const plain = await run(flags);
+  expect([plain.code, json(plain).failed_by_class]).toEqual([1, { provider: 2 }]);
+  const gated = await run([...flags, "--min-scored", "0.5"]);
+  expect([gated.code, json(gated).status]).toEqual([3, "failed"]);
+}, 60_000);
+
+test("failures that a run allows for exit 0, and 1 with --fail-on-error", async () => {
+  const flaky = await model(() => "never mind");
+  const flags = ["calculator", "-m", "m", "-b", flaky.url, "-n", "2", "-c", "1", "--json"];
+  flaky.failNext(1, { kind: "status", status: 400 });
+  const allowed = await run([...flags, "--min-scored", "0.5"]);
+  expect([allowed.code, json(allowed).counts.failed]).toEqual([0, 1]);
+  flaky.failNext(1, { kind: "status", status: 400 });
+  const refused = await run([...flags, "--min-scored", "0.5", "--fail-on-error"]);
+  expect([refused.code, json(refused).status]).toEqual([1, "completed"]);
+}, 60_000);
+
+test("an interrupted eval leaves its run going and says how to follow it to the end", async () => {
+  const slow = await model(() => "It is 0.");
+  slow.setLatency(1000);
+  const flags = ["calculator", "-m", "m", "-b", slow.url, "-n", "3", "-c", "1", "--json"];
+  let interrupted = false;
+  const first = await run(flags, (said, kill) => {
+    if (interrupted || !said.includes("Run run_")) return;
+    interrupted = true;
+    kill("SIGINT");
+  });
+  expect(first.code).toBe(130);
+  const [again = "", id = ""] = /rollcall eval --resume (run_\w+)/.exec(first.stderr) ?? [];
+  expect(json(first).error.message).toContain(again);
+  slow.setLatency(0);
+  const second = await run(["--resume", id, "--json"]);
+  expect([second.code, json(second).counts.scored]).toEqual([0, 3]);
+}, 60_000);
+
+test("a run that takes longer than --timeout is cancelled", async () => {
+  const hanging = await model(() => "never said");
+  hanging.failNext(10, { kind: "hang" });
+  const result = await run([
+    "calculator",
+    "-m",
+    "m",
+    "-b",
+    hanging.url,
+    "-n",
+    "2",
+    "--json",
+    "--timeout",
+    "3",
+  ]);
+  expect(result.code).toBe(1);
+  expect(json(result)).toMatchObject({ status: "cancelled", cancelled_by_reason: { user: 2 } });
+}, 60_000);

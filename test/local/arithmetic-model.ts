@@ -1,0 +1,97 @@
+/**
+ * A scripted model that plays `calculator` in exactly three turns and keeps account of it: what it was asked under each
+ * idempotency key, and the tokens it reported for that key. It lives outside the processes a test kills, so its log is
+ * the truth about what was asked.
+ */
+import type { Usage } from "../../src/core/messages.ts";
+import type { ReplyParts } from "../../src/local/completion-body.ts";
+import {
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from "../../src/local/scripted-model.ts";
+
+export const TURNS = 3;
+
+export interface ArithmeticModel {
+  readonly url: string;
+  /** How often each idempotency key was asked. */
+  asked(): ReadonlyMap<string, number>;
+  /** Epoch milliseconds of every request, in order. */
+  times(): readonly number[];
+  /** Requests that wait for their answer on a connection that lives. */
+  unanswered(): number;
+  /** Keys that were answered at least once, whether or not anyone was left to hear it. */
+  answered(): number;
+  /** For requests that arrive from now on. */
+  setLatency(ms: number): void;
+  /** Tokens reported, each key counted once. */
+  usage(): Omit<Usage, "total_tokens">;
+  /** Keys asked again with another prompt than the first time. */
+  readonly changed: readonly string[];
+  stop(): Promise<void>;
+}
+
+export async function startArithmeticModel(latencyMs: number): Promise<ArithmeticModel> {
+  const prompts = new Map<string, string>();
+  const usages = new Map<string, Usage>();
+  const changed: string[] = [];
+  const model = await startScriptedModel({
+    latencyMs,
+    reply(request) {
+      const key = String(request.headers["idempotency-key"]);
+      const prompt = JSON.stringify(request.messages);
+      if ((prompts.get(key) ?? prompt) !== prompt) changed.push(key);
+      prompts.set(key, prompt);
+      const reply = nextStep(request);
+      usages.set(key, reply.usage);
+      return reply;
+    },
+  });
+  return {
+    url: model.url,
+    changed,
+    asked: () => countKeys(model),
+    times: () => model.requests.map(({ at }) => at),
+    unanswered: () => model.inFlight(),
+    answered: () => usages.size,
+    setLatency: (ms) => model.setLatency(ms),
+    usage: () => sum([...usages.values()]),
+    stop: () => model.stop(),
+  };
+}
+
+function nextStep({ messages }: ModelRequest): ReplyParts & { usage: Usage } {
+  const question = messages.find(({ role }) => role === "user")?.content ?? "";
+  const [a = 0, b = 0, c = 0] = (question.match(/\d+/g) ?? []).map(Number);
+  const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+  const usage = usageOf(messages.length, question.length);
+  const [product, sum] = results.map(Number);
+  if (product === undefined) return { tool_calls: [call("multiply", a, b)], usage };
+  if (sum === undefined) return { tool_calls: [call("add", product, c)], usage };
+  return { content: `It is ${sum}.`, usage };
+}
+
+function call(name: string, a: number, b: number) {
+  return { name, arguments: { a, b } };
+}
+
+/** Differs from turn to turn and task to task, so that one turn charged for another would show in the sum. */
+function usageOf(messages: number, characters: number): Usage {
+  const [prompt_tokens, completion_tokens] = [messages * 1000 + characters, messages + 7];
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}
+
+function countKeys(model: ScriptedModel): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { idempotency_key: key } of model.requests) {
+    counts.set(String(key), (counts.get(String(key)) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function sum(usages: readonly Usage[]): Omit<Usage, "total_tokens"> {
+  const prompt_tokens = usages.reduce((total, usage) => total + usage.prompt_tokens, 0);
+  const completion_tokens = usages.reduce((total, usage) => total + usage.completion_tokens, 0);
+  return { prompt_tokens, completion_tokens };
+}

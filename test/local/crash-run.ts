@@ -1,0 +1,174 @@
+/**
+ * One run of `calculator` through kill -9, and the account of it from four sides: what the model was asked, what the
+ * API tells, what each result says, what D1 holds. Nothing here judges; the tests do.
+ */
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { ResultRow, RunView } from "../../src/core/run.ts";
+import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";
+import { deathOf, endGroup, rebooted, type Served, serve, until } from "./served-platform.ts";
+
+/** What kill -9 is sent to. */
+export type Victim = "node alone" | "workerd alone" | "the group";
+
+interface CrashPlan {
+  readonly rollouts: number;
+  readonly maxConcurrent: number;
+  readonly latencyMs: number;
+  readonly port: number;
+  /** Killed in this order, evenly spread over the run. */
+  readonly victims: readonly Victim[];
+  readonly endsWithinMs: number;
+}
+
+/** One death of workerd: the model loses its caller. */
+interface Crash {
+  /** Epoch milliseconds between which workerd died. */
+  readonly after: number;
+  readonly before: number;
+  /** Requests that had no answer at the kill. */
+  readonly unanswered: number;
+  /** From the platform's word that it answers again to the first request; negative when the request came first. */
+  readonly recoveryMs: number;
+  /** What the platform said as it came back. */
+  readonly said: string;
+}
+
+export interface CrashAccount {
+  readonly run: RunView;
+  readonly results: readonly ResultRow[];
+  readonly model: ArithmeticModel;
+  readonly crashes: readonly Crash[];
+  readonly d1: { rows: number; ids: number; turns: number; prompt: number; completion: number };
+}
+
+/** Longer than a start takes to find the orphan. */
+const HELD_MS = 10_000;
+
+/** Throws when the run does not end in time. */
+export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
+  const model = await startArithmeticModel(plan.latencyMs);
+  const directory = makeThrowAwayDirectory();
+  let served: Served | null = null;
+  try {
+    served = await serve(directory, plan.port);
+    const { id } = await client(served).createRun(requestOf(plan, model.url));
+    const crashes: Crash[] = [];
+    for (const [index, victim] of plan.victims.entries()) {
+      await untilUnderWay(plan, model, index);
+      const struck = await strike(victim, served, directory, plan, model);
+      served = struck.served;
+      crashes.push(struck.crash);
+    }
+    const run = await ended(client(served), id, plan.endsWithinMs);
+    const results: ResultRow[] = [];
+    for await (const row of client(served).results(id)) results.push(row);
+    return { run, results, model, crashes, d1: await drained(directory, plan.rollouts) };
+  } finally {
+    if (served !== null) {
+      endGroup(served);
+      await deathOf(served.workerd);
+    }
+    await model.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Kills, brings the platform back where it does not come back by itself, and measures. */
+async function strike(
+  victim: Victim,
+  served: Served,
+  directory: string,
+  plan: CrashPlan,
+  model: ArithmeticModel,
+): Promise<{ served: Served; crash: Crash }> {
+  const unanswered = model.unanswered();
+  // An orphan goes on with the run until the next start ends it: it must not get to the end before that.
+  if (victim === "node alone") model.setLatency(HELD_MS);
+  const death = deathOf(served.workerd).finally(() => model.setLatency(plan.latencyMs));
+  kill(victim, served);
+  const back =
+    victim === "workerd alone" ? rebooted(directory, served) : serve(directory, plan.port);
+  const [died, again] = await Promise.all([death, back]);
+  const first = () => model.times().find((at) => at > died.before);
+  await until(() => first() !== undefined, 30_000);
+  const recoveryMs = (first() ?? 0) - again.readyAt;
+  return { served: again, crash: { ...died, unanswered, recoveryMs, said: again.said() } };
+}
+
+function kill(victim: Victim, { node, workerd, group }: Served): void {
+  switch (victim) {
+    case "node alone":
+      process.kill(node.pid, "SIGKILL");
+      return;
+    case "workerd alone":
+      process.kill(workerd.pid, "SIGKILL");
+      return;
+    case "the group":
+      process.kill(-group, "SIGKILL");
+  }
+}
+
+/** The share of the run that belongs before this kill is done, and at least half of what may be in flight is. */
+async function untilUnderWay(plan: CrashPlan, model: ArithmeticModel, kills: number) {
+  const share = ((kills + 1) / (plan.victims.length + 2)) * plan.rollouts * TURNS;
+  const busy = () => model.answered() >= share && model.unanswered() >= plan.maxConcurrent / 2;
+  await until(busy, plan.endsWithinMs);
+}
+
+function requestOf(plan: CrashPlan, url: string) {
+  return {
+    environment: "calculator",
+    model: "arithmetic",
+    endpoint: { base_url: url },
+    num_examples: plan.rollouts,
+    max_concurrent: plan.maxConcurrent,
+  };
+}
+
+async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
+  let run = await rollcall.getRun(id);
+  await until(async () => {
+    run = await rollcall.getRun(id);
+    return run.finished_at !== null;
+  }, withinMs);
+  return run;
+}
+
+function client({ url, key }: Served): RollcallClient {
+  return new RollcallClient({ baseUrl: url, apiKey: key });
+}
+
+/** D1's rollouts once they are all there: it follows the run by about a second. Read from its file, past every cache. */
+async function drained(directory: string, rollouts: number): Promise<CrashAccount["d1"]> {
+  const folder = join(directory, "store", "d1", "miniflare-D1DatabaseObject");
+  const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name)) ?? "";
+  const database = new DatabaseSync(join(folder, file), { readOnly: true });
+  try {
+    const read = () => readRollouts(database);
+    await until(() => read().rows >= rollouts, 10_000);
+    return read();
+  } finally {
+    database.close();
+  }
+}
+
+function readRollouts(database: DatabaseSync): CrashAccount["d1"] {
+  const row = database
+    .prepare(
+      `select count(*) as rows, count(distinct id) as ids, sum(turns) as turns,
+        sum(prompt_tokens) as prompt, sum(completion_tokens) as completion from rollouts`,
+    )
+    .get();
+  const column = (name: string) => Number(row?.[name]);
+  return {
+    rows: column("rows"),
+    ids: column("ids"),
+    turns: column("turns"),
+    prompt: column("prompt"),
+    completion: column("completion"),
+  };
+}

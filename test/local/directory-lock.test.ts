@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import * as z from "zod";
+import { DirectoryInUse, lockDirectory } from "../../src/local/directory-lock.ts";
+import { markOf, type ProcessMark } from "../../src/local/processes.ts";
+
+// The package has no types: its one export is the path of the binary.
+const workerdPath = z.string().parse(createRequire(import.meta.url)("workerd").default);
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+/** A process that waits for input that never comes. */
+async function start(command: string, args: string[]): Promise<ProcessMark> {
+  const child = spawn(command, args, { stdio: ["pipe", "ignore", "ignore"] });
+  children.push(child);
+  await once(child, "spawn");
+  const mark = markOf(child.pid ?? 0);
+  if (mark === null) throw new Error(`${command} did not start`);
+  return mark;
+}
+
+function newDirectory(): string {
+  return mkdtempSync(join(tmpdir(), "rollcall-lock-"));
+}
+
+function leaveLock(directory: string, owner: ProcessMark, workerd: ProcessMark | null): void {
+  writeFileSync(join(directory, "platform.lock"), JSON.stringify({ ...owner, workerd }));
+}
+
+const NOBODY: ProcessMark = { pid: 2 ** 22 + 1, started: "never" };
+
+test("a directory is locked once, and again after the release", async () => {
+  const directory = newDirectory();
+  const lock = await lockDirectory(directory);
+  await expect(lockDirectory(directory)).rejects.toBeInstanceOf(DirectoryInUse);
+  lock.release();
+  (await lockDirectory(directory)).release();
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test("the lock names this process and the workerd it started, for its owner's eyes only", async () => {
+  const directory = newDirectory();
+  const lock = await lockDirectory(directory);
+  lock.recordWorkerd({ pid: 7, started: "then" });
+  const file = join(directory, "platform.lock");
+  const text = JSON.parse(readFileSync(file, "utf8"));
+  expect(text).toEqual({ ...markOf(process.pid), workerd: { pid: 7, started: "then" } });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("a lock whose process is gone is taken over", async () => {
+  const directory = newDirectory();
+  leaveLock(directory, NOBODY, null);
+  const lock = await lockDirectory(directory);
+  expect(lock.endedOrphan).toBeNull();
+  await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}`);
+});
+
+test("a lock whose pid now belongs to another process is taken over", async () => {
+  const directory = newDirectory();
+  leaveLock(directory, { pid: process.pid, started: "an hour ago" }, null);
+  expect((await lockDirectory(directory)).endedOrphan).toBeNull();
+});
+
+test("the workerd that a dead owner left behind is ended", async () => {
+  const directory = newDirectory();
+  const orphan = await start(workerdPath, ["serve", "-"]);
+  leaveLock(directory, NOBODY, orphan);
+  const lock = await lockDirectory(directory);
+  expect(lock.endedOrphan).toEqual(orphan);
+  expect(markOf(orphan.pid)).toBeNull();
+});
+
+test("a process that only has the pid of the lost workerd is left alone", async () => {
+  const directory = newDirectory();
+  const workerd = await start(workerdPath, ["serve", "-"]);
+  leaveLock(directory, NOBODY, { pid: workerd.pid, started: "an hour ago" });
+  expect((await lockDirectory(directory)).endedOrphan).toBeNull();
+  expect(markOf(workerd.pid)).toEqual(workerd);
+});
+
+test("a process that is no workerd is left alone", async () => {
+  const directory = newDirectory();
+  const cat = await start("cat", []);
+  leaveLock(directory, NOBODY, cat);
+  expect((await lockDirectory(directory)).endedOrphan).toBeNull();
+  expect(markOf(cat.pid)).toEqual(cat);
+});

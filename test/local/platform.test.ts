@@ -1,0 +1,126 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { DirectoryInUse } from "../../src/local/directory-lock.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { markOf } from "../../src/local/processes.ts";
+import { readReadyFile } from "../../src/local/state-directory.ts";
+import { testPort } from "./test-port.ts";
+
+const root = join(import.meta.dirname, "fixture-worker");
+const booted: Platform[] = [];
+afterEach(async () => {
+  for (const platform of booted.splice(0)) await platform.stop();
+});
+
+async function boot(directory: string | null, port: number, said: string[] = []) {
+  const platform = await bootPlatform({ directory, root, port, say: (line) => said.push(line) });
+  booted.push(platform);
+  return platform;
+}
+
+function newDirectory(): string {
+  return mkdtempSync(join(tmpdir(), "rollcall-platform-"));
+}
+
+async function read(platform: Platform, path: string): Promise<unknown> {
+  return (await fetch(platform.url + path)).json();
+}
+
+test("a booted platform answers, is described by its ready file, and keeps its data over a stop", async () => {
+  const directory = newDirectory();
+  const first = await boot(directory, testPort(0));
+  expect(await read(first, "/count")).toBe(1);
+  expect(readReadyFile(directory)).toMatchObject({
+    url: first.url,
+    key: first.key,
+    pid: process.pid,
+    workerd_pid: first.workerdPid(),
+    demo_model_url: first.demoModelUrl,
+  });
+  expect(statSync(join(directory, "platform.json")).mode & 0o777).toBe(0o600);
+  await expect(boot(directory, testPort(0))).rejects.toBeInstanceOf(DirectoryInUse);
+
+  const workerd = first.workerdPid();
+  await first.stop();
+  expect(markOf(workerd)).toBeNull();
+  expect(readReadyFile(directory)).toBeNull();
+
+  const second = await boot(directory, testPort(0));
+  expect(await read(second, "/count")).toBe(2);
+  expect([second.key, second.demoModelUrl]).toEqual([first.key, first.demoModelUrl]);
+});
+
+test("the Worker gets its secret, its ceiling, one key and a dead-letter queue that works", async () => {
+  const platform = await boot(null, testPort(8));
+  expect(await read(platform, "/vars")).toEqual({
+    ceiling: expect.any(Number),
+    secret: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  expect(await read(platform, "/keys")).toEqual([
+    expect.objectContaining({
+      org_id: "org_local",
+      project_id: "pj_local",
+      last4: platform.key.slice(-4),
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    }),
+  ]);
+  await fetch(`${platform.url}/note`);
+  await expect
+    .poll(() => read(platform, "/notes"), { timeout: 10_000 })
+    .toEqual([{ body: "fails" }]);
+  await platform.stop();
+  expect(existsSync(platform.directory)).toBe(false);
+});
+
+test("workerd killed is started again on the same address and state", async () => {
+  const directory = newDirectory();
+  const said: string[] = [];
+  const platform = await boot(directory, testPort(16), said);
+  expect(await read(platform, "/count")).toBe(1);
+  const killed = platform.workerdPid();
+  process.kill(killed, "SIGKILL");
+  await expect
+    .poll(() => readReadyFile(directory)?.workerd_pid ?? killed, { timeout: 15_000 })
+    .not.toBe(killed);
+  expect(await read(platform, "/count")).toBe(2);
+  expect(said.filter((line) => !line.startsWith("Port"))).toEqual([
+    `workerd ${killed} died; it is started again on the same state.`,
+    `The platform answers again (workerd ${platform.workerdPid()}).`,
+  ]);
+});
+
+test("a busy port moves to the next free one and says so", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(testPort(24), "127.0.0.1", resolve));
+  const said: string[] = [];
+  const platform = await boot(null, testPort(24), said);
+  expect(new URL(platform.url).port).not.toBe(String(testPort(24)));
+  expect(said).toEqual([`Port ${testPort(24)} is busy; using ${new URL(platform.url).port}.`]);
+  server.close();
+});
+
+test("after kill -9 of its owner, the next boot ends the orphan and serves the same data", async () => {
+  const directory = newDirectory();
+  const child = fork(join(import.meta.dirname, "boot-fixture.ts"), [
+    root,
+    directory,
+    String(testPort(32)),
+  ]);
+  const [{ url, workerd }] = await once(child, "message");
+  expect(await (await fetch(`${url}/count`)).json()).toBe(1);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  expect(markOf(workerd)).not.toBeNull();
+
+  const said: string[] = [];
+  const platform = await boot(directory, testPort(32), said);
+  expect(said).toContain(`Ended workerd ${workerd}, left behind by an earlier run.`);
+  expect(markOf(workerd)).toBeNull();
+  expect(platform.url).toBe(url);
+  expect(await read(platform, "/count")).toBe(2);
+});

@@ -1,0 +1,95 @@
+/** `rollcall serve` as a user has it: processes of its own, here in a group of their own that a test may kill. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { isRunning, markOf, type ProcessMark } from "../../src/local/processes.ts";
+import { readReadyFile } from "../../src/local/state-directory.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
+const LOOK_EVERY_MS = 5;
+const BOOT_WITHIN_MS = 30_000;
+
+export interface Served {
+  readonly url: string;
+  readonly key: string;
+  readonly node: ProcessMark;
+  readonly workerd: ProcessMark;
+  /** The process group that holds both. */
+  readonly group: number;
+  /** Epoch milliseconds of the platform's word that it answers. */
+  readonly readyAt: number;
+  /** What it said since it was started. */
+  said(): string;
+}
+
+/** Resolves when the platform says that it is ready; throws with its own words when it ends instead. */
+export async function serve(directory: string, port: number): Promise<Served> {
+  const child = spawn(process.execPath, [BIN, "serve", "--json", "--port", String(port)], {
+    detached: true,
+    env: { ...process.env, ROLLCALL_DIR: directory },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (part) => {
+    said += part;
+  });
+  const word = await new Promise<string>((resolve, reject) => {
+    child.stdout.once("data", (line) => resolve(String(line)));
+    child.once("error", reject);
+    child.once("exit", () => reject(new Error(`the platform ended before it was ready:\n${said}`)));
+  });
+  if ("error" in JSON.parse(word)) throw new Error(`the platform does not start: ${word}`);
+  return { ...standing(directory), group: Number(child.pid), said: () => said };
+}
+
+/** The same platform once it has replaced its workerd. */
+export async function rebooted(directory: string, before: Served): Promise<Served> {
+  await until(
+    () => (readReadyFile(directory)?.workerd_pid ?? before.workerd.pid) !== before.workerd.pid,
+    BOOT_WITHIN_MS,
+  );
+  return { ...before, ...standing(directory) };
+}
+
+/** Ends whatever is left of a platform. */
+export function endGroup({ group }: Served): void {
+  try {
+    process.kill(-group, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
+/** Between which two moments a process ended. */
+export async function deathOf(mark: ProcessMark): Promise<{ after: number; before: number }> {
+  let after = Date.now();
+  await until(() => {
+    const looked = Date.now();
+    if (!isRunning(mark)) return true;
+    after = looked;
+    return false;
+  }, BOOT_WITHIN_MS);
+  return { after, before: Date.now() };
+}
+
+/** Looks until the condition holds; throws when it still does not by then. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  withinMs: number,
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${condition}`);
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+function standing(directory: string): Pick<Served, "url" | "key" | "node" | "workerd" | "readyAt"> {
+  const ready = readReadyFile(directory);
+  if (ready === null) throw new Error("the platform said it was ready and has no ready file");
+  const [node, workerd] = [markOf(ready.pid), markOf(ready.workerd_pid)];
+  if (node === null || workerd === null) {
+    throw new Error(`the ready file names a dead process: ${JSON.stringify(ready)}`);
+  }
+  return { url: ready.url, key: ready.key, node, workerd, readyAt: Date.now() };
+}
