@@ -1,0 +1,123 @@
+/**
+ * The processes of a benchmark: each side gets fresh ones, and none outlives the benchmark. A child that talks over a
+ * channel ends with it; the platform is told by a signal.
+ */
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import * as z from "zod";
+import { readReadyFile } from "../src/local/state-directory.ts";
+
+export interface Child {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+export interface Model extends Child {
+  readonly url: string;
+  /** Completions asked for so far. */
+  requests(): Promise<number>;
+}
+
+export interface Baseline extends Child {
+  run(): Promise<z.infer<typeof BaselineResult>>;
+}
+
+export interface BenchedPlatform extends Child {
+  readonly url: string;
+  readonly key: string;
+  readonly workerdPid: number;
+}
+
+const BaselineResult = z.object({ seconds: z.number(), prompt_tokens: z.number() });
+const Serving = z.object({ url: z.string(), key: z.string(), pid: z.int(), directory: z.string() });
+
+const running = new Set<ChildProcess>();
+// When the benchmark itself breaks.
+process.on("exit", () => {
+  for (const child of running) if (!child.killed) child.kill();
+});
+
+/** Ends every child and waits for it: the platform removes its directory on the way out. */
+export async function stopAll(): Promise<void> {
+  await Promise.all([...running].map(end));
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (!running.has(child)) return;
+  const ended = once(child, "exit");
+  // A second signal would have the platform stop at once and leave its directory behind.
+  if (!child.killed) child.kill();
+  await ended;
+}
+
+export async function startModel(turns: number, latencyMs: number): Promise<Model> {
+  const child = forkHere("model.ts", [turns, latencyMs]);
+  const { url } = z.object({ url: z.string() }).parse(await told(child.process));
+  return {
+    ...child,
+    url,
+    requests: async () => {
+      child.process.send("count");
+      return z.object({ requests: z.int() }).parse(await told(child.process)).requests;
+    },
+  };
+}
+
+export async function startBaseline(
+  modelUrl: string,
+  rollouts: number,
+  turns: number,
+): Promise<Baseline> {
+  const child = forkHere("baseline.ts", [modelUrl, rollouts, turns]);
+  await told(child.process);
+  return {
+    ...child,
+    run: async () => {
+      child.process.send("go");
+      return BaselineResult.parse(await told(child.process));
+    },
+  };
+}
+
+/** A platform on an empty directory, in memory where the machine has room. */
+export async function startPlatform(): Promise<BenchedPlatform> {
+  const command = join(import.meta.dirname, "..", "bin", "rollcall.mjs");
+  const process_ = spawn(process.execPath, [command, "serve", "--ephemeral", "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const child = adopt(process_);
+  const ended = failure(process_, "the platform");
+  const [line] = await Promise.race([once(createInterface(process_.stdout), "line"), ended]);
+  const { url, key, directory } = Serving.parse(JSON.parse(line));
+  const ready = readReadyFile(directory);
+  if (ready === null) throw new Error("the platform is gone again");
+  return { ...child, url, key, workerdPid: ready.workerd_pid };
+}
+
+function forkHere(file: string, args: readonly (string | number)[]) {
+  const path = join(import.meta.dirname, file);
+  return adopt(fork(path, args.map(String), { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
+}
+
+function adopt<Process extends ChildProcess>(process_: Process): Child & { process: Process } {
+  running.add(process_);
+  process_.once("exit", () => running.delete(process_));
+  return {
+    process: process_,
+    pid: process_.pid ?? 0,
+    stop: () => end(process_),
+  };
+}
+
+/** The next message of a child. */
+async function told(child: ChildProcess): Promise<unknown> {
+  const [message] = await Promise.race([once(child, "message"), failure(child, "a child")]);
+  return message;
+}
+
+async function failure(child: ChildProcess, name: string): Promise<never> {
+  const [code, signal] = await once(child, "exit");
+  throw new Error(`${name} ended early (${code ?? signal})`);
+}

@@ -1,0 +1,88 @@
+/** One case's row: medians over its pairs for rates and CPU, the worst for memory and open files. */
+import type { Case, Pair, Side } from "./pair.ts";
+import { IN_FLIGHT } from "./workload.ts";
+
+export interface Row extends Case {
+  readonly in_flight: number;
+  readonly rollouts_per_s: number;
+  readonly turns_per_s: number;
+  /** What a turn takes beyond the model's latency with `in_flight` of them at once, waiting for a core included. */
+  readonly overhead_ms_per_turn: number;
+  readonly baseline_overhead_ms_per_turn: number;
+  readonly workerd_cpu_ms_per_rollout: number;
+  /** CPU seconds of one side, by process. */
+  readonly cpu_s: Readonly<Record<string, number>>;
+  readonly baseline_cpu_s: Readonly<Record<string, number>>;
+  /** Of workerd. */
+  readonly peak_rss_mb: number;
+  readonly peak_open_files: number;
+  readonly baseline_rollouts_per_s: number;
+  /** Median over the pairs of platform rollouts/s ÷ baseline rollouts/s. */
+  readonly ratio: number;
+  readonly ratio_pairs: readonly number[];
+}
+
+export function rowOf(work: Case, pairs: readonly Pair[]): Row {
+  const platforms = pairs.map(({ platform }) => platform);
+  const baselines = pairs.map(({ baseline }) => baseline);
+  const secondsPerRollout = medianOf(platforms, ({ seconds }) => seconds / work.rollouts);
+  const baselineSeconds = medianOf(baselines, ({ seconds }) => seconds / work.rollouts);
+  const cpu = medianByName(platforms);
+  const ratios = pairs.map(({ platform, baseline }) => baseline.seconds / platform.seconds);
+  return {
+    ...work,
+    in_flight: Math.min(IN_FLIGHT, work.rollouts),
+    rollouts_per_s: rounded(1 / secondsPerRollout, 1),
+    turns_per_s: rounded(work.turns / secondsPerRollout, 1),
+    overhead_ms_per_turn: overheadMs(work, secondsPerRollout),
+    baseline_overhead_ms_per_turn: overheadMs(work, baselineSeconds),
+    workerd_cpu_ms_per_rollout: rounded(((cpu["workerd"] ?? 0) * 1000) / work.rollouts, 2),
+    cpu_s: cpu,
+    baseline_cpu_s: medianByName(baselines),
+    peak_rss_mb: Math.round(Math.max(...platforms.map(peak("peakRssMb")))),
+    peak_open_files: Math.max(...platforms.map(peak("peakOpenFiles"))),
+    baseline_rollouts_per_s: rounded(1 / baselineSeconds, 1),
+    ratio: rounded(median(ratios), 3),
+    ratio_pairs: ratios.map((ratio) => rounded(ratio, 3)),
+  };
+}
+
+/** Little's law: time in flight = number in flight ÷ rate. */
+function overheadMs({ turns, rollouts, latency_ms }: Case, secondsPerRollout: number): number {
+  const inFlight = Math.min(IN_FLIGHT, rollouts);
+  return rounded((inFlight * secondsPerRollout * 1000) / turns - latency_ms, 1);
+}
+
+function peak(what: "peakRssMb" | "peakOpenFiles"): (side: Side) => number {
+  return ({ usage }) => usage[what]["workerd"] ?? 0;
+}
+
+function medianByName(sides: readonly Side[]): Record<string, number> {
+  const names = Object.keys(sides[0]?.usage.cpuSeconds ?? {});
+  return Object.fromEntries(
+    names.map((name) => {
+      return [
+        name,
+        rounded(
+          medianOf(sides, ({ usage }) => usage.cpuSeconds[name] ?? 0),
+          2,
+        ),
+      ];
+    }),
+  );
+}
+
+function medianOf<T>(items: readonly T[], value: (item: T) => number): number {
+  return median(items.map(value));
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const upper = sorted[Math.floor(middle)] ?? Number.NaN;
+  return Number.isInteger(middle) ? ((sorted[middle - 1] ?? Number.NaN) + upper) / 2 : upper;
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

@@ -1,0 +1,87 @@
+/**
+ * The conversation both sides play: one question, a tool call on every turn but the last, and an answer. It is decided
+ * by the number of turns alone, so the model, the platform and the baseline agree on it without talking.
+ */
+import type { Message, ToolDefinition } from "../src/core/messages.ts";
+import type { RunRequestInput } from "../src/core/run.ts";
+import type { Reply } from "../src/local/completion-body.ts";
+
+/** Conversations running at once, on both sides and at every latency. */
+export const IN_FLIGHT = 100;
+export const MODEL = "bench";
+
+export interface Workload {
+  readonly environment: Pick<RunRequestInput, "environment" | "environment_args">;
+  readonly question: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly call: { readonly name: string; readonly arguments: Readonly<Record<string, number>> };
+  /** What the tool answers. */
+  readonly result: string;
+}
+
+/** `calculator` ends after this many turns by itself. */
+const CALCULATOR_TURNS = 4;
+
+export function workload(turns: number): Workload {
+  return turns <= CALCULATOR_TURNS ? calculator() : guessNumber(turns);
+}
+
+/** The model's part: it only counts what it has said so far. */
+export function modelReply(turns: number, messages: readonly Message[]): Reply {
+  const said = messages.filter((message) => message.role === "assistant").length;
+  if (said + 1 >= turns) return "The answer is 48.";
+  return { tool_calls: [workload(turns).call] };
+}
+
+function calculator(): Workload {
+  const operands = {
+    a: { title: "A", type: "number", description: "left operand" },
+    b: { title: "B", type: "number", description: "right operand" },
+  };
+  return {
+    environment: { environment: "calculator" },
+    question: "What is 12 * 31 + 12?",
+    tools: [
+      definition("add", "Add two numbers.", operands),
+      definition("multiply", "Multiply two numbers.", operands),
+    ],
+    call: { name: "add", arguments: { a: 12, b: 36 } },
+    result: "48",
+  };
+}
+
+function guessNumber(turns: number): Workload {
+  const number = {
+    title: "Number",
+    type: "integer",
+    description: "your guess",
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+  };
+  const description = "Guess the number. Answers higher, lower or correct.";
+  return {
+    // One turn to spare: the conversation ends with the model's answer, not with the limit.
+    environment: { environment: "guess-number", environment_args: { max_turns: turns + 1 } },
+    question: "I am thinking of a whole number from 1 to 100. Find it with the guess tool.",
+    tools: [definition("guess", description, { number })],
+    // The secret is at least 1: never found.
+    call: { name: "guess", arguments: { number: 0 } },
+    result: "higher",
+  };
+}
+
+/** As the environment's own tools are advertised: the two sides send the same bytes. */
+function definition(
+  name: string,
+  description: string,
+  properties: Readonly<Record<string, unknown>>,
+): ToolDefinition {
+  const parameters = {
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+    title: `${name}_args`,
+  };
+  return { type: "function", function: { name, description, parameters, strict: true } };
+}
