@@ -11,7 +11,7 @@ import type { JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { ErrorCode, RunDataset, RunRequest, RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
-import { parseRow, RowError } from "../core/task.ts";
+import { buildTask, parseRow, RowError } from "../core/task.ts";
 import { runViewOf } from "../db/run-view.ts";
 import { findRunByIdempotencyKey, insertRun, type NewEndpoint, type NewRun } from "../db/runs.ts";
 import { OFFERED_NEEDS } from "./capabilities.ts";
@@ -125,12 +125,28 @@ async function check(request: RunRequest): Promise<Result<Checked>> {
     const message = `${registered.id} needs ${unmet}, which this platform does not offer`;
     return refuse("unmet_need", message, "environment");
   }
-  const environment = await registered.load(request.environment_args);
+  const environment = await built(registered, request.environment_args);
+  if (environment instanceof Error) {
+    const message = `${registered.id} cannot be built from these arguments: ${environment.message}`;
+    return refuse("invalid_request", message, "environment_args");
+  }
   const judge = environment.rubric.judges[0];
   if (judge !== undefined) {
     return refuse("missing_judge", `${registered.id} needs the judge ${judge}`, "judges");
   }
   return checkDataset(request, environment, pinOf(registered));
+}
+
+/** The environment, or what its own code had to say against the arguments. */
+async function built(
+  registered: RegisteredEnvironment,
+  args: unknown,
+): Promise<AnyEnvironment | Error> {
+  try {
+    return await registered.load(args);
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new Error(String(thrown));
+  }
 }
 
 function checkDataset(
@@ -147,7 +163,7 @@ function checkDataset(
       "dataset",
     );
   }
-  const bad = rows === null ? null : firstBadRow(source, rows);
+  const bad = rows === null ? null : firstBadRow(environment, rows);
   if (bad !== null) return bad;
   const length = rows?.length ?? source.length;
   const num_examples = countExamples(request, length);
@@ -179,14 +195,12 @@ function countExamples(request: RunRequest, length: number | null): number | nul
   return Math.min(request.num_examples, length ?? Number.POSITIVE_INFINITY);
 }
 
-/** Every row is parsed before anything is stored: a bad one is named by its place. */
-function firstBadRow(
-  source: AnyEnvironment["dataset"],
-  rows: readonly unknown[],
-): Result<never> | null {
+/** Every row is made a task of before anything is stored: a bad one is named by its place. */
+function firstBadRow(environment: AnyEnvironment, rows: readonly unknown[]): Result<never> | null {
+  const source = environment.evalDataset ?? environment.dataset;
   for (const [index, row] of rows.entries()) {
     try {
-      const text = JSON.stringify(parseRow(source, row, index));
+      const text = JSON.stringify(buildTask(environment, parseRow(source, row, index), index).task);
       if (text.length > LIMITS.taskRowBytes) {
         return refuse(
           "too_large",

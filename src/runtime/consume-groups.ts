@@ -4,7 +4,7 @@
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
-import { taskKey } from "../core/task.ts";
+import { buildTask, taskKey } from "../core/task.ts";
 import { exampleOfGroup } from "./datasets.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { rolloutObject, runObject } from "./names.ts";
@@ -60,6 +60,8 @@ async function orderOf(
   }
   try {
     const { example_id, row } = await exampleOfGroup(env, spec, environment, group, subrequests);
+    // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
+    buildTask(environment, row, example_id);
     const task_key = await taskKey(row, async (text) => sha256Hex(text));
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };

@@ -29,6 +29,7 @@ import {
 } from "../core/rollout.ts";
 import { backoffMs } from "./backoff.ts";
 import type { EndpointAccess } from "./endpoints.ts";
+import { logError } from "./log.ts";
 import type { RolloutStore } from "./rollout-store.ts";
 import type { RolloutSpec } from "./wire.ts";
 
@@ -45,6 +46,8 @@ export interface DriverParts {
   readonly tools: readonly ToolDefinition[];
   readonly endpoint: () => Promise<EndpointAccess>;
   readonly now: () => number;
+  /** Shown to tools as `call.signal`. */
+  readonly signal: { aborted: boolean };
 }
 
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
@@ -71,6 +74,7 @@ export class RolloutDriver {
   /** Ends the rollout at its next step and aborts the call in flight. */
   cancel(reason: CancelReason): void {
     this.#cancel = reason;
+    this.#parts.signal.aborted = true;
     this.#controller?.abort();
   }
 
@@ -92,11 +96,19 @@ export class RolloutDriver {
       const at = now();
       if (effect.not_before > at || at > until) {
         store.save(rollout);
+        await this.#letGo();
         // A back-off longer than the rollout has left ends with the rollout.
         return { wakeAt: Math.min(this.#deadline(rollout), Math.max(effect.not_before, at)) };
       }
       rollout = await this.#sample(rollout);
     }
+  }
+
+  /** Handles are not held through a wait: whoever goes on opens them again. */
+  async #letGo(): Promise<void> {
+    const fault = await this.#parts.harness.dispose();
+    if (fault === null) return;
+    logError("closeLive", this.#parts.spec.rollout_id, new EnvError(fault.error_chain_str));
   }
 
   /** A reply that was begun before a restart, with tools that must not run twice: whether they ran nobody knows. */
@@ -220,6 +232,7 @@ export class RolloutDriver {
   }
 
   #late(effect: { kind: "setup" | "reply" | "close" }, rollout: Rollout, limit: number): Event {
+    this.#parts.signal.aborted = true;
     const message = `the environment's ${effect.kind} did not settle within ${limit / 1000} s`;
     const error = serializeError(asEnvError(new EnvError(message), effect.kind));
     if (effect.kind === "close") {

@@ -129,8 +129,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
+    const signal = { aborted: false };
     const harness = new Harness(environment, {
       rolloutId: id,
+      signal,
       capabilities: rolloutCapabilities(this.now),
       seed: spec.seed,
     });
@@ -142,6 +144,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       tools: toolDefinitions(environment),
       endpoint: () => openEndpoint(this.env, spec.scope, spec.endpoint_id, this.now()),
       now: this.now,
+      signal,
     });
     return { rollout, driver };
   }
