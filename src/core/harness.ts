@@ -35,8 +35,8 @@ export interface HarnessOptions {
   readonly rolloutId: string;
   /** What the platform has to offer; the environment gets what it declared. `now` is epoch milliseconds. */
   readonly capabilities: Omit<OfferedCapabilities, "random">;
-  /** The run's seed. */
-  readonly seed: number;
+  /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
+  readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
 }
 
@@ -48,7 +48,7 @@ export function toolDefinitions(environment: AnyEnvironment): readonly ToolDefin
 export class Harness {
   readonly #environment: AnyEnvironment;
   readonly #context: HookContext;
-  readonly #seed: number;
+  readonly #seed: number | string;
   readonly #now: () => number;
   readonly #can: Capabilities;
   #random: () => number;
@@ -60,7 +60,7 @@ export class Harness {
     this.#context = { rolloutId, signal };
     this.#seed = seed;
     this.#now = capabilities.now;
-    this.#random = seededRandom(seed, rolloutId);
+    this.#random = seededRandom(seed);
     this.#can = gateCapabilities(environment.needs, {
       ...capabilities,
       random: () => this.#random(),
@@ -171,7 +171,7 @@ export class Harness {
   }
 
   #seedFor(purpose: string, rollout: Rollout): void {
-    this.#random = seededRandom(this.#seed, rollout.id, purpose, rollout.turns.length);
+    this.#random = seededRandom(this.#seed, purpose, rollout.turns.length);
   }
 }
 

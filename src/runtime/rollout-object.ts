@@ -134,7 +134,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       rolloutId: id,
       signal,
       capabilities: rolloutCapabilities(this.now),
-      seed: spec.seed,
+      seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
     const driver = new RolloutDriver({
       spec,

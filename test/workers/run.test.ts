@@ -123,17 +123,25 @@ test("the same seed gives the same tasks in the same order, another seed gives o
   expect(other).not.toEqual(one);
 });
 
-test("every rollout draws random numbers of its own", async () => {
-  const run = await platform.finish({
-    environment: "guess-number",
-    environment_args: { max: 1_000_000, max_turns: 1 },
-    model: script(GUESSES),
-    num_examples: 2,
-    rollouts_per_example: 2,
-  });
-  const rows = await platform.results(run.id);
-  const rollouts = await Promise.all(rows.map(({ rollout_id }) => platform.rollout(rollout_id)));
-  expect(new Set(rollouts.map(({ state }) => state["secret"])).size).toBe(4);
+test("every rollout draws random numbers of its own, and the same ones when the run is asked for again", async () => {
+  const secrets = async (seed: number) => {
+    const run = await platform.finish({
+      environment: "guess-number",
+      environment_args: { max: 1_000_000, max_turns: 1 },
+      model: script(GUESSES),
+      seed,
+      num_examples: 2,
+      rollouts_per_example: 2,
+    });
+    const rows = await platform.results(run.id);
+    const rollouts = await Promise.all(rows.map(({ rollout_id }) => platform.rollout(rollout_id)));
+    const placed = rollouts.toSorted((x, y) => x.group - y.group || x.slot - y.slot);
+    return placed.map(({ state }) => state["secret"]);
+  };
+  const [one, again, other] = await Promise.all([secrets(1), secrets(1), secrets(2)]);
+  expect(new Set(one).size).toBe(4);
+  expect(again).toEqual(one);
+  expect(other).not.toEqual(one);
 });
 
 const hang = { fault: { kind: "hang" } } as const;
