@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { RunCounts } from "../../src/core/run.ts";
+import { unpackTokens } from "../../src/core/tokens.ts";
 import { trajectoryKey } from "../../src/runtime/names.ts";
 import { segmentLines } from "./hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf } from "./platform.ts";
@@ -106,4 +107,23 @@ test("two readers of one run see the same events", async () => {
   const run = await platform.start({ ...request, max_concurrent: 2 });
   const [one, two] = await Promise.all([platform.events(run.id), platform.events(run.id)]);
   expect(one).toEqual(two);
+});
+
+test("token ids, logprobs and the weight version of every turn reach the stored trajectory, packed", async () => {
+  const add = { name: "add", arguments: { a: 1, b: 2 } };
+  const first = { prompt_token_ids: [1, 2, 3], token_ids: [4, 5], logprobs: [-0.5, -0.25] };
+  const second = { prompt_token_ids: [1, 2, 3, 4, 5, 6], token_ids: [7], logprobs: [-1] };
+  const model = script([
+    { ...first, tool_calls: [add], extra: { weight_version: "v1" } },
+    { ...second, content: "3", extra: { weight_version: "v2" } },
+  ]);
+  const run = await platform.finish({ environment: "calculator", model, num_examples: 1 });
+  const [line] = await segmentLines(platform, run.id);
+  const turns = line?.trajectory?.turns ?? [];
+  expect(turns.map(({ policy_version }) => policy_version)).toEqual(["v1", "v2"]);
+  expect(turns[1]?.tokens).toMatchObject({ forked: false, prompt_length: 6, completion_length: 1 });
+  expect(unpackTokens(turns)).toEqual([
+    { prompt_ids: [1, 2, 3], completion_ids: [4, 5], logprobs: [-0.5, -0.25] },
+    { prompt_ids: [1, 2, 3, 4, 5, 6], completion_ids: [7], logprobs: [-1] },
+  ]);
 });

@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { readChatCompletion } from "../../src/core/chat-completion.ts";
+import { EmptyModelResponseError, InvalidModelResponseError } from "../../src/core/errors.ts";
+
+function completion(message: object, more: { choice?: object; top?: object } = {}): unknown {
+  return {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    model: "m",
+    choices: [{ index: 0, finish_reason: "stop", message, ...more.choice }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    ...more.top,
+  };
+}
+const read = (body: unknown) => readChatCompletion(body, 7);
+
+test("an OpenAI completion is read with its usage, and without ids it never had", () => {
+  expect(read(completion({ role: "assistant", content: "hi" }))).toEqual({
+    id: "chatcmpl-1",
+    model: "m",
+    message: { role: "assistant", content: "hi" },
+    finish_reason: "stop",
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    prompt_ids: null,
+    completion_ids: null,
+    completion_logprobs: null,
+    policy_version: null,
+    latency_ms: 7,
+  });
+});
+
+test("vLLM's token ids, logprobs and weight version are kept as they were sent", () => {
+  const body = completion(
+    { content: "hi" },
+    {
+      choice: { token_ids: [5, 6], logprobs: { content: [{ logprob: -0.5 }, { logprob: -9999 }] } },
+      top: { prompt_token_ids: [1, 2, 3], weight_version: 12 },
+    },
+  );
+  expect(read(body)).toMatchObject({
+    prompt_ids: [1, 2, 3],
+    completion_ids: [5, 6],
+    completion_logprobs: [-0.5, -9999],
+    policy_version: "12",
+  });
+});
+
+test("reasoning, refusals and tool calls alone are replies; a call whose arguments are no string is dropped", () => {
+  expect(read(completion({ content: null, reasoning: "so" })).message).toEqual({
+    role: "assistant",
+    content: null,
+    reasoning_content: "so",
+  });
+  expect(read(completion({ content: null, refusal: "no" })).message.content).toBe("no");
+  const calls = [
+    { id: null, function: { name: "add", arguments: "{}" } },
+    { id: "b", function: { name: "add", arguments: { a: 1 } } },
+  ];
+  expect(read(completion({ content: null, tool_calls: calls })).message.tool_calls).toEqual([
+    { id: "add", type: "function", function: { name: "add", arguments: "{}" } },
+  ]);
+});
+
+test("white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
+  expect(read(completion({ content: " " })).message.content).toBe(" ");
+  expect(() => read(completion({ content: "" }))).toThrow(EmptyModelResponseError);
+  const billed = { usage: { completion_tokens_details: { reasoning_tokens: 9 } } };
+  expect(read(completion({ content: "" }, { top: billed })).message.content).toBe("");
+});
+
+test.for([
+  ["no choices", { choices: [] }, EmptyModelResponseError],
+  ["choices missing", {}, EmptyModelResponseError],
+  ["two choices", { choices: [{ message: { content: "a" } }, { message: { content: "b" } }] }],
+  ["a text", "garbage"],
+  ["a message that is none", { choices: [{ message: 5 }] }],
+] as const)("%s is an unusable reply that another try may mend", ([, body, error]) => {
+  const thrown = caught(() => read(body));
+  expect(thrown).toBeInstanceOf(error ?? InvalidModelResponseError);
+  expect(thrown).toMatchObject({ retryable: true });
+});
+
+test("a finish reason beyond the four is kept as null, and missing usage as null", () => {
+  const filtered = completion({ content: "x" }, { choice: { finish_reason: "content_filter" } });
+  expect(read(filtered).finish_reason).toBeNull();
+  expect(read(completion({ content: "x" }, { top: { usage: null } })).usage).toBeNull();
+});
+
+function caught(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (thrown) {
+    return thrown;
+  }
+  throw new Error("nothing was thrown");
+}
