@@ -15,11 +15,15 @@ beforeAll(async () => {
 
 const refused = { fault: { kind: "status", status: 404 } } as const;
 
-function mixedRun(count: number, failures: number) {
+/** `padding`: characters that make every trajectory longer. */
+function mixedRun(count: number, failures: number, padding = 0) {
   const words = Array.from({ length: failures }, () => "hard");
   return platform.finish({
     environment: "gsm8k",
-    dataset: questions(count, words),
+    dataset: questions(count, words).map(({ question, answer }) => ({
+      question: question.padEnd(padding, "."),
+      answer,
+    })),
     model: script(RIGHT, { hard: [refused] }),
     min_scored: 0,
   });
@@ -43,19 +47,25 @@ test("results come in pages until all are read, each rollout once, and an outcom
   expect(await platform.results(run.id, "outcome=cancelled")).toEqual([]);
 });
 
-test("results and rollouts read the same before and after folding, which leaves no single trajectory behind", async () => {
-  const run = await mixedRun(6, 2);
-  const before = await platform.results(run.id);
-  const ids = before.map(({ rollout_id }) => rollout_id);
-  const rolloutsBefore = await Promise.all(ids.map(platform.rollout));
-  expect((await segmentLines(platform, run.id)).length).toBe(6);
-  expect((await singles(run.id)).objects).toEqual([]);
-  expect(await platform.results(run.id)).toEqual(before);
-  expect((await platform.pages(run.id, "limit=4")).flat()).toEqual(before);
-  expect(await Promise.all(ids.map(platform.rollout))).toEqual(rolloutsBefore);
-  // A second delivery of the fold finds it done.
-  expect((await segmentLines(platform, run.id)).length).toBe(6);
-});
+test.for([
+  ["that travelled with their reports", 0],
+  ["too long for that", 40_000],
+] as const)(
+  "trajectories %s read the same before and after folding, which leaves no single one behind",
+  async ([, padding]) => {
+    const run = await mixedRun(6, 2, padding);
+    const before = await platform.results(run.id);
+    const ids = before.map(({ rollout_id }) => rollout_id);
+    const rolloutsBefore = await Promise.all(ids.map(platform.rollout));
+    expect((await segmentLines(platform, run.id)).length).toBe(6);
+    expect((await singles(run.id)).objects).toEqual([]);
+    expect(await platform.results(run.id)).toEqual(before);
+    expect((await platform.pages(run.id, "limit=4")).flat()).toEqual(before);
+    expect(await Promise.all(ids.map(platform.rollout))).toEqual(rolloutsBefore);
+    // A second delivery of the fold finds it done.
+    expect((await segmentLines(platform, run.id)).length).toBe(6);
+  },
+);
 
 test("a long run is folded a hundred at a time, and every row is read across segments", async () => {
   const run = await mixedRun(101, 0);
