@@ -37,14 +37,19 @@ export const loadEnvironment = defineEnvironment({
       rubric: {
         rewards: {
           right: ({ completion, answer }) =>
-            lastNumber(completion.at(-1)?.content ?? "") === answer,
+            lastNumber(completion.at(-1)?.content ?? "") === Number(answer),
           brief: { weight: 0.1, fn: ({ completion }) => completion.length <= SHORTEST_COMPLETION },
         },
       },
     }),
 });
 
-/** The last whole number of a text: "12 * 3 + 12 is 48." gives "48", so naming every number wins nothing. */
-function lastNumber(text: string): string | undefined {
-  return text.replaceAll(",", "").match(/\d+/g)?.at(-1);
+/** The last number of a text: "12 * 3 + 12 is 48.0." gives 48, so naming every number wins nothing. */
+function lastNumber(text: string): number {
+  return Number(
+    text
+      .replaceAll(",", "")
+      .match(/-?\d+(\.\d+)?/g)
+      ?.at(-1),
+  );
 }

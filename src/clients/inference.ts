@@ -59,26 +59,29 @@ const CLIENTS_KEPT = 64;
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
   try {
-    const body = await clientFor(call).post<unknown>("/chat/completions", {
+    const body = await clientFor(call.base_url).post<unknown>("/chat/completions", {
       body: requestBody(call),
-      headers: { "idempotency-key": call.idempotency_key },
+      headers: {
+        "idempotency-key": call.idempotency_key,
+        ...(call.api_key === null ? {} : { authorization: `Bearer ${call.api_key}` }),
+      },
       signal: call.signal,
     });
     return { kind: "answered", response: readChatCompletion(body, Date.now() - started) };
   } catch (thrown) {
-    return classify(thrown, call.signal);
+    return classify(thrown, call);
   }
 }
 
-function clientFor({ base_url, api_key }: ModelCall): OpenAI {
-  const name = `${base_url}\n${api_key ?? ""}`;
-  const known = clients.get(name);
+/** One client per endpoint; it is only settings, and holds no key: that goes with each call. */
+function clientFor(base_url: string): OpenAI {
+  const known = clients.get(base_url);
   if (known !== undefined) return known;
   // The SDK insists on a key; endpoints without one ignore what they are sent.
-  const client = new OpenAI({ baseURL: base_url, apiKey: api_key ?? "none", maxRetries: 0 });
+  const client = new OpenAI({ baseURL: base_url, apiKey: "none", maxRetries: 0 });
   const oldest = clients.keys().next();
   if (clients.size >= CLIENTS_KEPT && !oldest.done) clients.delete(oldest.value);
-  clients.set(name, client);
+  clients.set(base_url, client);
   return client;
 }
 
@@ -98,22 +101,27 @@ function wireMessage(message: Message): Message {
   return message.role === "text" ? { ...message, role: "user" } : message;
 }
 
-function classify(thrown: unknown, signal: AbortSignal): CallOutcome {
+function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome {
   if (signal.aborted) return { kind: "aborted" };
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
+  const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   if (!(thrown instanceof OpenAI.APIError)) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    return failed(new InvalidModelResponseError(message, { cause: thrown }), true, null);
+    return failed(new InvalidModelResponseError(message), true, null);
   }
   const { status } = thrown;
-  const error = new ModelError(thrown.message, { cause: thrown });
+  const error = new ModelError(message);
   if (status === undefined) return failed(error, true, null);
   if (status === 401 || status === 403) {
-    return failed(new AuthenticationError(thrown.message, { cause: thrown }), false, null);
+    return failed(new AuthenticationError(message), false, null);
   }
   if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
   return failed(error, retryable, retryAfter(thrown.headers));
+}
+
+/** Some endpoints repeat the key they refuse; what they say is stored and shown. */
+function withoutKey(message: string, api_key: string | null): string {
+  return api_key === null || api_key === "" ? message : message.replaceAll(api_key, "[key]");
 }
 
 function failed(

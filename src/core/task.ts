@@ -66,10 +66,23 @@ export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): T
   const { source } = from;
   if (source === "uploaded") throw new RangeError("uploaded rows come with the run");
   if (typeof source === "function") {
-    return parseRow(from, source(index, seededRandom("row", seed, index)), index);
+    return parseRow(from, madeRow(source, index, seed), index);
   }
   if (index >= source.length) throw new RangeError(`row ${index} of ${source.length}`);
   return parseRow(from, source[index], index);
+}
+
+function madeRow(
+  make: (index: number, random: () => number) => unknown,
+  index: number,
+  seed: number,
+): unknown {
+  try {
+    return make(index, seededRandom("row", seed, index));
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new RowError(index, "", `the dataset failed to make it: ${message}`);
+  }
 }
 
 /** Which example stands at `position` of a run's order. An endless dataset (`length: null`) cannot be shuffled. */

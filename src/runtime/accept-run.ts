@@ -25,6 +25,9 @@ import type { EnvironmentPin, RunSpec } from "./wire.ts";
 export type Refusal = { code: ErrorCode; message: string; param: string | null };
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Refusal };
 
+/** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
+const WHOLE_GROUP = 400;
+
 interface Checked {
   readonly pin: EnvironmentPin;
   readonly environment: AnyEnvironment;
@@ -173,6 +176,14 @@ function checkDataset(
       `${pin.id} makes tasks without end: say how many`,
       "num_examples",
     );
+  }
+  if (num_examples === 0) {
+    return refuse("invalid_request", `${pin.id} has no rows`, "dataset");
+  }
+  const members = request.rollouts_per_example;
+  if (environment.rubric.hasGroupFunctions && members > WHOLE_GROUP) {
+    const message = `${pin.id} scores whole groups, of at most ${WHOLE_GROUP}`;
+    return refuse("too_large", message, "rollouts_per_example");
   }
   if (request.shuffle && length === null) {
     return refuse(

@@ -1,4 +1,5 @@
 /** `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { type ScoreRecord, scoreUnit } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { pinnedEnvironment } from "./environments.ts";
@@ -6,6 +7,9 @@ import { runObject } from "./names.ts";
 import type { Subrequests } from "./subrequests.ts";
 import { readTrajectory } from "./trajectory-store.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
+
+/** Less than a run waits before it sends a unit again. */
+const SCORING_LIMIT_MS = 20_000;
 
 export async function scoreUnits(
   env: Env,
@@ -19,19 +23,50 @@ export async function scoreUnits(
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (environment === null) return;
-  const scored: ScoredMember[] = [];
+  const read: { unit: Unit; trajectories: Trajectory[] }[] = [];
   const failures: unknown[] = [];
   for (const unit of units) {
     try {
-      const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-      scored.push(...pairUp(unit, await scoreUnit(environment, trajectories)));
+      read.push({ unit, trajectories: await trajectoriesOf(env, spec, unit, subrequests) });
     } catch (thrown) {
       failures.push(thrown);
     }
   }
-  if (scored.length > 0) await subrequests.object(() => run.scored(scored));
+  const scored = await Promise.all(
+    read.map(async ({ unit, trajectories }) =>
+      pairUp(unit, await scoreInTime(environment, trajectories)),
+    ),
+  );
+  if (scored.length > 0) await subrequests.object(() => run.scored(scored.flat()));
   // The others are scored; asked again, the run names only those that are not.
   if (failures.length > 0) throw failures[0];
+}
+
+/** A scoring function whose promise never settles must not hold up its neighbours: its unit has no score, and says why. */
+async function scoreInTime(
+  environment: AnyEnvironment,
+  trajectories: readonly Trajectory[],
+): Promise<ScoreRecord[]> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<ScoreRecord[]>((resolve) => {
+    timer = setTimeout(() => resolve(trajectories.map(notScoredInTime)), SCORING_LIMIT_MS);
+  });
+  try {
+    return await Promise.race([scoreUnit(environment, trajectories), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function notScoredInTime({ rollout_id }: Trajectory): ScoreRecord {
+  const error = `scoring did not settle within ${SCORING_LIMIT_MS / 1000} s`;
+  return {
+    rollout_id,
+    reward: null,
+    scores: [],
+    scoring_errors: [{ function: "rubric", error, retryable: true }],
+    unscored: "scorer",
+  };
 }
 
 function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {

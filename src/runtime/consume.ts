@@ -1,9 +1,10 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together; batches are small enough (wrangler.toml) that the fullest stays within them. Each message is acked or retried by itself; a message that fails five times goes to its queue's
+ * counted together; what would go beyond them is handed back to the queue for the next one. Each message is acked or retried by itself; a message that fails five times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
 
+import { LIMITS } from "../core/limits.ts";
 import { startGroups } from "./consume-groups.ts";
 import { scoreUnits } from "./consume-scores.ts";
 import { foldSegment } from "./consume-segments.ts";
@@ -14,6 +15,8 @@ import type { RunMessage } from "./wire.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
+/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. */
+const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 420;
 
 export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
   const subrequests = new Subrequests();
@@ -22,6 +25,10 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
     ? (message: RunMessage) => record(env, batch.queue, message)
     : (message: RunMessage) => work(env, message, subrequests);
   for (const message of batch.messages) {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {
+      message.retry();
+      continue;
+    }
     try {
       await handle(message.body);
       message.ack();

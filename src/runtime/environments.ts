@@ -41,5 +41,7 @@ export async function pinnedEnvironment(
   if (built.size >= BUILT_KEPT && !oldest.done) built.delete(oldest.value);
   const made = registered.load(args);
   built.set(name, made);
+  // A failed build must not be remembered: the next use tries again.
+  made.catch(() => built.delete(name));
   return await made;
 }

@@ -28,7 +28,7 @@ import {
   type Rollout,
 } from "../core/rollout.ts";
 import { backoffMs } from "./backoff.ts";
-import type { EndpointAccess } from "./endpoints.ts";
+import { type EndpointAccess, EndpointUnusable } from "./endpoints.ts";
 import { logError } from "./log.ts";
 import type { RolloutStore } from "./rollout-store.ts";
 import type { RolloutSpec } from "./wire.ts";
@@ -89,18 +89,18 @@ export class RolloutDriver {
         store.save(rollout);
         return { done: rollout };
       }
-      if (effect.kind !== "sample") {
-        rollout = advance(rollout, await this.#perform(effect, rollout));
-        continue;
-      }
       const at = now();
-      if (effect.not_before > at || at > until) {
+      const notBefore = effect.kind === "sample" ? effect.not_before : 0;
+      if (notBefore > at || at > until) {
         store.save(rollout);
         await this.#letGo();
         // A back-off longer than the rollout has left ends with the rollout.
-        return { wakeAt: Math.min(this.#deadline(rollout), Math.max(effect.not_before, at)) };
+        return { wakeAt: Math.min(this.#deadline(rollout), Math.max(notBefore, at)) };
       }
-      rollout = await this.#sample(rollout);
+      rollout =
+        effect.kind === "sample"
+          ? await this.#sample(rollout)
+          : advance(rollout, await this.#perform(effect, rollout));
     }
   }
 
@@ -136,9 +136,17 @@ export class RolloutDriver {
 
   async #sample(before: Rollout): Promise<Rollout> {
     const { store, now } = this.#parts;
+    const endpoint = await this.#endpoint();
+    if (endpoint instanceof EndpointUnusable) {
+      return advance(before, {
+        type: "failed",
+        failure: "platform",
+        error: serializeError(endpoint),
+      });
+    }
     const rollout = advance(before, { type: "sent" });
     store.save(rollout);
-    const outcome = await this.#call(rollout);
+    const outcome = await this.#call(rollout, endpoint);
     const event = this.#read(outcome, rollout, now());
     if (event === null) return rollout;
     const after = advance(rollout, event);
@@ -147,7 +155,16 @@ export class RolloutDriver {
     return after;
   }
 
-  async #call(rollout: Rollout): Promise<CallOutcome> {
+  async #endpoint(): Promise<EndpointAccess | EndpointUnusable> {
+    try {
+      return await this.#parts.endpoint();
+    } catch (thrown) {
+      if (thrown instanceof EndpointUnusable) return thrown;
+      throw thrown;
+    }
+  }
+
+  async #call(rollout: Rollout, endpoint: EndpointAccess): Promise<CallOutcome> {
     const { spec, now, tools } = this.#parts;
     const controller = new AbortController();
     this.#controller = controller;
@@ -156,7 +173,6 @@ export class RolloutDriver {
     this.nextEventAt = now() + wait;
     const timer = setTimeout(() => controller.abort(), wait);
     try {
-      const endpoint = await this.#parts.endpoint();
       return await callModel({
         ...endpoint,
         model: spec.model,

@@ -5,7 +5,12 @@
  * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
  * numbered without gaps, and each leaves one `rollout.finished` event.
  */
-import type { FailureClass, UnscoredCause } from "../core/errors.ts";
+import {
+  type FailureClass,
+  InfraError,
+  serializeError,
+  type UnscoredCause,
+} from "../core/errors.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { Outcome, RolloutFinished } from "../core/run.ts";
 import type { ScoreRecord } from "../core/score.ts";
@@ -76,7 +81,6 @@ export function answer(
       ...head,
       running: head.running - 1,
       stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
-      unsegmented_bytes: head.unsegmented_bytes + report.bytes,
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
     const ended = endOf(report);
@@ -111,26 +115,41 @@ export function score(
   });
 }
 
-/** Ends a rollout that the platform could not bring to an end of its own. */
+/** How the platform ends a rollout it could not bring to an end of its own. */
+export type GivenUp = { readonly from: "running" | "scoring"; readonly message: string } & (
+  | { readonly outcome: "failed"; readonly reason: FailureClass }
+  | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
+  | { readonly outcome: "cancelled"; readonly reason: "user" }
+);
+
+/** Ends it with the reason on record, unless it has moved on from where it was given up. */
 export function giveUp(
   store: RunStore,
   spec: RunSpec,
   row: RolloutEntry,
-  ending:
-    | { readonly outcome: "failed"; readonly reason: FailureClass }
-    | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
-    | { readonly outcome: "cancelled"; readonly reason: "user" },
+  { from, message, outcome, reason }: GivenUp,
   now: number,
 ): number | null {
   return store.transaction(() => {
     const current = store.bySeq(row.seq);
-    if (current === null || current.status === "done") return null;
-    if (current.status === "running") {
+    if (current === null || current.status !== from) return null;
+    if (from === "running") {
       const head = store.head();
       store.saveHead({ ...head, running: head.running - 1 });
     }
     const ended_at = current.ended_at ?? now;
-    end(store, current, { ended_at }, { ...ending, reward: null, record: null });
+    const failed =
+      outcome === "failed" ? JSON.stringify(serializeError(new InfraError(message))) : null;
+    const scoring_errors = [{ function: "rubric", error: message, retryable: true }];
+    end(
+      store,
+      current,
+      { ended_at, ...(failed === null ? {} : { error: failed }) },
+      { outcome, reason, reward: null, record: null },
+    );
+    if (outcome === "unscored") {
+      store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
+    }
     const unit = completedUnit(store, spec, current);
     settle(store, spec, now);
     return unit;
@@ -163,12 +182,26 @@ export function cutSegment(store: RunStore, now: number): number | null {
     const waiting = head.finished - head.segmented;
     const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
     if (waiting === 0 || !(full || head.settled_at !== null)) return null;
-    const last = head.segmented + Math.min(waiting, LIMITS.segmentRollouts);
+    const { count, bytes } = segmentOf(
+      store.finished(head.segmented, LIMITS.segmentRollouts, null),
+    );
+    const last = head.segmented + count;
     const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
-    const unsegmented_bytes = last === head.finished ? 0 : head.unsegmented_bytes;
+    const unsegmented_bytes = head.unsegmented_bytes - bytes;
     store.saveHead({ ...head, segmented: last, unsegmented_bytes });
     return segment;
   });
+}
+
+/** As many of the rows as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
+function segmentOf(rows: readonly RolloutEntry[]): { count: number; bytes: number } {
+  let [count, bytes] = [0, 0];
+  for (const row of rows) {
+    if (count > 0 && bytes + row.bytes > SEGMENT_BYTES) break;
+    count += 1;
+    bytes += row.bytes;
+  }
+  return { count, bytes };
 }
 
 export function appendEvent(
@@ -206,7 +239,7 @@ function end(
 ): void {
   const { outcome, reason, reward, record } = ending;
   const head = store.head();
-  const { id, example_id, group_index, turns, stop_condition } = { ...row, ...columns };
+  const { id, example_id, group_index, turns, stop_condition, bytes } = { ...row, ...columns };
   store.setRollout(row.seq, {
     ...columns,
     status: "done",
@@ -222,6 +255,7 @@ function end(
     ...counted(head, outcome, reason),
     in_flight: head.in_flight - 1,
     finished: head.finished + 1,
+    unsegmented_bytes: head.unsegmented_bytes + bytes,
     row_current: false,
   });
   appendEvent(store, "rollout.finished", {

@@ -319,11 +319,13 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   #nextEvent(waitMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, waitMs);
-      this.#waiters.push(() => {
+      const wake = () => {
         clearTimeout(timer);
+        this.#waiters = this.#waiters.filter((waiter) => waiter !== wake);
         resolve();
-      });
+      };
+      const timer = setTimeout(wake, waitMs);
+      this.#waiters.push(wake);
     });
   }
 }

@@ -31,14 +31,11 @@ export async function drain(
   }
   if (store.head().row_current) return;
   const { status, error, counts, report, settled_at } = view();
-  store.saveHead({ ...store.head(), row_current: true });
+  const written = store.head();
   const changes = { status, error, counts, report, finished_at: settled_at };
-  try {
-    await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
-  } catch (thrown) {
-    store.saveHead({ ...store.head(), row_current: false });
-    throw thrown;
-  }
+  await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
+  // Only now, and only if nothing changed meanwhile: a kill in between must leave the row to be written again.
+  if (store.head() === written) store.saveHead({ ...written, row_current: true });
 }
 
 function recordOf(spec: RunSpec, row: RolloutEntry): NewRollout {

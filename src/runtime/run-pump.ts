@@ -11,7 +11,7 @@ import { dispatch, FIRST_ASK_MS, giveUp, pendingOf, SCORING_DEADLINE_MS } from "
 import { groupsMessages, scoresMessages, sendAll } from "./run-queues.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
-import { heardFrom, sweepScoring } from "./run-sweep.ts";
+import { type Heard, heardFrom, sweepScoring } from "./run-sweep.ts";
 import { idMac } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
 import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
@@ -19,6 +19,12 @@ import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 2000;
 const MOST_TELLS = 3;
+const NEVER_STARTED = {
+  from: "running",
+  outcome: "cancelled",
+  reason: "user",
+  message: "cancelled before it began",
+} as const;
 
 export class RunPump {
   readonly #env: Env;
@@ -79,19 +85,28 @@ export class RunPump {
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     if (this.#store.head().stop?.kind !== "cancel") return;
     const rows = this.#store.untold(LIMITS.sliceObjects);
-    await subrequests.objectAll(rows, async (row) => {
-      const rollout = rolloutObject(this.#env, spec.scope, row.id);
-      const standing = await standingOf(row, () => rollout.cancel("user"));
-      const now = this.#now();
-      if (standing.state !== "unknown") {
-        this.#store.setRollout(row.seq, { told: 1 });
-      } else if (row.asks < MOST_TELLS) {
-        const ask_at = now + TELL_AGAIN_MS;
-        this.#store.setRollout(row.seq, { asks: row.asks + 1, told: 1, ask_at });
-      } else {
-        this.toScore(giveUp(this.#store, spec, row, { outcome: "cancelled", reason: "user" }, now));
-      }
+    await subrequests.objectAll(rows, async ({ seq, id }) => {
+      const rollout = rolloutObject(this.#env, spec.scope, id);
+      const heard = await standingOf(id, () => rollout.cancel("user"));
+      this.#told(spec, this.#store.bySeq(seq), heard);
     });
+  }
+
+  /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
+  #told(spec: RunSpec, row: RolloutEntry | null, heard: Heard): void {
+    if (row?.status !== "running") return;
+    const now = this.#now();
+    const ask_at = now + TELL_AGAIN_MS;
+    if (heard.state === "running") {
+      this.#store.setRollout(row.seq, { told: 1, misses: 0 });
+    } else if (heard.state === "answered") {
+      this.toScore(heardFrom(this.#store, spec, row, heard, now).unit);
+    } else if (heard.state === "unreachable" || row.misses < MOST_TELLS) {
+      const misses = row.misses + (heard.state === "unreachable" ? 0 : 1);
+      this.#store.setRollout(row.seq, { misses, told: 1, ask_at });
+    } else {
+      this.toScore(giveUp(this.#store, spec, row, NEVER_STARTED, now));
+    }
   }
 
   /** One slice of asking whatever is silent. */
@@ -112,12 +127,13 @@ export class RunPump {
     rows: readonly RolloutEntry[],
     subrequests: Subrequests,
   ): Promise<void> {
-    await subrequests.objectAll(rows, async (row) => {
-      const rollout = rolloutObject(this.#env, spec.scope, row.id);
-      const standing = await standingOf(row, () => rollout.ask());
-      const heard = heardFrom(this.#store, spec, row, standing, this.#now());
-      this.toScore(heard.unit);
-      if (heard.resend) this.#places.push(placeOf(row));
+    await subrequests.objectAll(rows, async ({ seq, id }) => {
+      const rollout = rolloutObject(this.#env, spec.scope, id);
+      const heard = await standingOf(id, () => rollout.ask());
+      const row = this.#store.bySeq(seq);
+      const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+      this.toScore(unit);
+      if (resend && row !== null) this.#places.push(placeOf(row));
     });
   }
 
@@ -140,15 +156,12 @@ export function placeOf(row: RolloutEntry): Place {
   return { group: row.group_index, slot: row.slot, attempt: row.attempt };
 }
 
-/** An object that fails to answer is taken for one that is not there: asked later each time, in the end given up. */
-async function standingOf(
-  row: RolloutEntry,
-  ask: () => Promise<RolloutStanding>,
-): Promise<RolloutStanding> {
+/** A call that fails says nothing about the rollout: it is asked later, and in the end given up. */
+async function standingOf(id: string, ask: () => Promise<RolloutStanding>): Promise<Heard> {
   try {
     return await ask();
   } catch (thrown) {
-    logError("rollout does not answer", row.id, thrown);
-    return { state: "unknown" };
+    logError("rollout does not answer", id, thrown);
+    return { state: "unreachable" };
   }
 }

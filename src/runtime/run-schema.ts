@@ -7,7 +7,8 @@ export const RUN_SCHEMA = [
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
-    ask_at integer not null, asks integer not null default 0, told integer not null default 0,
+    ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
+    told integer not null default 0,
     example_id integer, task_key text, digest text, bytes integer not null default 0,
     stop_condition text, is_truncated integer not null default 0,
     turns integer not null default 0, calls integer not null default 0,
@@ -97,6 +98,8 @@ export type RolloutEntry = {
   superseded_by: string | null;
   ask_at: number;
   asks: number;
+  /** Times in a row that its object did not know it or did not answer. */
+  misses: number;
   told: number;
   example_id: number | null;
   task_key: string | null;

@@ -8,67 +8,96 @@ import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import type { RolloutStanding, RunSpec } from "./wire.ts";
 
-/** A rollout that could not be started, or scored, in so many tries is given up, with its class. */
-const MOST_START_TRIES = 12;
+/** A rollout whose object was not there so many times in a row is given up; so is scoring that never came back. */
+const MOST_MISSES = 12;
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
-/** Scoring that was not heard of: sent again, or after k tries unscored. */
+/** Scoring that was not heard of: sent again, or after k tries unscored. A group's members are tried as one. */
 export function sweepScoring(
   store: RunStore,
   spec: RunSpec,
   rows: readonly RolloutEntry[],
   now: number,
 ): number[] {
-  const units: number[] = [];
   const ask_at = now + SCORING_DEADLINE_MS;
+  const units = new Set<number>();
   for (const row of rows) {
-    const complete = completedUnit(store, spec, row);
-    if (complete === null) {
-      // The rest of its group has not answered: nothing is lost, and a group is never scored in part.
-      store.setRollout(row.seq, { ask_at });
-    } else if (row.asks < MOST_SCORING_TRIES) {
-      store.setRollout(row.seq, { asks: row.asks + 1, ask_at });
-      units.push(complete);
-    } else {
-      const unit = giveUp(store, spec, row, { outcome: "unscored", reason: "scorer" }, now);
-      if (unit !== null) units.push(unit);
-    }
+    const unit = completedUnit(store, spec, row);
+    // Null: the rest of its group has not answered. Nothing is lost, and a group is never scored in part.
+    if (unit === null) store.setRollout(row.seq, { ask_at });
+    else units.add(unit);
   }
-  return units;
+  return [...units].filter((unit) => {
+    const members = membersOf(store, spec, unit);
+    const asks = 1 + Math.max(...members.map((row) => row.asks));
+    if (asks > MOST_SCORING_TRIES) {
+      for (const row of members) giveUp(store, spec, row, UNSCORED, now);
+      return false;
+    }
+    for (const row of members) store.setRollout(row.seq, { asks, ask_at });
+    return true;
+  });
 }
 
-/** What a silent rollout said of itself. True when its start must be sent again. */
+const UNSCORED = {
+  from: "scoring",
+  outcome: "unscored",
+  reason: "scorer",
+  message: `scoring did not come back in ${MOST_SCORING_TRIES} tries`,
+} as const;
+
+function membersOf(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
+  const rows = spec.whole_groups ? store.group(unit) : [store.bySeq(unit)];
+  return rows.filter((row) => row?.status === "scoring").filter((row) => row !== null);
+}
+
+/** `unreachable`: the call itself failed, which says nothing about the rollout. */
+export type Heard = RolloutStanding | { readonly state: "unreachable" };
+
+/**
+ * What a silent rollout said of itself. True when its start must be sent again. `row` is as it stands now: it may have
+ * answered while it was being asked, and then there is nothing to do.
+ */
 export function heardFrom(
   store: RunStore,
   spec: RunSpec,
-  row: RolloutEntry,
-  standing: RolloutStanding,
+  row: RolloutEntry | null,
+  heard: Heard,
   now: number,
 ): { resend: boolean; unit: number | null } {
+  if (row?.status !== "running") return { resend: false, unit: null };
   const wait = Math.min(LONGEST_ASK_MS, FIRST_ASK_MS * 2 ** row.asks);
   const asks = row.asks + 1;
-  switch (standing.state) {
+  switch (heard.state) {
     case "running": {
-      const ask_at = Math.min(now + LONGEST_ASK_MS, Math.max(standing.next_event_at, now + wait));
-      store.setRollout(row.seq, { asks, ask_at });
+      const ask_at = Math.min(now + LONGEST_ASK_MS, Math.max(heard.next_event_at, now + wait));
+      store.setRollout(row.seq, { asks, ask_at, misses: 0 });
       return { resend: false, unit: null };
     }
     case "unknown":
     case "expired":
-      if (row.asks < MOST_START_TRIES) {
-        store.setRollout(row.seq, { asks, ask_at: now + wait });
-        return { resend: true, unit: null };
-      }
-      return {
-        resend: false,
-        unit: giveUp(store, spec, row, { outcome: "failed", reason: "platform" }, now),
-      };
+    case "unreachable": {
+      const misses = row.misses + 1;
+      if (misses > MOST_MISSES)
+        return lost(store, spec, row, "its object could not be reached", now);
+      store.setRollout(row.seq, { asks, ask_at: now + wait, misses });
+      // A start that arrives twice begins nothing twice.
+      return { resend: true, unit: null };
+    }
     case "answered":
       // It holds our acknowledgement and we hold no answer: our storage is the older one. It cannot be asked again.
-      return {
-        resend: false,
-        unit: giveUp(store, spec, row, { outcome: "failed", reason: "platform" }, now),
-      };
+      return lost(store, spec, row, "its answer was acknowledged and is not here", now);
   }
+}
+
+function lost(
+  store: RunStore,
+  spec: RunSpec,
+  row: RolloutEntry,
+  message: string,
+  now: number,
+): { resend: boolean; unit: number | null } {
+  const ending = { from: "running", outcome: "failed", reason: "platform", message } as const;
+  return { resend: false, unit: giveUp(store, spec, row, ending, now) };
 }

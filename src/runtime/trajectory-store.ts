@@ -5,6 +5,7 @@
 import { LIMITS } from "../core/limits.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { exceedsUtf8 } from "../core/utf8.ts";
 import { trajectoryKey } from "./names.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { StoredTrajectory } from "./wire.ts";
@@ -21,8 +22,7 @@ export async function storeTrajectory(
   digest: string,
   text: string,
 ): Promise<string | null> {
-  // UTF-16 units: at most three bytes each.
-  if (text.length <= LIMITS.inlineTrajectoryBytes / 3) return text;
+  if (!exceedsUtf8(text, LIMITS.inlineTrajectoryBytes)) return text;
   await env.STORE.put(trajectoryKey(scope, run_id, digest), text);
   return null;
 }

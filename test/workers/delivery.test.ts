@@ -175,6 +175,8 @@ test("a rollout whose scores never come ends unscored, with no reward, and the r
   expect(run).toMatchObject({ status: "failed", error: { code: "too_few_scored" } });
   expect(run.counts).toMatchObject({ scored: 0, unscored: { scorer: 1 } });
   expect(run.report.reward).toMatchObject({ mean: null, n_unscored: 1, n_error: 0 });
+  const [result] = await platform.results(id);
+  expect(result).toMatchObject({ reward: null, scoring_errors: [{ function: "rubric" }] });
 });
 
 test("a report, a scores message and the scores themselves may each come twice and count once", async () => {
