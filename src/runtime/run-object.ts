@@ -9,7 +9,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../core/limits.ts";
-import { leaveShare } from "./live-objects.ts";
+import { noteRunning } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
 import type { FinishedPage, RunRpc, Serves } from "./rpc.ts";
@@ -246,7 +246,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       // Lost sends are silent rollouts and units: the sweep sends them again.
       logError("queue send", spec.run_id, thrown);
     }
-    if (this.#store.head().settled_at !== null) leaveShare(spec.run_id);
+    const { running, settled_at } = this.#store.head();
+    noteRunning(this.env, spec.run_id, running, settled_at !== null);
     await this.#arm(spec);
   }
 

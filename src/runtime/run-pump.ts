@@ -53,7 +53,7 @@ export class RunPump {
   room(spec: RunSpec): number {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null) return 0;
-    const window = Math.min(spec.max_concurrent, liveShare(this.#env, spec.run_id));
+    const window = Math.min(spec.max_concurrent, liveShare(this.#env, spec.run_id, head.running));
     const room = Math.min(window - head.running, pendingOf(spec, head), LIMITS.sliceRows);
     return Math.max(0, room);
   }

@@ -1,0 +1,18 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { liveShare, noteRunning } from "../../src/runtime/live-objects.ts";
+
+const local = { ...env, LIVE_OBJECT_CEILING: 100 };
+
+test("runs share the ceiling of live objects, a newcomer takes only what the others leave, and a settled run leaves it", () => {
+  expect(liveShare(env, "deployed", 5000)).toBe(Number.POSITIVE_INFINITY);
+  expect(liveShare(local, "a", 0)).toBe(100);
+  noteRunning(local, "a", 100, false);
+  expect(liveShare(local, "b", 0)).toBe(1);
+  expect(liveShare(local, "a", 100)).toBe(50);
+  noteRunning(local, "a", 50, false);
+  expect(liveShare(local, "b", 1)).toBe(50);
+  noteRunning(local, "a", 0, true);
+  expect(liveShare(local, "b", 50)).toBe(100);
+  noteRunning(local, "b", 0, true);
+});
