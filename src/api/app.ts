@@ -10,6 +10,7 @@ import { bearerAuth } from "./auth.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
+import { parseAs, queryOf } from "./input.ts";
 import { openApiOf } from "./openapi.ts";
 import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
@@ -64,10 +65,11 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
   const auth = bearerAuth(dependencies.now);
   app.use(prepare(dependencies));
-  for (const { method, path, open, handle } of OPERATIONS) {
+  for (const operation of OPERATIONS) {
+    const { method, path, open, handle } = operation;
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
     if (open) app.on(method, route, handle);
-    else app.on(method, route, auth, handle);
+    else app.on(method, route, auth, withoutQuery(operation), handle);
   }
   app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
   app.onError((error, context) => {
@@ -76,6 +78,14 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
     return internalReply();
   });
   return app;
+}
+
+/** An operation that reads no query has no parameter to know: a misspelt one must not pass in silence. */
+function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
+  return async (context, next) => {
+    if (query === undefined) parseAs(z.strictObject({}), queryOf(context.req.url));
+    await next();
+  };
 }
 
 /** Gives the request its id, and every reply with it. A caller's own id is kept if it is fit to print. */

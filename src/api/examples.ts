@@ -21,7 +21,7 @@ export const RUN_REQUEST: RunRequestInput = {
   environment: "gsm8k@1",
   dataset: [{ question: "Tom has 3 apples and buys 4. How many has he?", answer: "#### 7" }],
   model: "qwen3-4b",
-  endpoint: { base_url: "https://gpu.example/v1", api_key: "sk-…" },
+  endpoint: { base_url: "https://gpu.example/v1", api_key: "sk-ab12cd34" },
   sampling: { temperature: 0.7, max_tokens: 512 },
   rollouts_per_example: 4,
   seed: 7,

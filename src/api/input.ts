@@ -8,6 +8,7 @@ import { LIMITS } from "../core/limits.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 const IDEMPOTENCY_KEY_CHARACTERS = 255;
+const DEEPEST = 100;
 
 /** The value as the schema makes it; the issues zod finds become one refusal. */
 export function parseAs<Schema extends z.ZodType>(
@@ -24,6 +25,7 @@ export function queryOf(url: string): Record<string, string | Record<string, str
   const plain: Record<string, string> = {};
   const groups: Record<string, Record<string, string>> = {};
   for (const [name, value] of new URL(url).searchParams) {
+    if (name.includes("__proto__")) throw notAName(name);
     const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
     if (group === undefined || key === undefined) plain[name] = value;
     else groups[group] = { ...groups[group], [key]: value };
@@ -37,7 +39,12 @@ export async function readJson(request: Request): Promise<Json> {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
   }
-  const bytes = await readBytes(request);
+  const body = parseJson(await readBytes(request));
+  refuseOddities(body, "");
+  return body;
+}
+
+function parseJson(bytes: Uint8Array): Json {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch (thrown) {
@@ -45,6 +52,25 @@ export async function readJson(request: Request): Promise<Json> {
     const message = `the body is not valid JSON: ${reason}`;
     throw new Refusal({ code: "invalid_request", message, param: null });
   }
+}
+
+/** What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. */
+function refuseOddities(value: Json, path: string, depth = 0): void {
+  if (value === null || typeof value !== "object") return;
+  if (depth > DEEPEST) {
+    const param = path.slice(0, 100);
+    const message = `${param}: is nested more than ${DEEPEST} deep`;
+    throw new Refusal({ code: "invalid_request", message, param });
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "__proto__") throw notAName(path === "" ? name : `${path}.${name}`);
+    const step = Array.isArray(value) ? `[${name}]` : `${path === "" ? "" : "."}${name}`;
+    refuseOddities(member, `${path}${step}`, depth + 1);
+  }
+}
+
+function notAName(param: string): Refusal {
+  return new Refusal({ code: "unknown_field", message: `${param}: is not a name`, param });
 }
 
 /** The request's `Idempotency-Key`, or null without one. */

@@ -90,6 +90,9 @@ export function parseEvalArguments(argv: readonly string[]): EvalArguments {
   const { values, positionals } = readFlags(argv);
   if (positionals.length > 1) throw usageError(`one environment, not ${positionals.join(", ")}`);
   const timeout = numberFlag(values, "timeout");
+  if (timeout !== undefined && timeout <= 0) {
+    throw usageError("--timeout: must be more than 0 seconds", "timeout");
+  }
   return {
     help: values.help ?? false,
     json: values.json,
@@ -211,7 +214,9 @@ function metadataPair(text: string): [string, string] {
 }
 
 function readRows(file: string): unknown[] {
-  const lines = readText(file, "dataset").split("\n");
+  const lines = readText(file, "dataset")
+    .replace(/^\uFEFF/, "")
+    .split("\n");
   return lines.flatMap((line, index) => {
     return line.trim() === "" ? [] : [jsonObject(line, "dataset", `${file}:${index + 1}`)];
   });

@@ -38,11 +38,19 @@ export async function completeRequest(
 
 async function findEnvironment(name: string, connection: Connection): Promise<EnvironmentView> {
   const [id] = name.split("@");
-  const all = await connection.client.environments();
+  const all: unknown = await connection.client.environments();
+  if (!isList(all)) {
+    throw unreachable(`${connection.url} answers, but is no Rollcall platform`, undefined);
+  }
   const found = all.find((environment) => environment.id === id);
   if (found !== undefined) return found;
   const known = all.map((environment) => environment.id).join(", ");
   throw usageError(`no environment is called ${id}; there are: ${known}`, "environment");
+}
+
+/** A server of another kind may answer 200 with anything. */
+function isList(answer: unknown): answer is readonly EnvironmentView[] {
+  return Array.isArray(answer);
 }
 
 function modelFor(

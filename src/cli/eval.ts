@@ -8,7 +8,7 @@ import { CommandError, EXIT, type ExitCode, unreachable } from "./exit.ts";
 import { followRun } from "./follow.ts";
 import { sum } from "./format.ts";
 import { catchInterrupts } from "./interrupt.ts";
-import { writeResults } from "./results-folder.ts";
+import { prepareFolder, writeResults } from "./results-folder.ts";
 import { evalSummary } from "./summary.ts";
 import { resultsTable } from "./table.ts";
 import { printJson, type Terminal, terminal } from "./terminal.ts";
@@ -23,6 +23,7 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
     term.print(EVAL_HELP);
     return EXIT.good;
   }
+  if (args.outputDir !== null) prepareFolder(args.outputDir);
   using interrupt = catchInterrupts();
   const timeout = args.timeoutMs === null ? null : AbortSignal.timeout(args.timeoutMs);
   const connection = await connect({ ...args, say: term.say });

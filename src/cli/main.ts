@@ -44,11 +44,13 @@ function report(error: CommandError, thrown: unknown, json: boolean): void {
   if (json) printJson({ error: error.failure });
 }
 
-const [command, ...argv] = process.argv.slice(2);
+const words = process.argv.slice(2);
+// `rollcall --json` names no command, and says so in JSON.
+const [command, ...argv] = words.filter((word, at) => at > 0 || word !== "--json");
 try {
   process.exit(await run(command, argv));
 } catch (thrown) {
   const error = asCommandError(thrown);
-  report(error, thrown, argv.includes("--json"));
+  report(error, thrown, words.includes("--json"));
   process.exit(error.exit);
 }

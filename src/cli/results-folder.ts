@@ -1,10 +1,11 @@
 /** Writes an ended run as files: `results.jsonl`, a row per rollout, and `metadata.json`, in verifiers' layout. */
 import { once } from "node:events";
-import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
 import type { RunView } from "../core/run.ts";
 import type { RollcallClient } from "../sdk/client.ts";
+import { usageError } from "./exit.ts";
 
 /** The folder: `<base>/evals/<environment>--<model>/<run id>`. */
 export async function writeResults(
@@ -14,7 +15,7 @@ export async function writeResults(
 ): Promise<string> {
   const model = run.model.replaceAll("/", "--");
   const folder = resolve(base, "evals", `${run.environment.id}--${model}`, run.id);
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const file = createWriteStream(join(folder, "results.jsonl"));
   for await (const row of client.results(run.id)) {
     if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
@@ -22,6 +23,23 @@ export async function writeResults(
   await finished(file.end());
   writeFileSync(join(folder, "metadata.json"), `${JSON.stringify(metadataOf(run), null, 2)}\n`);
   return folder;
+}
+
+/** Makes the folder results go under, before anything is spent on them. Throws a usage error when it cannot. */
+export function prepareFolder(base: string): void {
+  try {
+    makeFolder(resolve(base));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usageError(`--output-dir: ${why}`, "output-dir");
+  }
+}
+
+/** One folder at a time: Node's own recursive form never comes back from some paths that cannot be made. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder) && statSync(folder).isDirectory()) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  mkdirSync(folder);
 }
 
 function metadataOf(run: RunView): Record<string, unknown> {

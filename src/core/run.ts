@@ -42,8 +42,18 @@ export type Sampling = z.infer<typeof Sampling>;
 
 /** An OpenAI-compatible endpoint given with the run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = z.strictObject({
-  base_url: z.url({ protocol: /^https?$/ }).describe("up to and including /v1"),
-  api_key: z.string().max(4096).optional(),
+  base_url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .regex(/^https?:\/\/[^/@?#]+(\/[^@?#]*)?$/i, {
+      error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
+    })
+    .describe("up to and including /v1"),
+  api_key: z
+    .string()
+    .max(4096)
+    .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" })
+    .optional(),
 });
 
 export const RunLimits = z.strictObject({

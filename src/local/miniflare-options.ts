@@ -39,7 +39,10 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     // Without this Miniflare asks a server of Cloudflare's for the properties of a request.
     cf: false,
     log: runtime.log,
-    handleStructuredLogs: ({ message }) => runtime.onOutput(message),
+    // Retiring a finished object is how its descriptors are freed, and the runtime calls that broken.
+    handleStructuredLogs: ({ message }) => {
+      if (!/jsg\.Error: retired/.test(message)) runtime.onOutput(message);
+    },
     unsafeHandleRuntimeRestart: runtime.onRestart,
   });
 }

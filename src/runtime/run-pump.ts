@@ -17,8 +17,8 @@ import { Subrequests } from "./subrequests.ts";
 import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
 
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
-const TELL_AGAIN_MS = 2000;
-const MOST_TELLS = 3;
+const TELL_AGAIN_MS = 500;
+const MOST_TELLS = 2;
 const NEVER_STARTED = {
   from: "running",
   outcome: "cancelled",

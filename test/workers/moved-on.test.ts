@@ -74,3 +74,21 @@ test("an endpoint whose key does not open ends its rollouts as the platform's fa
   expect(ended.report.calls).toBe(0);
   expect(await requestsOf(model)).toEqual([]);
 });
+
+test("an endpoint that repeats the key it refuses does not get it stored or shown", async () => {
+  const api_key = "sk-never-to-be-seen";
+  const refusal = { status: 401, body: { error: { message: `bad key ${api_key}` } } };
+  const model = script([{ fault: { kind: "status", ...refusal } }]);
+  const run = await platform.finish({
+    environment: "gsm8k",
+    dataset: questions(1),
+    model,
+    endpoint: { base_url: env.MODEL_URL, api_key },
+  });
+  expect(run.error?.message).toContain("[key]");
+  const [row] = await platform.results(run.id);
+  const rollout = await platform.rollout(row?.rollout_id ?? "");
+  // The model's name is the script, which has to hold the key.
+  const shown = { ...run, model: "", row, rollout };
+  expect(JSON.stringify(shown)).not.toContain(api_key);
+});
