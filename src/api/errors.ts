@@ -6,7 +6,7 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode } from "../core/run.ts";
+import type { ApiError, ErrorCode } from "../core/api-error.ts";
 
 type ErrorType =
   | "invalid_request_error"

@@ -3,10 +3,9 @@
  * by a library: zod 4 makes the JSON Schemas, and the libraries at hand keep all of zod's 64 languages in the bundle.
  */
 import * as z from "zod";
+import { ApiError, type ErrorCode } from "../core/api-error.ts";
 import {
-  ApiError,
   EnvironmentView,
-  type ErrorCode,
   ResultRow,
   RolloutView,
   RunCounts,

@@ -4,7 +4,7 @@
  */
 import type { Context } from "hono";
 import type * as z from "zod";
-import type { ErrorCode } from "../core/run.ts";
+import type { ErrorCode } from "../core/api-error.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Services } from "./services.ts";
 

@@ -5,11 +5,12 @@
  * no run names, or a queued run whose object the next read (or a repeat of the key) creates.
  */
 import type { RegisteredEnvironment } from "../../environments/registry.ts";
+import type { ErrorCode } from "../core/api-error.ts";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { mintId, mintRunId } from "../core/ids.ts";
 import type { JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { ErrorCode, RunDataset, RunRequest, RunView } from "../core/run.ts";
+import type { RunDataset, RunRequest, RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { buildTask, parseRow, RowError } from "../core/task.ts";
 import { runViewOf } from "../db/run-view.ts";

@@ -256,10 +256,6 @@ export class RunStore {
     this.#sql.exec("insert into dead_letters (queue, body, at) values (?, ?, ?)", queue, body, at);
   }
 
-  deadLetters(): number {
-    return this.#one<{ n: number }>("select count(*) as n from dead_letters")?.n ?? 0;
-  }
-
   #all<Row extends Record<string, SqlStorageValue>>(
     query: string,
     bindings: readonly SqlStorageValue[] = [],

@@ -4,9 +4,9 @@
  * Invariants. Every POST carries an Idempotency-Key, so sending it again is safe. Only the event stream reconnects by
  * itself (the protocol is made for it); every other failure is the caller's to judge.
  */
+import type { ErrorCode } from "../core/api-error.ts";
 import type {
   EnvironmentView,
-  ErrorCode,
   EventName,
   Outcome,
   ResultRow,

@@ -1,10 +1,10 @@
 /** Names that clients depend on. A change here is a change of the public contract. */
 import { expect, test } from "vitest";
 import { ROLLOUT, RUN } from "../../src/api/examples.ts";
+import { ERROR_CODES } from "../../src/core/api-error.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../src/core/errors.ts";
 import { mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
 import {
-  ERROR_CODES,
   EVENT_NAMES,
   FLOW_STATES,
   OUTCOMES,

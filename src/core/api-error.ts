@@ -1,0 +1,39 @@
+/** What the API says when it refuses: a closed list of codes, in the envelope of OpenAI's errors. */
+import * as z from "zod";
+
+export const ERROR_CODES = [
+  "invalid_request",
+  "invalid_row",
+  "unknown_field",
+  "not_found",
+  "unmet_need",
+  "missing_judge",
+  "idempotency_conflict",
+  "in_progress",
+  "insufficient_balance",
+  "rate_limited",
+  "too_large",
+  "unauthorized",
+  "forbidden",
+  "invalid_signature",
+  "stale_timestamp",
+  "epoch_fenced",
+  "step_mismatch",
+  "lease_lost",
+  "url_not_allowed",
+  "conflict",
+  "internal",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export const ApiError = z
+  .object({
+    error: z.object({
+      code: z.enum(ERROR_CODES),
+      message: z.string(),
+      param: z.string().nullable(),
+      type: z.string(),
+    }),
+  })
+  .meta({ id: "Error" });
+export type ApiError = z.infer<typeof ApiError>;
