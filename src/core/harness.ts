@@ -25,6 +25,7 @@ import {
 } from "./errors.ts";
 import { asMessages, commonPrefix, Messages, type ToolDefinition } from "./messages.ts";
 import { seededRandom } from "./random.ts";
+import { redact } from "./redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
 import { historyOf } from "./trajectory.ts";
 
@@ -38,6 +39,8 @@ export interface HarnessOptions {
   /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
+  /** Values of the secrets among the capabilities: they come back out of no hook. */
+  readonly secrets?: readonly string[];
 }
 
 /** What goes to the model with every call; empty = send none. */
@@ -51,14 +54,16 @@ export class Harness {
   readonly #seed: number | string;
   readonly #now: () => number;
   readonly #can: Capabilities;
+  readonly #secrets: readonly string[];
   #random: () => number;
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
 
   constructor(environment: AnyEnvironment, options: HarnessOptions) {
-    const { rolloutId, capabilities, seed, signal = { aborted: false } } = options;
+    const { rolloutId, capabilities, seed, signal = { aborted: false }, secrets = [] } = options;
     this.#environment = environment;
     this.#context = { rolloutId, signal };
     this.#seed = seed;
+    this.#secrets = secrets;
     this.#now = capabilities.now;
     this.#random = seededRandom(seed);
     this.#can = gateCapabilities(environment.needs, {
@@ -69,6 +74,10 @@ export class Harness {
 
   /** One effect, one event. Never throws. */
   async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
+    return redact(await this.#performed(effect, rollout), this.#secrets);
+  }
+
+  async #performed(effect: HookEffect, rollout: Rollout): Promise<Event> {
     this.#seedFor(effect.kind, rollout);
     try {
       switch (effect.kind) {

@@ -25,8 +25,10 @@ export interface RolloutPlace {
   readonly attempt: number;
 }
 
+type PlainKind = "run" | "dataset" | "endpoint" | "secret";
+
 export type ParsedId =
-  | { readonly kind: "run"; readonly id: string }
+  | { readonly kind: PlainKind; readonly id: string }
   | ({ readonly kind: "rollout"; readonly id: string; readonly runId: string } & RolloutPlace);
 
 /** Crockford's base32, lower case: no i, l, o, u, and in ASCII order. */
@@ -37,7 +39,14 @@ const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 16;
 /** 40 bits: a guess passes once in 10^12. */
 const CODE_LENGTH = 8;
-const RUN = /^run_([0-9a-hjkmnp-tv-z]{26})([0-9a-z]{8})$/;
+const RUN = /^run_([0-9a-hjkmnp-tv-z]{26})[0-9a-z]{8}$/;
+const PLAIN = /^([a-z]+)_[0-9a-hjkmnp-tv-z]{26}([0-9a-z]{8})$/;
+const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
+  ["run", "run"],
+  ["ds", "dataset"],
+  ["ep", "endpoint"],
+  ["sec", "secret"],
+]);
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =
   /^ro_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
@@ -47,7 +56,7 @@ export function mintRunId(minting: Minting): string {
   return mintId("run", minting);
 }
 
-/** An id of any other kind, in the same form: `ep_…`, `key_…`. */
+/** An id of any other kind, in the same form: `ds_…`, `ep_…`, `sec_…`, `key_…`. */
 export function mintId(prefix: string, { now, random, mac }: Minting): string {
   const noise = [...random(RANDOM_LENGTH)].map((byte) => ALPHABET.charAt(byte & 31));
   if (noise.length !== RANDOM_LENGTH) throw new RangeError("too few random bytes");
@@ -66,9 +75,11 @@ export function rolloutId(runId: string, place: RolloutPlace, mac: Mac): string 
 
 /** What an id we minted stands for; null for anything else. Never throws for a text. */
 export function parseId(text: string, mac: Mac): ParsedId | null {
-  const run = RUN.exec(text);
-  if (run !== null) {
-    return passes(text.slice(0, -CODE_LENGTH), run[2], mac) ? { kind: "run", id: text } : null;
+  const plain = PLAIN.exec(text);
+  if (plain !== null) {
+    const kind = PLAIN_KINDS.get(plain[1] ?? "");
+    if (kind === undefined || !passes(text.slice(0, -CODE_LENGTH), plain[2], mac)) return null;
+    return { kind, id: text };
   }
   const rollout = ROLLOUT.exec(text);
   if (rollout === null) return null;

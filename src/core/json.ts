@@ -31,6 +31,30 @@ export function findNonJson(value: unknown, path: string): { path: string; found
   );
 }
 
+const DEEPEST = 100;
+
+/**
+ * What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. The
+ * path of the first such thing and what is wrong with it, or null.
+ */
+export function findOddity(
+  value: Json,
+  path: string,
+  depth = 0,
+): { path: string; oddity: "too_deep" | "no_name"; message: string } | null {
+  if (value === null || typeof value !== "object") return null;
+  if (depth > DEEPEST) {
+    const message = `is nested more than ${DEEPEST} deep`;
+    return { path: path.slice(0, 100), oddity: "too_deep", message };
+  }
+  return firstOf(Object.entries(value), ([name, member]) => {
+    const step = Array.isArray(value) ? `[${name}]` : `${path === "" ? "" : "."}${name}`;
+    const inner = `${path}${step}`;
+    if (name === "__proto__") return { path: inner, oddity: "no_name", message: "is not a name" };
+    return findOddity(member, inner, depth + 1);
+  });
+}
+
 /** JSON with the keys of every object in code-unit order: equal values give equal text. */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);

@@ -15,6 +15,12 @@ export const LIMITS = {
   taskRowBytes: 4 * MIB,
   completionBytes: 4 * MIB,
   requestBodyBytes: 1 * MIB,
+  datasetBytes: 1024 * MIB,
+  /** A multipart upload's parts, all but the last; R2 wants them of one size. */
+  datasetPartBytes: 8 * MIB,
+  /** Every so many rows their byte offset is kept, so that a rollout reads its row by one ranged get. */
+  datasetIndexRows: 256,
+  secretCharacters: 8192,
   maxConcurrent: 10_000,
   groupSize: 1024,
   rolloutsPerRun: 1_000_000,

@@ -4,7 +4,9 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
+import { InlineEndpoint } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
+import { listOf } from "./list.ts";
 
 export const RUN_STATUSES = [
   "queued",
@@ -40,22 +42,6 @@ export const Sampling = z.strictObject({
 });
 export type Sampling = z.infer<typeof Sampling>;
 
-/** An OpenAI-compatible endpoint given with the run. The key is sealed before anything is stored and never read back. */
-export const InlineEndpoint = z.strictObject({
-  base_url: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .regex(/^https?:\/\/[^/@?#]+(\/[^@?#]*)?$/i, {
-      error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
-    })
-    .describe("up to and including /v1"),
-  api_key: z
-    .string()
-    .max(4096)
-    .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" })
-    .optional(),
-});
-
 export const RunLimits = z.strictObject({
   rollout_timeout_s: z
     .number()
@@ -79,6 +65,14 @@ export const RunLimits = z.strictObject({
 
 export type RunLimits = z.output<typeof RunLimits>;
 
+/** Who answers for a rubric's judge: never the policy's endpoint by default. */
+export const JudgeTarget = z.strictObject({
+  endpoint: z.string().min(1).describe("name or id of an endpoint"),
+  model: z.string().min(1).max(500),
+  sampling: Sampling.default({}),
+});
+export type JudgeTarget = z.output<typeof JudgeTarget>;
+
 export const Metadata = z
   .record(
     z.string().max(LIMITS.metadataKeyCharacters),
@@ -98,12 +92,19 @@ export const RunRequest = z.strictObject({
     .meta({ example: "gsm8k@1" }),
   environment_args: z.record(z.string(), z.unknown()).default({}),
   dataset: z
-    .array(z.record(z.string(), z.unknown()))
-    .min(1)
+    .union([z.string().min(1), z.array(z.record(z.string(), z.unknown())).min(1)])
     .optional()
-    .describe("inline rows, for an environment whose dataset is uploaded"),
+    .describe(
+      "an uploaded dataset by id or name, or rows inline; for an environment that has none",
+    ),
   model: z.string().min(1).max(500),
-  endpoint: InlineEndpoint,
+  endpoint: z
+    .union([z.string().min(1), InlineEndpoint])
+    .describe("an endpoint by name or id, or one given here"),
+  judges: z
+    .record(z.string(), JudgeTarget)
+    .default({})
+    .describe("who answers for each judge the rubric names"),
   sampling: Sampling.default({}),
   num_examples: z
     .int()
@@ -138,6 +139,8 @@ export interface RunDataset {
   readonly kind: "uploaded" | "rows" | "generated";
   /** R2 key of the uploaded rows (JSONL); null for an environment that holds or makes its own. */
   readonly key: string | null;
+  /** R2 key of the index beside them; absent for rows that came with the run, which are read whole. */
+  readonly index_key?: string;
   /** Rows in all; null when there is no end of them. */
   readonly length: number | null;
 }
@@ -221,7 +224,14 @@ export const RunView = z
     environment: z.object({ id: z.string(), version: z.string(), digest: z.string() }),
     environment_args: z.record(z.string(), z.unknown()),
     model: z.string(),
-    endpoint: z.object({ base_url: z.string(), api_key_last4: z.string().nullable() }),
+    endpoint: z.object({
+      id: z.string(),
+      name: z.string().nullable().describe("null for one that was given with the run"),
+      base_url: z.string(),
+      api_key_last4: z.string().nullable(),
+    }),
+    dataset: z.string().nullable().describe("id of the uploaded dataset, where one was named"),
+    judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
     sampling: z.record(z.string(), z.unknown()),
     num_examples: Count,
     rollouts_per_example: Count,
@@ -236,6 +246,7 @@ export const RunView = z
   })
   .meta({ id: "Run" });
 export type RunView = z.infer<typeof RunView>;
+export const RunList = listOf(RunView, "RunList");
 
 /** Data of `rollout.finished`. */
 export const RolloutFinished = z.object({
@@ -248,21 +259,6 @@ export const RolloutFinished = z.object({
   stop_condition: z.string().nullable(),
 });
 export type RolloutFinished = z.infer<typeof RolloutFinished>;
-
-export const EVENT_NAMES = [
-  "run.progress",
-  "rollout.finished",
-  "run.completed",
-  "run.failed",
-  "run.cancelled",
-  "snapshot",
-] as const;
-export type EventName = (typeof EVENT_NAMES)[number];
-
-/** The event that says no more will follow. */
-export function isTerminalEvent(name: EventName): boolean {
-  return name === "run.completed" || name === "run.failed" || name === "run.cancelled";
-}
 
 const Score = z.object({ name: z.string(), score: z.number().nullable(), weight: z.number() });
 const ErrorView = z.object({
@@ -362,6 +358,8 @@ export const EnvironmentView = z
     dataset: z.enum(["uploaded", "rows", "generated"]),
     row: z.record(z.string(), z.unknown()).describe("JSON Schema of one task row"),
     needs: z.array(z.string()),
+    judges: z.array(z.string()).describe("judges a run must name in `judges`"),
   })
   .meta({ id: "Environment" });
 export type EnvironmentView = z.infer<typeof EnvironmentView>;
+export const EnvironmentList = listOf(EnvironmentView, "EnvironmentList");

@@ -1,73 +1,22 @@
 /**
  * Runs one rollout in this process, for the tests of an environment: no platform, no network, no model but a script.
- *
- * Invariants. The loop is the platform's own: the same state machine, the same harness, the same scoring. Nothing here
- * decides anything about a rollout. The model is the outside world, so a restart does not touch it.
+ * The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
-import type { Capabilities } from "./environments/contract.ts";
-import type { SerializedError } from "./errors.ts";
-import { Harness, toolDefinitions } from "./harness.ts";
-import type { JsonObject } from "./json.ts";
-import type { Message, Messages, ToolDefinition } from "./messages.ts";
 import {
-  advance,
-  newRollout,
-  nextEffect,
-  outstandingPrompt,
-  type Rollout,
-  trajectoryOf,
-} from "./rollout.ts";
-import { type ScoreRecord, scoreUnit } from "./score.ts";
+  type PlayOptions,
+  playTask,
+  type Reply,
+  type RolloutReport,
+  type TestModel,
+} from "./play.ts";
 import { buildTask, parseRow } from "./task.ts";
-import type { ModelResponse } from "./trajectory.ts";
 
-export interface ModelRequest {
-  readonly messages: Messages;
-  readonly tools: readonly ToolDefinition[];
-  /** 0 for the first call. */
-  readonly turn: number;
-}
+export type { ModelRequest, Reply, RolloutReport, TestModel } from "./play.ts";
 
-/** What a model says: a text, or a text and tool calls. An object as arguments is sent as its JSON. */
-export type Reply =
-  | string
-  | {
-      readonly content?: string | null;
-      readonly tool_calls?: readonly {
-        readonly name: string;
-        readonly arguments: string | object;
-        readonly id?: string;
-      }[];
-    };
-export type TestModel = (request: ModelRequest) => Reply | Promise<Reply>;
-
-export interface RolloutOptions {
+export interface RolloutOptions extends Omit<PlayOptions, "twin"> {
   /** One row of the environment's dataset, before its schema has read it. */
   readonly task: unknown;
-  readonly model: TestModel;
-  /** Stores the rollout, drops the harness and its handles, and goes on afresh after every step. */
-  readonly restartAfterEachTurn?: boolean;
-  readonly seed?: number;
-  /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
-  readonly capabilities?: Partial<Omit<Capabilities, "random">>;
-}
-
-export interface RolloutReport {
-  /** Null when the rollout failed or a reward function gave no score. */
-  readonly reward: number | null;
-  /** Every score by name, rewards and metrics alike. */
-  readonly metrics: Readonly<Record<string, number | null>>;
-  readonly scoring_errors: ScoreRecord["scoring_errors"];
-  /** The environment's own fields, at the end. */
-  readonly state: JsonObject;
-  readonly completion: Messages;
-  readonly stop_condition: string | null;
-  readonly is_truncated: boolean;
-  readonly error: SerializedError | null;
-  readonly cleanup_errors: readonly SerializedError[];
-  /** Model calls answered. */
-  readonly turns: number;
 }
 
 /**
@@ -93,116 +42,5 @@ export async function runRollout(
   options: RolloutOptions,
 ): Promise<RolloutReport> {
   const row = parseRow(environment.dataset, options.task, 0);
-  const task = { ...buildTask(environment, row, 0), id: "rollout", task_key: "task" };
-  const done = await drive(environment, newRollout(task, now(options)), options);
-  const trajectory = trajectoryOf(done);
-  const [record] = await scoreUnit(environment, [trajectory]);
-  return {
-    reward: record?.reward ?? null,
-    metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),
-    scoring_errors: record?.scoring_errors ?? [],
-    state: trajectory.final_state,
-    completion: trajectory.completion,
-    stop_condition: trajectory.stop_condition,
-    is_truncated: trajectory.is_truncated,
-    error: trajectory.error,
-    cleanup_errors: trajectory.cleanup_errors,
-    turns: done.turns.length,
-  };
-}
-
-async function drive(
-  environment: AnyEnvironment,
-  started: Rollout,
-  options: RolloutOptions,
-): Promise<Rollout> {
-  let rollout = started;
-  let harness = newHarness(environment, rollout, options);
-  while (rollout.phase !== "done") {
-    rollout = await step(environment, harness, rollout, options);
-    if (options.restartAfterEachTurn !== true) continue;
-    const fault = await harness.dispose();
-    if (fault !== null) throw new Error(`closeLive failed at a restart: ${fault.message}`);
-    rollout = JSON.parse(JSON.stringify(rollout)) as Rollout;
-    harness = newHarness(environment, rollout, options);
-  }
-  return rollout;
-}
-
-async function step(
-  environment: AnyEnvironment,
-  harness: Harness,
-  rollout: Rollout,
-  options: RolloutOptions,
-): Promise<Rollout> {
-  const effect = nextEffect(rollout);
-  const late =
-    environment.timeoutMs !== null && now(options) - rollout.started_at >= environment.timeoutMs;
-  if (late && effect.kind !== "close") return advance(rollout, { type: "timed_out" });
-  switch (effect.kind) {
-    case "setup":
-    case "reply":
-    case "close":
-      return advance(rollout, await harness.perform(effect, rollout));
-    case "sample": {
-      const sent = advance(rollout, { type: "sent" });
-      const reply = await options.model({
-        messages: outstandingPrompt(rollout),
-        tools: toolDefinitions(environment),
-        turn: effect.turn,
-      });
-      const response = responseOf(reply, effect.turn);
-      return advance(sent, { type: "answered", response, at: now(options) });
-    }
-    case "done":
-      return rollout;
-  }
-}
-
-function newHarness(
-  environment: AnyEnvironment,
-  rollout: Rollout,
-  options: RolloutOptions,
-): Harness {
-  return new Harness(environment, {
-    rolloutId: rollout.id,
-    seed: options.seed ?? 0,
-    capabilities: { now: () => 0, ...options.capabilities },
-  });
-}
-
-function now(options: RolloutOptions): number {
-  return options.capabilities?.now?.() ?? 0;
-}
-
-function responseOf(reply: Reply, turn: number): ModelResponse {
-  const message = messageOf(reply, turn);
-  return {
-    id: null,
-    model: "scripted",
-    message,
-    finish_reason: message.tool_calls === undefined ? "stop" : "tool_calls",
-    usage: null,
-    prompt_ids: null,
-    completion_ids: null,
-    completion_logprobs: null,
-    policy_version: null,
-    latency_ms: 0,
-  };
-}
-
-function messageOf(reply: Reply, turn: number): Message {
-  if (typeof reply === "string") return { role: "assistant", content: reply };
-  const content = reply.content ?? null;
-  if (reply.tool_calls === undefined) return { role: "assistant", content };
-  const tool_calls = reply.tool_calls.map((call, index) => ({
-    id: call.id ?? `call_${turn}_${index}`,
-    type: "function" as const,
-    function: {
-      name: call.name,
-      arguments:
-        typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
-    },
-  }));
-  return { role: "assistant", content, tool_calls };
+  return playTask(environment, buildTask(environment, row, 0), options);
 }

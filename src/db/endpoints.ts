@@ -1,9 +1,35 @@
-/** Endpoints: where a run's model answers, and its key, sealed. */
-import { and, eq } from "drizzle-orm";
+/**
+ * Endpoints: where models answer, and their keys, sealed.
+ *
+ * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to that
+ * run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and key,
+ * so that from outside it is gone and its name is free.
+ */
+import { and, eq, inArray, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../core/scope.ts";
-import { type EndpointRow, endpoints } from "./schema.ts";
+import { violatedTable } from "./constraint.ts";
+import { type Remembered, remembering } from "./idempotency-keys.ts";
+import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
+import { type EndpointRow, endpoints, runs } from "./schema.ts";
 
+export type NamedEndpoint = Omit<EndpointRow, "org_id" | "project_id"> & { readonly name: string };
+type Changeable =
+  | "name"
+  | "base_url"
+  | "sealed_key"
+  | "api_key_last4"
+  | "max_concurrent"
+  | "rpm"
+  | "prices"
+  | "capabilities"
+  | "updated_at";
+export type EndpointChanges = { readonly [Name in Changeable]?: EndpointRow[Name] | undefined };
+
+const UNFINISHED = ["queued", "running", "paused"] as const;
+const RUNS_TOLD = 32;
+
+/** An endpoint by id, whatever became of it: for the runs that name it. */
 export async function getEndpoint(
   database: D1Database,
   scope: Scope,
@@ -12,12 +38,129 @@ export async function getEndpoint(
   const rows = await drizzle(database)
     .select()
     .from(endpoints)
-    .where(
-      and(
-        eq(endpoints.org_id, scope.orgId),
-        eq(endpoints.project_id, scope.projectId),
-        eq(endpoints.id, id),
-      ),
-    );
+    .where(and(...within(endpoints, scope), eq(endpoints.id, id)));
   return rows[0] ?? null;
+}
+
+/** A named endpoint by name or id; null for a deleted one, and for one that belongs to a run. */
+export async function findEndpoint(
+  database: D1Database,
+  scope: Scope,
+  nameOrId: string,
+): Promise<NamedEndpoint | null> {
+  const named = or(eq(endpoints.name, nameOrId), eq(endpoints.id, nameOrId));
+  const rows = await drizzle(database)
+    .select()
+    .from(endpoints)
+    .where(and(...within(endpoints, scope), isNotNull(endpoints.name), named));
+  return rows.find(isNamed) ?? null;
+}
+
+/** Named endpoints by time of creation, then id; at most `page.limit` of them. */
+export async function listEndpoints(
+  database: D1Database,
+  scope: Scope,
+  page: Page,
+): Promise<NamedEndpoint[]> {
+  const rows = await drizzle(database)
+    .select()
+    .from(endpoints)
+    .where(and(...within(endpoints, scope), isNotNull(endpoints.name), ...beyond(endpoints, page)))
+    .orderBy(...byTime(endpoints, page.order))
+    .limit(page.limit);
+  return rows.filter(isNamed);
+}
+
+/** Writes the endpoint and what its idempotency key made, both or neither. `taken`: the name or the key is. */
+export async function insertEndpoint(
+  database: D1Database,
+  scope: Scope,
+  endpoint: NamedEndpoint,
+  key: Remembered | null,
+): Promise<"inserted" | "taken"> {
+  const d1 = drizzle(database);
+  const insert = d1.insert(endpoints).values({ ...endpoint, ...ownedBy(scope) });
+  try {
+    await d1.batch([insert, ...(key === null ? [] : [remembering(d1, scope, key)])]);
+    return "inserted";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/**
+ * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`, so
+ * what was decided by them does not hold, or it is gone; nothing changed.
+ */
+export async function updateEndpoint(
+  database: D1Database,
+  scope: Scope,
+  before: NamedEndpoint,
+  changes: EndpointChanges,
+): Promise<NamedEndpoint | "moved" | "taken"> {
+  const unmoved = [
+    eq(endpoints.id, before.id),
+    isNotNull(endpoints.name),
+    eq(endpoints.base_url, before.base_url),
+    sql`${endpoints.sealed_key} is ${before.sealed_key}`,
+  ];
+  try {
+    const rows = await drizzle(database)
+      .update(endpoints)
+      .set(changes)
+      .where(and(...within(endpoints, scope), ...unmoved))
+      .returning();
+    return rows.find(isNamed) ?? "moved";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/**
+ * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which lags
+ * behind. A run that is being accepted at this very
+ * moment may still name it: its rollouts then fail and say that the endpoint was deleted.
+ */
+export async function deleteEndpoint(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  now: number,
+): Promise<{ deleted: boolean; usedBy: string[] }> {
+  const d1 = drizzle(database);
+  const used = [...within(runs, scope), ...usedByUnfinished(id)];
+  const [deleted, using] = await d1.batch([
+    d1
+      .update(endpoints)
+      .set({ name: null, sealed_key: null, deleted_at: now })
+      .where(
+        and(
+          ...within(endpoints, scope),
+          eq(endpoints.id, id),
+          notExists(
+            d1
+              .select({ id: runs.id })
+              .from(runs)
+              .where(and(...used)),
+          ),
+        ),
+      )
+      .returning({ id: endpoints.id }),
+    d1
+      .select({ id: runs.id })
+      .from(runs)
+      .where(and(...used))
+      .limit(RUNS_TOLD),
+  ]);
+  return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
+}
+
+function usedByUnfinished(id: string): SQL[] {
+  return [eq(runs.endpoint_id, id), inArray(runs.status, [...UNFINISHED])];
+}
+
+function isNamed<Row extends { name: string | null }>(row: Row): row is Row & { name: string } {
+  return row.name !== null;
 }

@@ -1,7 +1,7 @@
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
 import type { RunCounts, RunReport, RunView } from "../core/run.ts";
 import type { RunRecord } from "./runs.ts";
-import type { RunRow } from "./schema.ts";
+import type { RunRow, StoredRequest } from "./schema.ts";
 
 export function runViewOf({ run, endpoint }: RunRecord): RunView {
   const { request } = run;
@@ -21,7 +21,14 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     environment_args: request.environment_args,
     model: run.model,
     // Member by member: what else a caller's record holds, the sealed key above all, is not for the wire.
-    endpoint: { base_url: endpoint.base_url, api_key_last4: endpoint.api_key_last4 },
+    endpoint: {
+      id: endpoint.id,
+      name: endpoint.name,
+      base_url: endpoint.base_url,
+      api_key_last4: endpoint.api_key_last4,
+    },
+    dataset: run.dataset_id,
+    judges: judgesOf(request),
     sampling: request.sampling,
     num_examples: run.planned / request.rollouts_per_example,
     rollouts_per_example: request.rollouts_per_example,
@@ -34,6 +41,13 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     created_at: Math.floor(run.created_at / 1000),
     finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
   };
+}
+
+function judgesOf({ judges = {} }: StoredRequest): RunView["judges"] {
+  const named = Object.entries(judges);
+  return Object.fromEntries(
+    named.map(([name, { endpoint, model }]) => [name, { endpoint, model }]),
+  );
 }
 
 function nothingDispatched({ planned }: RunRow): RunCounts {

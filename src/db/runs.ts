@@ -2,59 +2,63 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { and, asc, desc, eq, like, or, SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { RunRequest, RunStatus } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
-export type NewEndpoint = Omit<EndpointRow, "org_id" | "project_id">;
+/** An endpoint that was given with the run and belongs to it. */
+export type InlineEndpointRow = Pick<
+  EndpointRow,
+  "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"
+>;
 export interface RunRecord {
   readonly run: RunRow;
-  readonly endpoint: Pick<EndpointRow, "base_url" | "api_key_last4">;
+  readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4">;
 }
 
-/** Where a page begins: after this run, in the order of the list. */
-export type RunPosition = Pick<RunRow, "id" | "created_at">;
-
-export interface RunFilter {
+export interface RunFilter extends Page {
   readonly kind: RunRequest["kind"] | null;
   readonly status: RunStatus | null;
   /** A version matches itself and what it begins: "1" matches "1.0.2". */
   readonly environment: { readonly id: string; readonly version: string | null } | null;
   /** Pairs that must all stand in the run's metadata. */
   readonly metadata: Readonly<Record<string, string>>;
-  readonly after: RunPosition | null;
-  readonly limit: number;
-  readonly order: "asc" | "desc";
 }
 
 /**
- * Writes a run and its endpoint, both or neither, in one call. `conflict`: a run with this idempotency key is already
- * there, and nothing was written.
+ * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with this
+ * idempotency key is already there, and nothing was written.
  */
 export async function insertRun(
   database: D1Database,
   scope: Scope,
   run: NewRun,
-  endpoint: NewEndpoint,
+  endpoint: InlineEndpointRow | null,
 ): Promise<"inserted" | "conflict"> {
   const d1 = drizzle(database);
-  const owner = { org_id: scope.orgId, project_id: scope.projectId };
   const [inserted] = await d1.batch([
     d1
       .insert(runs)
-      .values({ ...run, ...owner })
+      .values({ ...run, ...ownedBy(scope) })
       .onConflictDoNothing({ target: [runs.org_id, runs.project_id, runs.idempotency_key] })
       .returning({ id: runs.id }),
-    // Only beside its run: a refused run must not leave an endpoint behind. Columns in the order of the table.
-    d1.insert(endpoints).select(sql`
-      select ${endpoint.id}, ${scope.orgId}, ${scope.projectId}, ${endpoint.base_url},
-             ${endpoint.sealed_key}, ${endpoint.api_key_last4}, ${endpoint.created_at}
-      where exists (select 1 from ${runs} where ${runs.id} = ${run.id})`),
+    ...(endpoint === null ? [] : [d1.insert(endpoints).select(besideItsRun(scope, run, endpoint))]),
   ]);
   return inserted.length === 1 ? "inserted" : "conflict";
+}
+
+/** A refused run must not leave an endpoint behind. Columns in the order of the table; those not given are null. */
+function besideItsRun(scope: Scope, run: NewRun, endpoint: InlineEndpointRow): SQL {
+  const row: Readonly<Record<string, string | number | null>> = { ...endpoint, ...ownedBy(scope) };
+  const columns = Object.keys(getTableColumns(endpoints));
+  const values = columns.map((name) => sql`${row[name] ?? null}`);
+  return sql`
+    select ${sql.join(values, sql`, `)}
+    where exists (select 1 from ${runs} where ${runs.id} = ${run.id})`;
 }
 
 export async function getRun(
@@ -81,9 +85,8 @@ export async function listRuns(
   scope: Scope,
   filter: RunFilter,
 ): Promise<RunRecord[]> {
-  const direction = filter.order === "asc" ? asc : desc;
   return selectRuns(database, scope, conditionsOf(filter))
-    .orderBy(direction(runs.created_at), direction(runs.id))
+    .orderBy(...byTime(runs, filter.order))
     .limit(filter.limit);
 }
 
@@ -97,23 +100,24 @@ export async function updateRun(
   await drizzle(database)
     .update(runs)
     .set(changes)
-    .where(and(...within(scope), eq(runs.id, id)));
+    .where(and(...within(runs, scope), eq(runs.id, id)));
 }
 
 function selectRuns(database: D1Database, scope: Scope, conditions: readonly SQL[]) {
   return drizzle(database)
     .select({
       run: runs,
-      endpoint: { base_url: endpoints.base_url, api_key_last4: endpoints.api_key_last4 },
+      endpoint: {
+        id: endpoints.id,
+        name: endpoints.name,
+        base_url: endpoints.base_url,
+        api_key_last4: endpoints.api_key_last4,
+      },
     })
     .from(runs)
     .innerJoin(endpoints, eq(endpoints.id, runs.endpoint_id))
-    .where(and(...within(scope), ...conditions))
+    .where(and(...within(runs, scope), ...conditions))
     .$dynamic();
-}
-
-function within(scope: Scope): SQL[] {
-  return [eq(runs.org_id, scope.orgId), eq(runs.project_id, scope.projectId)];
 }
 
 function conditionsOf(filter: RunFilter): SQL[] {
@@ -122,7 +126,7 @@ function conditionsOf(filter: RunFilter): SQL[] {
     filter.status && eq(runs.status, filter.status),
     filter.environment && eq(runs.environment_id, filter.environment.id),
     filter.environment?.version && versionIs(filter.environment.version),
-    filter.after && beyond(filter.after, filter.order),
+    ...beyond(runs, filter),
     ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
   ];
   return conditions.filter((condition) => condition instanceof SQL);
@@ -130,11 +134,6 @@ function conditionsOf(filter: RunFilter): SQL[] {
 
 function versionIs(version: string): SQL | undefined {
   return or(eq(runs.environment_version, version), like(runs.environment_version, `${version}.%`));
-}
-
-function beyond(position: RunPosition, order: "asc" | "desc"): SQL {
-  const sign = sql.raw(order === "asc" ? ">" : "<");
-  return sql`(${runs.created_at}, ${runs.id}) ${sign} (${position.created_at}, ${position.id})`;
 }
 
 /** Compares keys as values rather than as a JSON path, where a quote in a key would need an escape SQLite lacks. */

@@ -6,7 +6,17 @@
  * object writes behind itself and may lag. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import { index, integer, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import {
+  index,
+  integer,
+  primaryKey,
+  real,
+  sqliteTable,
+  text,
+  unique,
+} from "drizzle-orm/sqlite-core";
+import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
+import type { JsonObject } from "../core/json.ts";
 import type {
   Outcome,
   RunCounts,
@@ -15,9 +25,12 @@ import type {
   RunRequest,
   RunStatus,
 } from "../core/run.ts";
+import type { DatasetView } from "../core/uploaded-dataset.ts";
 
 /** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
-export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint"> & {
+export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges"> & {
+  /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
+  readonly judges?: RunRequest["judges"];
   /** What accepting the request found out, so that the run's object can be created from this row alone. */
   readonly resolved: { readonly dataset: RunDataset; readonly whole_groups: boolean };
 };
@@ -37,16 +50,86 @@ export const apiKeys = sqliteTable("api_keys", {
 });
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
 
-export const endpoints = sqliteTable("endpoints", {
-  id: text().primaryKey(),
-  ...scope,
-  base_url: text().notNull(),
-  /** AES-GCM, sealed before it got here; null for an endpoint without a key. */
-  sealed_key: text(),
-  api_key_last4: text(),
-  created_at: integer().notNull(),
-});
+export const endpoints = sqliteTable(
+  "endpoints",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    base_url: text().notNull(),
+    /** AES-GCM, sealed before it got here; null for an endpoint without a key. */
+    sealed_key: text(),
+    api_key_last4: text(),
+    created_at: integer().notNull(),
+    /** Null for an endpoint that was given with a run and belongs to it alone, and for a deleted one. */
+    name: text(),
+    max_concurrent: integer(),
+    rpm: integer(),
+    prices: text({ mode: "json" }).$type<NonNullable<EndpointView["prices"]>>(),
+    capabilities: text({ mode: "json" }).$type<EndpointCapabilities>(),
+    updated_at: integer(),
+    /** A deleted endpoint stays for the runs that name it, without its key. */
+    deleted_at: integer(),
+  },
+  (table) => [unique("endpoints_name").on(table.org_id, table.project_id, table.name)],
+);
 export type EndpointRow = typeof endpoints.$inferSelect;
+
+/** Values environments ask for as `secret:NAME`, sealed. */
+export const secrets = sqliteTable(
+  "secrets",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    name: text().notNull(),
+    /** AES-GCM, sealed before it got here. */
+    sealed_value: text().notNull(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [unique("secrets_name").on(table.org_id, table.project_id, table.name)],
+);
+export type SecretRow = typeof secrets.$inferSelect;
+
+/** Uploaded rows: a row stands here only once file and index are whole in the object store. */
+export const datasets = sqliteTable(
+  "datasets",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    name: text(),
+    rows: integer().notNull(),
+    bytes: integer().notNull(),
+    sha256: text().notNull(),
+    /** The environment whose schema the rows were checked against, if one was named, and its arguments. */
+    environment: text({ mode: "json" }).$type<
+      NonNullable<DatasetView["environment"]> & { readonly args: JsonObject }
+    >(),
+    created_at: integer().notNull(),
+  },
+  (table) => [
+    unique("datasets_name").on(table.org_id, table.project_id, table.name),
+    index("datasets_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
+  ],
+);
+export type DatasetTableRow = typeof datasets.$inferSelect;
+
+/** What an Idempotency-Key made, for resources that do not keep the key themselves (runs do). */
+export const idempotencyKeys = sqliteTable(
+  "idempotency_keys",
+  {
+    ...scope,
+    /** The operation's id, such as `createEndpoint`. */
+    operation: text().notNull(),
+    key: text().notNull(),
+    /** Keyed hash of the request: it may hold a secret, which a plain hash would let one guess at. */
+    request_hash: text().notNull(),
+    resource_id: text().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.org_id, table.project_id, table.operation, table.key] }),
+  ],
+);
 
 export const runs = sqliteTable(
   "runs",
@@ -74,8 +157,12 @@ export const runs = sqliteTable(
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
     created_at: integer().notNull(),
     finished_at: integer(),
+    /** The uploaded dataset the run names, if it names one. */
+    dataset_id: text(),
   },
   (table) => [
+    index("runs_by_dataset").on(table.org_id, table.project_id, table.dataset_id),
+    index("runs_by_endpoint").on(table.org_id, table.project_id, table.endpoint_id),
     unique("runs_idempotency_key").on(table.org_id, table.project_id, table.idempotency_key),
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
     index("runs_by_status").on(

@@ -103,10 +103,21 @@ test("a place has one spelling: leading zeros are no id, even with a right code"
   expect(parseId(`${text}_${mac(text).slice(0, 8)}`, mac)).toBeNull();
 });
 
-test("other kinds of id are minted in the same form", () => {
-  const id = mintId("ep", { now: 1, random: randomBytes, mac });
-  expect(id).toMatch(/^ep_[0-9a-z]{34}$/);
-  expect(parseId(id, mac)).toBeNull();
+test.each([
+  ["ds", "dataset"],
+  ["ep", "endpoint"],
+  ["sec", "secret"],
+])("an id of the kind %s is minted in the same form and recognised as a %s", (prefix, kind) => {
+  const id = mintId(prefix, { now: 1, random: randomBytes, mac });
+  expect(id).toMatch(new RegExp(`^${prefix}_[0-9a-z]{34}$`));
+  expect(parseId(id, mac)).toEqual({ kind, id });
+  expect(parseId(id.replace(prefix, "run"), mac)).toBe(null);
+});
+
+test("an id of a kind that is never looked up stands for nothing", () => {
+  const id = mintId("key", { now: 1, random: randomBytes, mac });
+  expect(id).toMatch(/^key_[0-9a-z]{34}$/);
+  expect(parseId(id, mac)).toBe(null);
 });
 
 test("a place that is no count, and a run that is no run, are programming errors", () => {

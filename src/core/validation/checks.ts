@@ -1,0 +1,153 @@
+/**
+ * What a validation concludes. Each check reads what was played and says one thing: what was found and, unless all is
+ * well, what to do about it.
+ */
+import type { AnyEnvironment } from "../environments/any-environment.ts";
+import type { Play } from "./plays.ts";
+import type { ReadRows } from "./rows.ts";
+
+export interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warning" | "error" | "skipped";
+  readonly message: string;
+}
+
+/** Rewards this close are the same; sums of weights are seldom exact. */
+const TOLERANCE = 1e-9;
+
+export function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
+  const { needs } = environment;
+  const { judges } = environment.rubric;
+  const listed = [...needs, ...judges.map((judge) => `the judge ${judge}`)];
+  const message = listed.length === 0 ? "it needs nothing" : `it needs ${listed.join(", ")}`;
+  if (unmet.length > 0) return bad("needs", unmet);
+  return { name: "needs", status: "ok", message };
+}
+
+export function checkRows({ examples, faults }: ReadRows): Check {
+  if (faults.length > 0) return bad("rows", faults);
+  if (examples.length === 0) return bad("rows", ["the dataset is empty"]);
+  return ok("rows", `${examples.length} fit the schema and are JSON`);
+}
+
+export function checkReset(differences: readonly string[]): Check {
+  if (differences.length === 0) return ok("reset", "the same seed gives the same rows and states");
+  const advice = "draw from the `random` that the dataset and can.random() give, not Math.random";
+  return bad("reset", differences, `${advice} or Date`);
+}
+
+export function checkRollouts(plays: readonly Play[]): Check {
+  const faults = plays.flatMap((play) => {
+    const { report } = play;
+    const errors = report === null ? [] : [report.error, ...report.cleanup_errors];
+    const said = errors.flatMap((error) =>
+      error === null ? [] : `${error.error}: ${error.message}`,
+    );
+    return [play.fault, ...said].flatMap((fault) => (fault === null ? [] : at(play, fault)));
+  });
+  if (faults.length > 0) return bad("rollouts", faults);
+  return ok("rollouts", `${plays.length} played to their end, and no hook failed`);
+}
+
+export function checkRestarts(plays: readonly Play[]): Check {
+  const lost = plays.flatMap((play) => (play.restarted === null ? [] : at(play, play.restarted)));
+  if (lost.length > 0) {
+    const advice = "keep what must last in the state, and open handles in openLive";
+    return bad("restarts", lost, advice);
+  }
+  const unsteady = plays.flatMap((play) => (play.unsteady === null ? [] : at(play, play.unsteady)));
+  if (unsteady.length > 0) {
+    const advice = "each time it is played it differs, so nothing is known about restarts";
+    return { ...bad("restarts", unsteady, advice), status: "warning" };
+  }
+  return ok("restarts", "a restart after every step changes nothing");
+}
+
+/** Scores of a judge are not asked for here, and not missed. */
+export function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Check {
+  const judged = new Set(
+    environment.rubric.rubrics
+      .filter((rubric) => rubric.judges.length > 0)
+      .flatMap((rubric) => rubric.functions.map((fn) => fn.name)),
+  );
+  const faults = plays.flatMap((play) =>
+    (play.report?.scoring_errors ?? [])
+      .filter((failure) => !judged.has(failure.function))
+      .map((failure) => at(play, `${failure.function}: ${failure.error}`)),
+  );
+  if (faults.length > 0) return bad("rewards", faults);
+  return ok("rewards", "every reward function gave a finite score");
+}
+
+/** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
+export function checkVariety(plays: readonly Play[], goldIsSure: boolean): Check {
+  const rewards = rewardsOf(plays);
+  const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
+  if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
+  if (most - least > TOLERANCE)
+    return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
+  const found = `every play scores ${text(most)}`;
+  if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
+    const advice = "export goldPolicy(task) to show that something scores more";
+    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+  }
+  return bad("variety", [found], "the rubric must tell good play from bad");
+}
+
+export function checkGold(plays: readonly Play[], goldIsSure: boolean): Check {
+  const gold = plays.filter(({ policy }) => policy === "gold");
+  const scored = gold.flatMap((play) => {
+    const reward = play.report?.reward ?? null;
+    return reward === null ? [] : [{ play, reward }];
+  });
+  if (gold.length === 0) {
+    return skipped(
+      "gold",
+      "no row has an answer; export goldPolicy(task) to play one that is right",
+    );
+  }
+  if (scored.length === 0) return skipped("gold", "no gold play has a reward");
+  const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
+  if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
+  const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
+  if (goldIsSure) return bad("gold", found, "correct the rubric, or the row's answer");
+  const advice = "the answer was merely said: export goldPolicy(task) that plays the right way";
+  return { ...bad("gold", found, advice), status: "warning" };
+}
+
+export function checkTools({ toolDefinitions }: AnyEnvironment): Check {
+  if (toolDefinitions.length === 0) return skipped("tools", "it has none");
+  const bare = toolDefinitions.filter((tool) => tool.function.description.trim() === "");
+  const names = toolDefinitions.map((tool) => tool.function.name).join(", ");
+  if (bare.length === 0) return ok("tools", `described: ${names}`);
+  const found = bare.map((tool) => `${tool.function.name} has no description`);
+  const advice = "the model knows nothing else about a tool";
+  return { ...bad("tools", found, advice), status: "warning" };
+}
+
+export function skipped(name: string, message: string): Check {
+  return { name, status: "skipped", message };
+}
+
+export function rewardsOf(plays: readonly Play[]): number[] {
+  return plays.flatMap(({ report }) => report?.reward ?? []);
+}
+
+function ok(name: string, message: string): Check {
+  return { name, status: "ok", message };
+}
+
+/** The first of the faults, how many more there are, and what to do. */
+function bad(name: string, [first = "", ...more]: readonly string[], advice?: string): Check {
+  const rest = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  const message = `${first}${rest}${advice === undefined ? "" : `; ${advice}`}`;
+  return { name, status: "error", message };
+}
+
+function at({ example, policy }: Play, fault: string): string {
+  return `row ${example}, ${policy} play: ${fault}`;
+}
+
+function text(reward: number): string {
+  return String(Math.round(reward * 1000) / 1000);
+}

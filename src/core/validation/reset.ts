@@ -1,0 +1,51 @@
+/** Whether a row and the state a rollout of it begins with are the same when they are made a second time. */
+import { Harness } from "../harness.ts";
+import type { JsonObject } from "../json.ts";
+import { newRollout } from "../rollout.ts";
+import { RowError } from "../task.ts";
+import { firstDifference } from "./difference.ts";
+import type { Stage } from "./plays.ts";
+import { type Example, readExample, SEED } from "./rows.ts";
+
+/** What differs, by example. A setup that fails is not judged here: its rollouts say so. */
+export async function unsteadyResets(
+  stage: Stage,
+  examples: readonly Example[],
+  uploaded: readonly unknown[],
+): Promise<string[]> {
+  const made = () => Promise.all(examples.map((example) => reset(stage, example, uploaded)));
+  const [first, second] = [await made(), await stage.later(made)];
+  return examples.flatMap(({ example_id }, at) => {
+    const found = firstDifference(first[at] ?? null, second[at] ?? null, "");
+    return found === null ? [] : [`row ${example_id}: ${found.slice(1)}`];
+  });
+}
+
+async function reset(
+  stage: Stage,
+  { example_id }: Example,
+  uploaded: readonly unknown[],
+): Promise<JsonObject> {
+  try {
+    const example = readExample(stage.environment, example_id, uploaded);
+    return { row: example.task, state: await stateAfterSetup(stage, example) };
+  } catch (thrown) {
+    if (!(thrown instanceof RowError)) throw thrown;
+    // A row that is refused only sometimes differs by that.
+    return { row: thrown.message, state: null };
+  }
+}
+
+async function stateAfterSetup(
+  { environment, capabilities }: Stage,
+  example: Example,
+): Promise<JsonObject | null> {
+  const harness = new Harness(environment, {
+    rolloutId: "rollout",
+    seed: SEED,
+    capabilities: { now: () => 0, ...capabilities },
+  });
+  const rollout = newRollout({ ...example, id: "rollout", task_key: "task" }, 0);
+  const event = await harness.perform({ kind: "setup" }, rollout);
+  return event.type === "set_up" ? event.state : null;
+}

@@ -1,0 +1,87 @@
+/** Secrets of environments: names, and values sealed before they get here. */
+import { and, eq, inArray, or } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Scope } from "../core/scope.ts";
+import { violatedTable } from "./constraint.ts";
+import { type Remembered, remembering } from "./idempotency-keys.ts";
+import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
+import { type SecretRow, secrets } from "./schema.ts";
+
+export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
+
+/** By id or name; one's name may read like another's id, and the id is meant then. */
+export async function findSecret(
+  database: D1Database,
+  scope: Scope,
+  nameOrId: string,
+): Promise<SecretRow | null> {
+  const rows = await drizzle(database)
+    .select()
+    .from(secrets)
+    .where(
+      and(...within(secrets, scope), or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId))),
+    );
+  return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
+}
+
+/** Those of the names that are set. */
+export async function secretsNamed(
+  database: D1Database,
+  scope: Scope,
+  names: readonly string[],
+): Promise<SecretRow[]> {
+  if (names.length === 0) return [];
+  return drizzle(database)
+    .select()
+    .from(secrets)
+    .where(and(...within(secrets, scope), inArray(secrets.name, [...names])));
+}
+
+/** By time of creation, then id; at most `page.limit` of them. */
+export function listSecrets(database: D1Database, scope: Scope, page: Page): Promise<SecretRow[]> {
+  return drizzle(database)
+    .select()
+    .from(secrets)
+    .where(and(...within(secrets, scope), ...beyond(secrets, page)))
+    .orderBy(...byTime(secrets, page.order))
+    .limit(page.limit);
+}
+
+/** Writes the secret and what its idempotency key made, both or neither. `taken`: the name or the key is. */
+export async function insertSecret(
+  database: D1Database,
+  scope: Scope,
+  secret: NewSecret,
+  key: Remembered | null,
+): Promise<"inserted" | "taken"> {
+  const d1 = drizzle(database);
+  const insert = d1.insert(secrets).values({ ...secret, ...ownedBy(scope) });
+  try {
+    await d1.batch([insert, ...(key === null ? [] : [remembering(d1, scope, key)])]);
+    return "inserted";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/** Null when there is no such secret any more. */
+export async function updateSecret(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  changes: Pick<SecretRow, "sealed_value" | "updated_at">,
+): Promise<SecretRow | null> {
+  const rows = await drizzle(database)
+    .update(secrets)
+    .set(changes)
+    .where(and(...within(secrets, scope), eq(secrets.id, id)))
+    .returning();
+  return rows[0] ?? null;
+}
+
+export async function deleteSecret(database: D1Database, scope: Scope, id: string): Promise<void> {
+  await drizzle(database)
+    .delete(secrets)
+    .where(and(...within(secrets, scope), eq(secrets.id, id)));
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { isPublicHost } from "../../src/core/public-host.ts";
+
+/** The host as the URL parser hands it on. */
+const hostOf = (url: string) => new URL(url).hostname;
+
+test.each([
+  "https://api.openai.com/v1",
+  "http://8.8.8.8:8000/v1",
+  "https://[2606:4700:4700::1111]/v1",
+  "https://[2a01:4f8::1]/v1",
+  "https://172.32.0.1/v1",
+  "https://100.128.0.1/v1",
+  "https://gpu.example./v1",
+  "https://localhost.example.com/v1",
+])("%s is public", (url) => {
+  expect(isPublicHost(hostOf(url))).toBe(true);
+});
+
+test.each([
+  "http://localhost:8000/v1",
+  "http://LOCALHOST./v1",
+  "http://model.localhost/v1",
+  "http://printer.local/v1",
+  "http://metadata.google.internal/v1",
+  "http://gpu/v1",
+  "http://nas.home.arpa/v1",
+  "http://127.0.0.1/v1",
+  "http://127.1/v1",
+  "http://2130706433/v1",
+  "http://0x7f000001/v1",
+  "http://0177.0.0.1/v1",
+  "http://0/v1",
+  "http://10.1.2.3/v1",
+  "http://100.64.0.1/v1",
+  "http://169.254.169.254/v1",
+  "http://172.16.0.1/v1",
+  "http://172.31.255.255/v1",
+  "http://192.168.1.1/v1",
+  "http://198.19.0.1/v1",
+  "http://224.0.0.1/v1",
+  "http://255.255.255.255/v1",
+  "http://[::]/v1",
+  "http://[::1]/v1",
+  "http://[::ffff:127.0.0.1]/v1",
+  "http://[::ffff:8.8.8.8]/v1",
+  "http://[64:ff9b::7f00:1]/v1",
+  "http://[fc00::1]/v1",
+  "http://[fd12:3456::1]/v1",
+  "http://[fe80::1]/v1",
+  "http://[ff02::1]/v1",
+  "http://[2001:db8::1]/v1",
+  "http://[2001::1]/v1",
+  "http://[2002:7f00:1::]/v1",
+])("%s is not", (url) => {
+  expect(isPublicHost(hostOf(url))).toBe(false);
+});

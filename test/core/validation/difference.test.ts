@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { firstDifference } from "../../../src/core/validation/difference.ts";
+
+test.each([
+  [{ a: [1, { b: 2 }] }, { a: [1, { b: 3 }] }, "state.a[1].b is 2 and then 3"],
+  [{ a: [1] }, { a: [1, 2] }, "state.a[1] is null and then 2"],
+  [{ a: 1 }, {}, "state.a is 1 and then null"],
+  [{ a: [] }, { a: {} }, "state.a is [] and then {}"],
+  ["x", null, 'state is "x" and then null'],
+])("%j and %j differ where they first do", (first, second, where) => {
+  expect(firstDifference(first, second, "state")).toBe(where);
+});
+
+test("equal values do not differ, in whatever order their members stand", () => {
+  expect(firstDifference({ a: 1, b: [2] }, { b: [2], a: 1 }, "")).toBeNull();
+});
+
+test("a long value is cut where it is shown", () => {
+  expect(firstDifference("x".repeat(500), "", "s")?.length).toBeLessThan(90);
+});

@@ -1,0 +1,376 @@
+import {
+  dataset,
+  defineEnvironment,
+  type EnvironmentLoader,
+  MultiTurnEnv,
+  SingleTurnEnv,
+  StatefulToolEnv,
+  ToolEnv,
+  tool,
+} from "rollcall";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { loadEnvironment as calculator } from "../../../environments/calculator/environment.ts";
+import {
+  loadEnvironment as gridWalk,
+  goldPolicy as walk,
+} from "../../../environments/grid-walk/environment.ts";
+import {
+  loadEnvironment as guessNumber,
+  goldPolicy as halve,
+} from "../../../environments/guess-number/environment.ts";
+import { loadEnvironment as reverseText } from "../../../environments/reverse-text/environment.ts";
+import type { Check } from "../../../src/core/validation/checks.ts";
+import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
+import { type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
+
+const Task = z.object({ question: z.string(), answer: z.string() });
+const rows = dataset(Task, [
+  { question: "1 + 1?", answer: "2" },
+  { question: "1 + 2?", answer: "3" },
+]);
+const said = ({
+  completion,
+  answer,
+}: {
+  completion: readonly { content: string | null }[];
+  answer: string;
+}) => completion.at(-1)?.content === answer;
+
+type Build = Parameters<typeof defineEnvironment>[0]["build"];
+
+function validated(
+  load: EnvironmentLoader<z.ZodObject>,
+  options: {
+    gold?: GoldPolicy;
+    later?: <T>(run: () => Promise<T>) => Promise<T>;
+    uploaded?: unknown[];
+    unmet?: string[];
+  } = {},
+): Promise<Validation> {
+  return Promise.all([load.load({}), load.load({})]).then(([environment, twin]) =>
+    validateEnvironment(
+      {
+        environment,
+        twin,
+        goldPolicy: options.gold ?? null,
+        capabilities: {},
+        later: options.later ?? ((run) => run()),
+      },
+      { examples: 5, uploaded: options.uploaded ?? [], unmet: options.unmet ?? [] },
+    ),
+  );
+}
+
+async function checksOf(build: Build, options: Parameters<typeof validated>[1] = {}) {
+  const load = defineEnvironment({ args: z.strictObject({}), build });
+  return named((await validated(load, options)).checks);
+}
+
+function named(checks: readonly Check[]): Record<string, [Check["status"], string]> {
+  return Object.fromEntries(checks.map(({ name, status, message }) => [name, [status, message]]));
+}
+
+test.each([
+  ["calculator", calculator, undefined, 1.1],
+  ["grid-walk", gridWalk, walk, 1],
+  ["guess-number", guessNumber, halve, 1],
+  ["reverse-text", reverseText, undefined, 1],
+])("%s has no fault, and its gold play scores in full", async (_name, load, gold, full) => {
+  const validation = await validated(load, gold === undefined ? {} : { gold });
+  expect(
+    validation.checks.filter(({ status }) => status === "error" || status === "warning"),
+  ).toEqual([]);
+  expect(validation).toMatchObject({ ok: true, examples: 5 });
+  expect(validation.policies.gold).toEqual({ mean: expect.closeTo(full), n: 5 });
+  expect(validation.policies.null.mean).toBeLessThan(0.2);
+  expect(validation.policies.random.n).toBe(5);
+});
+
+test("a validation of the same environment says the same again", async () => {
+  expect(await validated(gridWalk)).toEqual(await validated(gridWalk));
+});
+
+test("a constant reward is an error, unless it is 0 and nobody knows what is right", async () => {
+  const constant = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { same: () => 1 } } }),
+  );
+  expect(constant["variety"]).toEqual([
+    "error",
+    "every play scores 1; the rubric must tell good play from bad",
+  ]);
+  const hard = dataset(z.object({ question: z.string() }), [{ question: "?" }]);
+  const unknown = await checksOf(
+    () => new SingleTurnEnv({ dataset: hard, rubric: { rewards: { never: () => 0 } } }),
+  );
+  expect(unknown["variety"]?.[0]).toBe("warning");
+  expect(unknown["gold"]).toEqual(["skipped", expect.stringContaining("export goldPolicy(task)")]);
+});
+
+test("a right answer below 1 is an error, and with tools or turns in the way a warning", async () => {
+  const rubric = { rewards: { half: { weight: 0.5, fn: said } } };
+  const single = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
+  expect(single["gold"]).toEqual([
+    "error",
+    "row 0, gold play: the reward is 0.5, below 1 (and 1 more); correct the rubric, or the row's answer",
+  ]);
+  const ping = tool({
+    name: "ping",
+    description: "Ping.",
+    parameters: z.object({}),
+    run: () => "",
+  });
+  const tools = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }));
+  expect(tools["gold"]?.[0]).toBe("warning");
+  const gold: GoldPolicy = () => ["nothing"];
+  const exported = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }), {
+    gold,
+  });
+  expect(exported["gold"]?.[0]).toBe("error");
+});
+
+test.each([
+  ["as it is", "2"],
+  ["boxed", "\\boxed{2}"],
+  ["after ####", "#### 2"],
+])("an answer that is expected %s is found", async (_form, expected) => {
+  const one = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
+  const rewards = {
+    right: ({ completion }: { completion: readonly { content: string | null }[] }) =>
+      completion.at(-1)?.content === expected,
+  };
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: one, rubric: { rewards } }));
+  expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
+});
+
+test("a row or a state that is drawn anew each time is not deterministic", async () => {
+  let drawn = 0;
+  const next = () => {
+    drawn += 1;
+    return drawn;
+  };
+  const moody = dataset(Task, () => ({ question: `${next()}?`, answer: "2" }));
+  const row = await checksOf(
+    () => new SingleTurnEnv({ dataset: moody, rubric: { rewards: { said } } }),
+  );
+  expect(row["reset"]).toEqual([
+    "error",
+    expect.stringMatching(/^row 0: row\.question is "\d+\?" and then "\d+\?"/),
+  ]);
+  const state = await checksOf(
+    () =>
+      new MultiTurnEnv({
+        dataset: rows,
+        setupState: () => ({ secret: next() }),
+        envResponse: () => "go on",
+        maxTurns: 2,
+        rubric: { rewards: { said } },
+      }),
+  );
+  expect(state["reset"]).toEqual([
+    "error",
+    expect.stringMatching(/^row 0: state\.secret is \d+ and then \d+/),
+  ]);
+});
+
+test("a row that depends on the day is found by making it again on another", async () => {
+  let today = "Monday";
+  const dated = dataset(Task, () => ({ question: today, answer: "2" }));
+  const checks = await checksOf(
+    () => new SingleTurnEnv({ dataset: dated, rubric: { rewards: { said } } }),
+    {
+      later: async (run) => {
+        today = "Tuesday";
+        return run().finally(() => {
+          today = "Monday";
+        });
+      },
+    },
+  );
+  expect(checks["reset"]).toEqual([
+    "error",
+    expect.stringContaining('row.question is "Monday" and then "Tuesday"'),
+  ]);
+});
+
+test("state that is kept beside the state does not survive a restart", async () => {
+  const checks = await checksOf(() => {
+    let count = 0;
+    return new MultiTurnEnv({
+      dataset: rows,
+      setupState: () => {
+        count = 0;
+        return { shown: 0 };
+      },
+      envResponse: (_messages, state) => {
+        count += 1;
+        state.shown = count;
+        return "go on";
+      },
+      maxTurns: 4,
+      rubric: { rewards: { said } },
+    });
+  });
+  expect(checks["restarts"]).toEqual([
+    "error",
+    expect.stringContaining("row 0, gold play: state.shown is 3 and then 2"),
+  ]);
+  expect(checks["reset"]?.[0]).toBe("ok");
+});
+
+test("play that differs every time says nothing about restarts", async () => {
+  let calls = 0;
+  const count = tool({
+    name: "count",
+    description: "Count.",
+    parameters: z.object({}),
+    run: () => {
+      calls += 1;
+      return calls;
+    },
+  });
+  const checks = await checksOf(
+    () => new ToolEnv({ dataset: rows, tools: [count], rubric: { rewards: { said } } }),
+  );
+  expect(checks["restarts"]).toEqual([
+    "warning",
+    expect.stringContaining("each time it is played it differs"),
+  ]);
+});
+
+test("rows and states that are no JSON are named by their path", async () => {
+  const dates = dataset(z.object({ question: z.string(), when: z.date() }), [
+    { question: "?", when: new Date(0) },
+  ]);
+  const row = await checksOf(
+    () => new SingleTurnEnv({ dataset: dates, rubric: { rewards: { r: () => 1 } } }),
+  );
+  expect(row["rows"]).toEqual(["error", "rows[0].when: JSON cannot hold an instance of Date"]);
+  expect(row["rollouts"]).toEqual(["skipped", "nothing was played"]);
+  const handle: { open: number[] } = { open: [] };
+  Reflect.set(handle.open, 0, () => 1);
+  const state = await checksOf(
+    () =>
+      new MultiTurnEnv({
+        dataset: rows,
+        setupState: () => ({ handle }),
+        envResponse: () => "go on",
+        maxTurns: 2,
+        rubric: { rewards: { said } },
+      }),
+  );
+  expect(state["rollouts"]).toEqual([
+    "error",
+    expect.stringContaining("(state.handle.open[0] is a function)"),
+  ]);
+});
+
+test("hooks that throw, rewards that are not finite, and rollouts without end are named", async () => {
+  const failing = await checksOf(
+    () =>
+      new MultiTurnEnv({
+        dataset: rows,
+        envResponse: () => {
+          throw new Error("the board is full");
+        },
+        maxTurns: 2,
+        rubric: { rewards: { said } },
+      }),
+  );
+  expect(failing["rollouts"]).toEqual([
+    "error",
+    "row 0, gold play: EnvError: envResponse: the board is full (and 5 more)",
+  ]);
+  const infinite = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { ratio: () => 1 / 0 } } }),
+  );
+  expect(infinite["rewards"]?.[0]).toBe("error");
+  expect(infinite["rewards"]?.[1]).toContain("row 0, gold play: ratio: ");
+  expect(infinite["variety"]).toEqual(["skipped", "no rollout has a reward"]);
+  const endless = await checksOf(
+    () =>
+      new MultiTurnEnv({
+        dataset: rows,
+        envResponse: () => "go on",
+        rubric: { rewards: { said } },
+      }),
+  );
+  expect(endless["rollouts"]?.[1]).toContain(
+    "no end after 100 model calls; set maxTurns or add a stop",
+  );
+});
+
+test("a gold policy that throws is an error of the rollouts", async () => {
+  const gold: GoldPolicy = () => {
+    throw new Error("no such key");
+  };
+  const checks = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
+    { gold },
+  );
+  expect(checks["rollouts"]).toEqual(["error", "row 0, gold play: no such key (and 1 more)"]);
+});
+
+test("a tool without description is a warning, and random play calls it with arguments that fit", async () => {
+  const seen: unknown[] = [];
+  const step = tool({
+    name: "step",
+    description: " ",
+    parameters: z.object({
+      way: z.enum(["up", "down"]),
+      far: z.int().min(3).max(4),
+      note: z.string().optional(),
+    }),
+    run: (args) => {
+      seen.push(args);
+      return "";
+    },
+  });
+  const checks = await checksOf(
+    () =>
+      new StatefulToolEnv({
+        dataset: rows,
+        setupState: () => ({}),
+        tools: [step],
+        updateToolArgs: (_name, args) => args,
+        rubric: { rewards: { said } },
+      }),
+  );
+  expect(checks["tools"]).toEqual([
+    "warning",
+    "step has no description; the model knows nothing else about a tool",
+  ]);
+  const Args = z.object({
+    way: z.enum(["up", "down"]),
+    far: z.int().min(3).max(4),
+    note: z.string().optional(),
+  });
+  expect(seen.length).toBeGreaterThan(4);
+  for (const args of seen) expect(Args.safeParse(args).success).toBe(true);
+});
+
+test("what it needs is listed, and nothing is played while a need is not met", async () => {
+  const build = () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } });
+  const needy = defineEnvironment({ args: z.strictObject({}), needs: ["sql"], build });
+  const { checks, ok, examples } = await validated(needy, { unmet: ["sql is not offered"] });
+  expect(named(checks)).toMatchObject({
+    needs: ["error", "sql is not offered"],
+    rows: ["ok", "2 fit the schema and are JSON"],
+    gold: ["skipped", "nothing was played"],
+  });
+  expect([ok, examples]).toEqual([false, 0]);
+  const met = await validated(
+    defineEnvironment({ args: z.strictObject({}), needs: ["fetch"], build }),
+  );
+  expect(named(met.checks)["needs"]).toEqual(["ok", "it needs fetch"]);
+});
+
+test("uploaded rows are read as a run would read them", async () => {
+  const uploaded = [{ question: "1 + 1?", answer: "2" }, { question: 7 }];
+  const checks = await checksOf(
+    () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric: { rewards: { said } } }),
+    { uploaded },
+  );
+  expect(checks["rows"]?.[1]).toContain("rows[1].question: ");
+  expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
+});
