@@ -2,8 +2,10 @@
 import type { AnyEnvironment, Need } from "rollcall";
 import type * as z from "zod";
 import { loadEnvironment as calculator } from "./calculator/environment.ts";
+import { loadEnvironment as gridWalk } from "./grid-walk/environment.ts";
 import { loadEnvironment as gsm8k } from "./gsm8k/environment.ts";
 import { loadEnvironment as guessNumber } from "./guess-number/environment.ts";
+import { loadEnvironment as reverseText } from "./reverse-text/environment.ts";
 
 export interface RegisteredEnvironment {
   readonly id: string;
@@ -16,7 +18,9 @@ export interface RegisteredEnvironment {
 }
 
 export const ENVIRONMENTS: readonly RegisteredEnvironment[] = [
-  { id: "calculator", version: "1.0.0", ...calculator },
+  { id: "calculator", version: "1.1.0", ...calculator },
+  { id: "grid-walk", version: "1.0.0", ...gridWalk },
   { id: "gsm8k", version: "1.0.0", ...gsm8k },
-  { id: "guess-number", version: "1.0.0", ...guessNumber },
+  { id: "guess-number", version: "1.1.0", ...guessNumber },
+  { id: "reverse-text", version: "1.0.0", ...reverseText },
 ];

@@ -1,60 +1,13 @@
 /**
  * Writes environments/digests.ts: what a run pins, so that a rollout never continues under other code than it began
- * with. A digest covers what can change a rollout: the package's version and every file of its folder but tests, prose
- * and example rows. It does not cover the core: rollout state is versioned on its own.
+ * with. What a digest covers stands in src/local/environment-package.ts.
  *
  * node scripts/digests.ts [--check] [--root DIR]      --check writes nothing and exits 1 when the file is stale
  */
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-
-const NOT_COVERED = [
-  /\.test\.ts$/,
-  /\.md$/,
-  /^package\.json$/,
-  /^examples\.jsonl$/,
-  /^node_modules\//,
-];
-
-interface Manifest {
-  name: string;
-  version: string;
-}
-
-/** The folders under `environments` that are packages, as [environment id, digest], in order of id. */
-function digests(environments: string): [string, string][] {
-  return readdirSync(environments, { withFileTypes: true })
-    .filter(
-      (entry) => entry.isDirectory() && existsSync(join(environments, entry.name, "package.json")),
-    )
-    .map((entry) => digestOf(join(environments, entry.name)))
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-function digestOf(folder: string): [string, string] {
-  const manifest: Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([manifest.name, manifest.version]));
-  for (const file of coveredFiles(folder)) {
-    const content = readFileSync(join(folder, file));
-    hash.update(`\n${JSON.stringify([file, content.length])}\n`).update(content);
-  }
-  return [manifest.name, `sha256:${hash.digest("hex")}`];
-}
-
-function coveredFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(folder.length + 1)
-        .replaceAll("\\", "/"),
-    )
-    .filter((file) => !NOT_COVERED.some((pattern) => pattern.test(file)))
-    .sort();
-}
+import { environmentPackagesIn } from "../src/local/environment-package.ts";
 
 function render(entries: [string, string][]): string {
   const lines = entries.map(([id, digest]) => {
@@ -75,7 +28,8 @@ function main(): number {
   });
   const environments = resolve(values.root, "environments");
   const target = join(environments, "digests.ts");
-  const wanted = render(digests(environments));
+  const packages = environmentPackagesIn(environments);
+  const wanted = render(packages.map(({ id, digest }) => [id, digest]));
   const present = existsSync(target) ? readFileSync(target, "utf8") : "";
   if (wanted === present) return 0;
   if (values.check) {

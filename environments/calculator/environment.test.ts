@@ -22,6 +22,7 @@ test("the gold answer through both tools is right and brief", async () => {
     num_turns: 3,
     total_tool_calls: 2,
     add_calls: 1,
+    subtract_calls: 0,
     multiply_calls: 1,
   });
   expect(report).toMatchObject({ reward: 1.1, stop_condition: "no_tools_called" });
@@ -61,4 +62,38 @@ test("tasks have no end, are the same for the same seed, and their answers are r
     const [a = 0, b = 0, c = 0] = (question.match(/\d+/g) ?? []).map(Number);
     expect([String(a * b + c), Math.max(a, b) < 12]).toEqual([answer, true]);
   }
+});
+
+test("tasks of one step add, subtract and multiply, from the larger to the smaller", async () => {
+  const { dataset } = await loadEnvironment({ max: 9, steps: 1 });
+  const results = {
+    "+": (a: number, b: number) => a + b,
+    "-": (a: number, b: number) => a - b,
+    "*": (a: number, b: number) => a * b,
+  };
+  const operators = new Set<string>();
+  for (let index = 0; index < 200; index += 1) {
+    const { question, answer } = Row.parse(rowAt(dataset, index, 7));
+    const [, left, operator, right] = /^What is (\d) ([-+*]) (\d)\?$/.exec(question) ?? [];
+    const operation = z.enum(["+", "-", "*"]).parse(operator);
+    const value = results[operation](Number(left), Number(right));
+    expect([String(value), value >= 0, left !== "0", right !== "0"]).toEqual([
+      answer,
+      true,
+      true,
+      true,
+    ]);
+    operators.add(operation);
+  }
+  expect(operators.size).toBe(3);
+});
+
+test("an answer to one step is brief with one call, and no longer with two", async () => {
+  const environment = await loadEnvironment({ steps: 1 });
+  const row = { question: "What is 9 - 2?", answer: "7" };
+  const difference: Reply = { tool_calls: [{ name: "subtract", arguments: { a: 9, b: 2 } }] };
+  const brief = async (...replies: Reply[]) =>
+    (await runRollout(environment, { task: row, model: scripted(replies) })).metrics["brief"];
+  expect(await brief(difference, "7")).toBe(1);
+  expect(await brief(difference, difference, "7")).toBe(0);
 });

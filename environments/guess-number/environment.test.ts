@@ -1,21 +1,7 @@
 import { runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
 import { rowAt } from "../../src/core/task.ts";
-import { loadEnvironment } from "./environment.ts";
-
-/** Halves the range by what the tool answered. */
-function halving(max: number): TestModel {
-  return ({ messages }) => {
-    let [low, high, guess] = [1, max, 0];
-    for (const message of messages) {
-      const sent = message.tool_calls?.[0]?.function.arguments;
-      if (sent !== undefined) guess = JSON.parse(sent).number;
-      if (message.content === "higher") low = guess + 1;
-      if (message.content === "lower") high = guess - 1;
-    }
-    return guessing(Math.floor((low + high) / 2));
-  };
-}
+import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 function guessing(...numbers: number[]) {
   return { tool_calls: numbers.map((number) => ({ name: "guess", arguments: { number } })) };
@@ -30,8 +16,8 @@ async function play(model: TestModel, options: { seed?: number; restart?: boolea
 
 test("halving the range finds every secret within seven guesses and scores in full", async () => {
   for (let seed = 0; seed < 20; seed += 1) {
-    const report = await play(halving(100), { seed });
-    expect(report).toMatchObject({ stop_condition: "found", reward: 1.1, error: null });
+    const report = await play(goldPolicy({ question: "", max: 100 }), { seed });
+    expect(report).toMatchObject({ stop_condition: "found", reward: 1, error: null });
     expect(report.state).toMatchObject({ found: true });
     expect(report.completion.at(-1)?.content).toBe("correct");
     expect(report.metrics["guesses"]).toBeLessThanOrEqual(7);
@@ -40,7 +26,9 @@ test("halving the range finds every secret within seven guesses and scores in fu
 });
 
 test("the secret survives a restart after every step, and nothing else changes either", async () => {
-  expect(await play(halving(100), { restart: true })).toEqual(await play(halving(100)));
+  expect(await play(goldPolicy({ question: "", max: 100 }), { restart: true })).toEqual(
+    await play(goldPolicy({ question: "", max: 100 })),
+  );
 });
 
 test("each rollout draws its own secret, within the range", async () => {
@@ -61,17 +49,33 @@ test("the model sees neither the secret nor the argument that carries it", async
   });
 });
 
-test("a model that never finds it scores 0 on both counts", async () => {
+test("a model that learns nothing scores 0", async () => {
   const report = await play(scripted([guessing(0), "I give up."]));
   expect(report).toMatchObject({ reward: 0, stop_condition: "no_tools_called" });
-  expect(report.metrics).toMatchObject({ found: 0, brevity: 0, guesses: 1, guess_calls: 1 });
+  expect(report.metrics).toMatchObject({ found: 0, narrowed: 0, guesses: 1, guess_calls: 1 });
+  expect(report.completion[1]?.content).toBe("higher, 1 to 100");
 });
 
-test("more guesses than halving needs cost in proportion", async () => {
+test("the tool says which range is left after all guesses, and narrowing it scores", async () => {
+  const environment = await loadEnvironment({ max: 16 });
+  const task = rowAt(environment.dataset, 0, 0);
+  const report = await runRollout(environment, {
+    task,
+    model: scripted([guessing(16, 0, 12, 4), "I give up."]),
+    seed: 4,
+  });
+  expect(report.state).toMatchObject({ secret: 8, low: 5, high: 11 });
+  expect(
+    report.completion.flatMap(({ role, content }) => (role === "tool" ? content : [])),
+  ).toEqual(["lower, 1 to 15", "higher, 1 to 15", "lower, 1 to 11", "higher, 5 to 11"]);
+  expect(report.metrics["narrowed"]).toBeCloseTo(1 - Math.log2(7) / 4);
+});
+
+test("guesses beyond what halving needs cost nothing", async () => {
   const { state } = await play(scripted(["pass"]));
   const all = Array.from({ length: 13 }, () => 0);
   const report = await play(scripted([guessing(...all, Number(state["secret"]))]));
-  expect(report.metrics).toMatchObject({ found: 1, brevity: 0.5, guesses: 14 });
+  expect(report).toMatchObject({ reward: 1, metrics: { found: 1, narrowed: 1, guesses: 14 } });
   expect(report.completion).toHaveLength(15);
 });
 

@@ -13,11 +13,18 @@ import * as z from "zod";
 const Task = z.object({ question: z.string(), max: z.int().min(2) });
 
 /** The part of the rollout's state that is the game. A type, not an interface: only that is known to be plain JSON. */
-type Game = { secret: number; guesses: number; found: boolean };
+type Game = {
+  secret: number;
+  /** The range that is left, both ends included. */
+  low: number;
+  high: number;
+  guesses: number;
+  found: boolean;
+};
 
 const guess = tool({
   name: "guess",
-  description: "Guess the number. Answers higher, lower or correct.",
+  description: "Guess the number. Answers correct, or higher or lower and the range that is left.",
   parameters: z.object({ number: z.int().describe("your guess") }),
   hidden: { game: inject<Game>() },
   run: ({ number, game }) => {
@@ -26,7 +33,9 @@ const guess = tool({
       game.found = true;
       return "correct";
     }
-    return number < game.secret ? "higher" : "lower";
+    if (number < game.secret) game.low = Math.max(game.low, number + 1);
+    else game.high = Math.min(game.high, number - 1);
+    return `${number < game.secret ? "higher" : "lower"}, ${game.low} to ${game.high}`;
   },
 });
 
@@ -55,6 +64,8 @@ export const loadEnvironment = defineEnvironment({
       })),
       setupState: ({ task }, { random }) => ({
         secret: 1 + Math.floor(random() * task.max),
+        low: 1,
+        high: task.max,
         guesses: 0,
         found: false,
       }),
@@ -64,15 +75,25 @@ export const loadEnvironment = defineEnvironment({
       stops: { found: { when: (state) => state.found, priority: 10 } },
       rubric: {
         rewards: {
-          found: ({ state }) => state.found,
-          brevity: { weight: 0.1, fn: ({ state, task }) => brevity(state, task.max) },
+          found: { weight: 0.5, fn: ({ state }) => state.found },
+          narrowed: { weight: 0.5, fn: ({ state, task }) => narrowed(state, task.max) },
         },
         metrics: { guesses: ({ state }) => state.guesses },
       },
     }),
 });
 
-/** 1 when found within as many guesses as halving the range may take, less in proportion beyond, 0 when not found. */
-function brevity({ found, guesses }: Readonly<Game>, max: number): number {
-  return found ? Math.min(1, Math.ceil(Math.log2(max + 1)) / guesses) : 0;
+/** Halves the range that the tool says is left, for `rollcall env validate`. */
+export function goldPolicy(row: unknown) {
+  const { max } = Task.parse(row);
+  return ({ messages }: { readonly messages: Messages }) => {
+    const [low = 1, high = max] = (messages.at(-1)?.content?.match(/\d+/g) ?? []).map(Number);
+    const number = Math.floor((low + high) / 2);
+    return { tool_calls: [{ name: "guess", arguments: { number } }] };
+  };
+}
+
+/** The share of the information that was gained: 0 with the whole range left, 1 when one number is left or found. */
+function narrowed({ found, low, high }: Readonly<Game>, max: number): number {
+  return found ? 1 : 1 - Math.log2(high - low + 1) / Math.log2(max);
 }

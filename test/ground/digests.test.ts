@@ -16,6 +16,12 @@ const SCRIPT = resolve(import.meta.dirname, "../../scripts/digests.ts");
 let root = "";
 let dice = "";
 
+function writeManifest(version: string, more: object = {}): void {
+  const rollcall = { environment: "./environment.ts" };
+  const manifest = { name: "dice", version, rollcall, ...more };
+  writeFileSync(join(dice, "package.json"), JSON.stringify(manifest));
+}
+
 function digests(...flags: string[]): number | null {
   return spawnSync(process.execPath, [SCRIPT, "--root", root, ...flags]).status;
 }
@@ -25,7 +31,7 @@ beforeEach(() => {
   dice = join(root, "environments/dice");
   mkdirSync(dice, { recursive: true });
   writeFileSync(join(root, "environments/registry.ts"), "export {};\n");
-  writeFileSync(join(dice, "package.json"), '{ "name": "dice", "version": "1.0.0" }');
+  writeManifest("1.0.0");
   writeFileSync(join(dice, "environment.ts"), "export const sides = 6;\n");
   writeFileSync(join(dice, "README.md"), "# Dice\n");
   writeFileSync(join(dice, "environment.test.ts"), "\n");
@@ -58,11 +64,8 @@ test.each([
 
 test("a new version is a new digest, another package field is not", () => {
   digests();
-  writeFileSync(
-    join(dice, "package.json"),
-    '{ "name": "dice", "version": "1.0.0", "private": true }',
-  );
+  writeManifest("1.0.0", { private: true });
   expect(digests("--check")).toBe(0);
-  writeFileSync(join(dice, "package.json"), '{ "name": "dice", "version": "1.0.1" }');
+  writeManifest("1.0.1");
   expect(digests("--check")).toBe(1);
 });

@@ -1,0 +1,51 @@
+import { runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { rowAt } from "../../src/core/task.ts";
+import { loadEnvironment } from "./environment.ts";
+
+const Row = z.object({ question: z.string(), answer: z.string() });
+const task = { question: "Reverse: abcde", answer: "edcba" };
+
+async function play(reply: string, restartAfterEachTurn = false) {
+  const environment = await loadEnvironment();
+  return runRollout(environment, { task, model: scripted([reply]), restartAfterEachTurn });
+}
+
+test.each(["edcba", " edcba\n"])("%j is right", async (reply) => {
+  expect(await play(reply)).toMatchObject({ reward: 1, metrics: { exact: 1, lcs: 1 } });
+});
+
+test.each([
+  ["abcde", 0.2],
+  ["edcb", 8 / 9],
+  ["EDCBA", 0],
+  ["It is edcba", 0.625],
+  ["zzz", 0],
+  ["", 0],
+])("%j is wrong, and agrees with the answer by %d", async (reply, lcs) => {
+  expect(await play(reply)).toMatchObject({ reward: 0, metrics: { exact: 0, lcs } });
+});
+
+test("surviving a restart after every step changes nothing", async () => {
+  expect(await play("edcba", true)).toEqual(await play("edcba"));
+});
+
+test("words have no end, are the same for the same seed, and their answers are right", async () => {
+  const { dataset } = await loadEnvironment({ min_length: 2, max_length: 4 });
+  const lengths = new Set<number>();
+  for (let index = 0; index < 100; index += 1) {
+    const row = rowAt(dataset, index, 7);
+    expect(rowAt(dataset, index, 7)).toEqual(row);
+    const { question, answer } = Row.parse(row);
+    expect(question).toMatch(/^Reverse: [a-z]+$/);
+    expect(question.replace("Reverse: ", "")).toBe([...answer].reverse().join(""));
+    lengths.add(answer.length);
+  }
+  expect([...lengths].sort()).toEqual([2, 3, 4]);
+});
+
+test("a shortest word longer than the longest is refused", async () => {
+  const args = { min_length: 5, max_length: 4 };
+  await expect(loadEnvironment(args)).rejects.toThrow("max_length must be at least min_length");
+});
