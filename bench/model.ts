@@ -3,7 +3,7 @@
  *   fork("bench/model.ts", [turns, latency in ms])
  * Sends {url} when it listens and answers every message with {requests}, the completions asked for so far.
  */
-import { startScriptedModel } from "../src/local/scripted-model.ts";
+import { startScriptedModel } from "../test/fakes/scripted-model.ts";
 import { modelReply } from "./workload.ts";
 
 const [turns = 1, latencyMs = 0] = process.argv.slice(2).map(Number);

@@ -4,7 +4,7 @@
  */
 import type { Message, ToolDefinition } from "../src/core/messages.ts";
 import type { RunRequestInput } from "../src/core/run.ts";
-import type { Reply } from "../src/local/completion-body.ts";
+import type { Reply } from "../test/fakes/completion-body.ts";
 
 /** Conversations running at once, on both sides and at every latency. */
 export const IN_FLIGHT = 100;
@@ -43,6 +43,7 @@ function calculator(): Workload {
     question: "What is 12 * 31 + 12?",
     tools: [
       definition("add", "Add two numbers.", operands),
+      definition("subtract", "Subtract the second number from the first.", operands),
       definition("multiply", "Multiply two numbers.", operands),
     ],
     call: { name: "add", arguments: { a: 12, b: 36 } },
@@ -58,7 +59,8 @@ function guessNumber(turns: number): Workload {
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
   };
-  const description = "Guess the number. Answers higher, lower or correct.";
+  const description =
+    "Guess the number. Answers correct, or higher or lower and the range that is left.";
   return {
     // One turn to spare: the conversation ends with the model's answer, not with the limit.
     environment: { environment: "guess-number", environment_args: { max_turns: turns + 1 } },
@@ -66,7 +68,7 @@ function guessNumber(turns: number): Workload {
     tools: [definition("guess", description, { number })],
     // The secret is at least 1: never found.
     call: { name: "guess", arguments: { number: 0 } },
-    result: "higher",
+    result: "higher, 1 to 100",
   };
 }
 

@@ -21,6 +21,7 @@ const GATES = {
   "unused code": "knip --no-progress",
   "types of the bindings": "wrangler types --check",
   "migrations match the schema": "node scripts/check-migrations.ts",
+  "compiled GEMM": "node scripts/build-gemm.ts --check",
   "environment digests": "node scripts/digests.ts --check",
 };
 

@@ -1,6 +1,6 @@
 /**
  * The scripted model as a process of its own:
- *   node src/local/scripted-model-main.ts --behaviour demo|echo|gold|altered [--dataset F.jsonl] [--port P] [--latency MS] [--log F]
+ *   node test/fakes/scripted-model-main.ts --behaviour echo|gold|altered [--dataset F.jsonl] [--port P] [--latency MS] [--log F]
  * Prints one JSON line, {url, pid}, when it listens. `gold` answers a question of the dataset with its answer;
  * `altered` does too, with the last number of the answer one too high.
  */
@@ -8,7 +8,6 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import type { Reply } from "./completion-body.ts";
-import { demoReply } from "./demo-model.ts";
 import { type ModelRequest, startScriptedModel } from "./scripted-model.ts";
 
 const Row = z.object({ question: z.string(), answer: z.string() });
@@ -16,7 +15,7 @@ const Row = z.object({ question: z.string(), answer: z.string() });
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: "0" },
-    behaviour: { type: "string", default: "demo" },
+    behaviour: { type: "string", default: "echo" },
     dataset: { type: "string" },
     latency: { type: "string", default: "0" },
     log: { type: "string" },
@@ -34,8 +33,6 @@ process.once("SIGTERM", () => process.exit(0));
 
 function behaviour(name: string): (request: ModelRequest) => Reply {
   switch (name) {
-    case "demo":
-      return demoReply;
     case "echo":
       return lastUser;
     case "gold":
@@ -45,7 +42,7 @@ function behaviour(name: string): (request: ModelRequest) => Reply {
         return answer.replace(/-?[\d,]+(?=\D*$)/, (number) => String(toNumber(number) + 1));
       });
     default:
-      throw new Error(`no behaviour is called ${name}: demo, echo, gold or altered`);
+      throw new Error(`no behaviour is called ${name}: echo, gold or altered`);
   }
 }
 

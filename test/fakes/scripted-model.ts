@@ -6,7 +6,7 @@
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Message, ToolDefinition } from "../core/messages.ts";
+import type { Message, ToolDefinition } from "../../src/core/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
 
 /** What the reply function sees of one request. */

@@ -1,0 +1,36 @@
+/** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
+import { seededRandom } from "../../src/core/random.ts";
+import { renderChat } from "../../src/local/policy/chat-template.ts";
+import { ASSISTANT, END } from "../../src/local/policy/vocabulary.ts";
+import type { Example } from "./batch.ts";
+import { type Field, play } from "./playing-field.ts";
+
+/** What the policy hears counts a little: it helps it to read. */
+const HEARD_WEIGHT = 0.1;
+
+/** Seed 1 is for learning, what is measured has seeds of its own. */
+const LEARNING_SEED = 1;
+
+export async function demonstrate(field: Field, count: number): Promise<Example[]> {
+  const examples: Example[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const random = seededRandom("demonstrator", field.id, index);
+    const { messages } = await play(field.environment, index, LEARNING_SEED, (request) =>
+      field.demonstrator(request.messages, random),
+    );
+    examples.push(exampleOf(renderChat(messages, { addGenerationPrompt: false })));
+  }
+  return examples;
+}
+
+/** What the assistant says weighs 1, its `<|end|>` included. */
+function exampleOf(ids: readonly number[]): Example {
+  let speaking = false;
+  const weights = ids.map((id) => {
+    const weight = speaking ? 1 : HEARD_WEIGHT;
+    if (id === ASSISTANT) speaking = true;
+    if (id === END) speaking = false;
+    return weight;
+  });
+  return { ids, weights };
+}

@@ -1,0 +1,49 @@
+/**
+ * The policy server as a part of a process: it runs in a thread of its own, so that sampling never holds up the
+ * process's loop, and it ends with the process.
+ */
+import { once } from "node:events";
+import { extname, join } from "node:path";
+import { Worker } from "node:worker_threads";
+import * as z from "zod";
+
+export interface PolicyServerOptions {
+  /** 0 or absent: any free port. A busy port falls back to any free one. */
+  readonly port?: number;
+  /** Of requests that name no seed; absent: random. */
+  readonly seed?: number;
+  /** Called if the server dies by itself after it began to listen. */
+  readonly onLost?: (reason: unknown) => void;
+}
+
+export interface PolicyServer {
+  /** Up to and including /v1. */
+  readonly url: string;
+  readonly port: number;
+  /** Whoever waits for an answer sees the connection close. */
+  stop(): Promise<void>;
+}
+
+const Ready = z.tuple([z.object({ port: z.int() })]);
+
+/** Beside this file, and a `.js` where this file was compiled to one. */
+const THREAD = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
+
+/** Resolves when it listens. Rejects with what kept it from starting. */
+export async function startPolicyServer(options: PolicyServerOptions = {}): Promise<PolicyServer> {
+  const { port: wanted = 0, seed, onLost } = options;
+  const worker = new Worker(THREAD, { workerData: { port: wanted, seed } });
+  let listens = false;
+  worker.on("error", (reason) => {
+    if (listens) onLost?.(reason);
+  });
+  const [{ port }] = Ready.parse(await once(worker, "message"));
+  listens = true;
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    port,
+    stop: async () => {
+      await worker.terminate();
+    },
+  };
+}

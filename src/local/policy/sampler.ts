@@ -1,0 +1,118 @@
+/**
+ * One token from one row of logits.
+ *
+ * Invariants. Log probabilities are those of the distribution before truncation: log_softmax(logits / temperature), so
+ * that top-p, top-k and min-p do not change them and a trainer can compute the same; greedy (temperature 0) reports
+ * log_softmax(logits). The same logits, options and random number give the same token.
+ */
+
+export interface SamplingOptions {
+  /** 0 is greedy. */
+  readonly temperature: number;
+  /** The smallest set of likely tokens with this share of the probability; 1 is off. */
+  readonly topP: number;
+  /** The k likeliest tokens; -1 or 0 is off. */
+  readonly topK: number;
+  /** Tokens with at least this share of the likeliest one's probability; 0 is off. */
+  readonly minP: number;
+  /** How many of the likeliest tokens to name beside the sampled one. */
+  readonly topLogprobs: number;
+}
+
+export interface TokenLogprob {
+  readonly id: number;
+  readonly logprob: number;
+}
+
+export interface SampledToken extends TokenLogprob {
+  /** The likeliest tokens, `topLogprobs` of them. */
+  readonly top: readonly TokenLogprob[];
+}
+
+/** `forbidden` ids are never drawn; log probabilities do not know of it. `random` gives numbers in [0, 1). */
+export function sampleToken(
+  logits: Float32Array,
+  options: SamplingOptions,
+  random: () => number,
+  forbidden: readonly number[] = [],
+): SampledToken {
+  const greedy = options.temperature === 0;
+  const distribution = softmax(logits, greedy ? 1 : options.temperature);
+  const top = likeliest(distribution.weights, options.topLogprobs).map((id) => ({
+    id,
+    logprob: distribution.logprob(id),
+  }));
+  const allowed = distribution.weights;
+  for (const id of forbidden) allowed[id] = 0;
+  const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
+  return { id, logprob: distribution.logprob(id), top };
+}
+
+interface Distribution {
+  /** Probabilities times an unknown factor; the largest is 1. */
+  readonly weights: Float64Array;
+  readonly logprob: (id: number) => number;
+}
+
+function softmax(logits: Float32Array, temperature: number): Distribution {
+  let peak = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) if (logit > peak) peak = logit;
+  const weights = new Float64Array(logits.length);
+  let total = 0;
+  for (let id = 0; id < logits.length; id += 1) {
+    const weight = Math.exp(((logits[id] ?? 0) - peak) / temperature);
+    weights[id] = weight;
+    total += weight;
+  }
+  const logTotal = Math.log(total);
+  return { weights, logprob: (id) => ((logits[id] ?? 0) - peak) / temperature - logTotal };
+}
+
+/** Leaves what every filter that is on keeps: the k likeliest, then min-p, then top-p of what is left. */
+function truncate(weights: Float64Array, { topK, topP, minP }: SamplingOptions): Float64Array {
+  if (topK < 1 && topP >= 1 && minP <= 0) return weights;
+  const ranked = likeliest(weights, topK < 1 ? weights.length : topK);
+  const floor = minP * (weights[ranked[0] ?? 0] ?? 0);
+  const candidates = ranked.filter((id) => (weights[id] ?? 0) >= floor);
+  const kept = new Float64Array(weights.length);
+  let missing = topP * candidates.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
+  for (const id of candidates) {
+    const weight = weights[id] ?? 0;
+    kept[id] = weight;
+    missing -= weight;
+    if (missing <= 0) break;
+  }
+  return kept;
+}
+
+/** The first id at which the running sum of weights passes `share` of their total. */
+function draw(weights: Float64Array, share: number): number {
+  let left = 0;
+  for (const weight of weights) left += weight;
+  left *= share;
+  let last = 0;
+  for (let id = 0; id < weights.length; id += 1) {
+    const weight = weights[id] ?? 0;
+    if (weight === 0) continue;
+    last = id;
+    left -= weight;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+/** The lowest id of the largest weight. */
+function argmax(weights: Float64Array): number {
+  let best = 0;
+  for (let id = 1; id < weights.length; id += 1) {
+    if ((weights[id] ?? 0) > (weights[best] ?? 0)) best = id;
+  }
+  return best;
+}
+
+/** Ids of the `count` largest weights, largest first; the lower id goes first among equals. */
+function likeliest(weights: Float64Array, count: number): number[] {
+  if (count < 1) return [];
+  const ids = Array.from(weights.keys());
+  return ids.sort((one, other) => (weights[other] ?? 0) - (weights[one] ?? 0)).slice(0, count);
+}
