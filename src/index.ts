@@ -2,11 +2,16 @@
 
 import { createApp } from "./api/app.ts";
 import { acceptRun } from "./runtime/accept-run.ts";
+import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
 import { consume } from "./runtime/consume.ts";
+import { createEndpoint } from "./runtime/create-endpoint.ts";
 import { logError } from "./runtime/log.ts";
+import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
 import { readResults, readRollout } from "./runtime/read-rollouts.ts";
 import { cancelRun, readEvents, readRun } from "./runtime/read-run.ts";
+import { changeSecret, createSecret } from "./runtime/store-secret.ts";
+import { createDataset } from "./runtime/upload-dataset.ts";
 import type { RunMessage } from "./runtime/wire.ts";
 
 export { RolloutObject } from "./runtime/rollout-object.ts";
@@ -22,6 +27,16 @@ const app = createApp({
     readRollout,
     listEnvironments,
     readEnvironment,
+    createEndpoint,
+    changeEndpoint,
+    probeEndpoint,
+    deleteEndpoint,
+    createSecret,
+    changeSecret,
+    createDataset,
+    readDataset,
+    readDatasetRows,
+    deleteDataset,
   },
   now: () => Date.now(),
   report: (error, requestId) => logError("request failed", requestId, error),

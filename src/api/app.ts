@@ -7,15 +7,19 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { bearerAuth } from "./auth.ts";
+import { datasetOperations } from "./datasets.ts";
+import { docsReply } from "./docs.ts";
+import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
-import { openApiOf } from "./openapi.ts";
+import { type OpenApiDocument, openApiOf } from "./openapi.ts";
 import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
+import { secretOperations } from "./secrets.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -38,7 +42,7 @@ const doorOperations: readonly Operation[] = [
     id: "getOpenApi",
     method: "get",
     path: "/openapi.json",
-    summary: "Read this page",
+    summary: "Read this reference as a document for tools",
     open: true,
     reply: {
       status: 200,
@@ -48,7 +52,23 @@ const doorOperations: readonly Operation[] = [
       example: { openapi: "3.1.0" },
     },
     errors: [],
-    handle: (context) => context.json(openApiOf(OPERATIONS)),
+    handle: (context) => context.json(openApi()),
+  },
+  {
+    id: "getDocs",
+    method: "get",
+    path: "/docs",
+    summary: "Read the reference as a page for people",
+    open: true,
+    reply: {
+      status: 200,
+      description: "HTML that needs no other file",
+      contentType: "text/html",
+      schema: null,
+      example: "<!doctype html>…",
+    },
+    errors: [],
+    handle: (context) => docsReply(context, openApi()),
   },
 ];
 
@@ -59,7 +79,18 @@ export const OPERATIONS: readonly Operation[] = [
   ...resultOperations,
   ...rolloutOperations,
   ...environmentOperations,
+  ...endpointOperations,
+  ...secretOperations,
+  ...datasetOperations,
 ];
+
+let document: OpenApiDocument | null = null;
+
+/** Made once an isolate, when it is first asked for: these routes are open to anybody. */
+function openApi(): OpenApiDocument {
+  document ??= openApiOf(OPERATIONS);
+  return document;
+}
 
 export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();

@@ -1,19 +1,9 @@
 /** Environments this deployment bundles. */
-import * as z from "zod";
-import { EnvironmentView } from "../core/run.ts";
+import { EnvironmentList, EnvironmentView } from "../core/run.ts";
 import { unwrap } from "./errors.ts";
 import { ENVIRONMENT } from "./examples.ts";
 import { type Operation, pathParam } from "./operation.ts";
-
-export const EnvironmentList = z
-  .object({
-    object: z.literal("list"),
-    data: z.array(EnvironmentView),
-    first_id: z.string().nullable(),
-    last_id: z.string().nullable(),
-    has_more: z.boolean(),
-  })
-  .meta({ id: "EnvironmentList" });
+import { pageOf } from "./page.ts";
 
 export const environmentOperations: readonly Operation[] = [
   {
@@ -37,14 +27,7 @@ export const environmentOperations: readonly Operation[] = [
     errors: [],
     handle: async (context) => {
       const data = await context.var.dependencies.services.listEnvironments();
-      const [first, last] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
-      return context.json({
-        object: "list",
-        data,
-        first_id: first,
-        last_id: last,
-        has_more: false,
-      });
+      return context.json(pageOf(data, data.length));
     },
   },
   {

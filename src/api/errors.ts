@@ -44,6 +44,8 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
 /** Seconds a caller should wait before asking again, for the codes where waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
 
+type Issue = z.ZodError["issues"][number];
+
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
@@ -96,7 +98,7 @@ export function internalReply(): Response {
  * only the spelling helps.
  */
 export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
-  const { issues } = error;
+  const issues = error.issues.flatMap(withoutUnions);
   const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
   if (unknown !== undefined) {
     const param = formatPath([...unknown.path, ...unknown.keys.slice(0, 1)]);
@@ -108,6 +110,24 @@ export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
   const param = path.length === 0 ? null : formatPath(path);
   const message = param === null ? reason : `${param}: ${reason}`;
   return new Refusal({ code: "invalid_request", message, param });
+}
+
+/** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
+function withoutUnions(issue: Issue): Issue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
+  if (meant === undefined) {
+    const expected = issue.errors.flatMap((branch) => branch.filter(isAboutTheType));
+    const types = expected.map((inner) => (inner.code === "invalid_type" ? inner.expected : ""));
+    return [{ ...issue, message: `must be one of: ${types.join(", ")}` }];
+  }
+  return meant
+    .map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+    .flatMap(withoutUnions);
+}
+
+function isAboutTheType({ code, path }: Issue): boolean {
+  return code === "invalid_type" && path.length === 0;
 }
 
 /** `sampling.temperature`, `rows[16].question`, `metadata["a b"]`. */

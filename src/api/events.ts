@@ -8,11 +8,12 @@
  */
 import * as z from "zod";
 import { LIMITS } from "../core/limits.ts";
+import { RunEvent } from "../core/run-events.ts";
 import { unwrap } from "./errors.ts";
-import { EVENTS } from "./examples.ts";
+import { RUN_EVENT } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import type { RunEvent } from "./services.ts";
+import type { RunEvent as SentEvent } from "./services.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
@@ -25,7 +26,7 @@ const EventQuery = z.strictObject({
 });
 
 interface Batch {
-  readonly events: readonly RunEvent[];
+  readonly events: readonly SentEvent[];
   readonly ended: boolean;
 }
 
@@ -41,15 +42,16 @@ export const eventOperations: readonly Operation[] = [
     id: "streamEvents",
     method: "get",
     path: "/v1/runs/{id}/events",
-    summary: "Follow a run; 204 once there is nothing more to come",
+    summary: "Follow a run",
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },
     reply: {
       status: 200,
       description: "Server-sent events, ending with run.completed, run.failed or run.cancelled",
       contentType: "text/event-stream",
-      schema: null,
-      example: EVENTS,
+      schema: RunEvent,
+      example: RUN_EVENT,
+      empty: "Nothing will ever follow: the run has ended and the last event was already seen",
     },
     errors: ["invalid_request", "unknown_field", "not_found"],
     handle: streamEvents,
@@ -82,7 +84,7 @@ export async function* framesOf(
   yield COME_BACK;
 }
 
-function frameOf({ id, event, data }: RunEvent): string {
+function frameOf({ id, event, data }: SentEvent): string {
   return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 

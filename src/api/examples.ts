@@ -6,6 +6,8 @@ import type {
   RunRequestInput,
   RunView,
 } from "../core/run.ts";
+import type { RunEvent } from "../core/run-events.ts";
+import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 
 const CREATED_AT = 1_792_000_000;
 const RUN_ID = "run_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq";
@@ -39,7 +41,14 @@ export const RUN: RunView = {
   environment: { id: "gsm8k", version: "1.0.0", digest: "sha256:9f86d081884c7d65" },
   environment_args: {},
   model: "qwen3-4b",
-  endpoint: { base_url: "https://gpu.example/v1", api_key_last4: "9f2c" },
+  endpoint: {
+    id: "ep_01ks2h9q4e7mxw3f0tbn8vc5zb5r2j6wqd",
+    name: null,
+    base_url: "https://gpu.example/v1",
+    api_key_last4: "9f2c",
+  },
+  dataset: null,
+  judges: {},
   sampling: { temperature: 0.7, max_tokens: 512 },
   num_examples: 1,
   rollouts_per_example: 4,
@@ -160,17 +169,36 @@ export const ENVIRONMENT: EnvironmentView = {
     required: ["question", "answer"],
   },
   needs: [],
+  judges: [],
 };
 
-/** Three frames of an event stream, as they go over the wire. */
-export const EVENTS = `id: 41
-event: rollout.finished
-data: {"rollout_id":"${ROLLOUT_ID}","example_id":0,"outcome":"scored","reason":null,"reward":1,"turns":1,"stop_condition":"max_turns_reached"}
+export const DATASET: DatasetView = {
+  object: "dataset",
+  id: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
+  name: "gsm8k-test",
+  rows: 1319,
+  bytes: 749_738,
+  sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  environment: { id: "gsm8k", version: "1.0.0", digest: "sha256:9f86d081884c7d65" },
+  created_at: CREATED_AT,
+};
 
-: still here
+export const DATASET_ROW: DatasetRow = {
+  index: 0,
+  row: { question: "Tom has 3 apples and buys 4. How many has he?", answer: "#### 7" },
+};
 
-id: 42
-event: run.completed
-data: {"status":"completed","error":null}
-
-`;
+/** One event of a stream, its fields as an object. */
+export const RUN_EVENT: RunEvent = {
+  id: 41,
+  event: "rollout.finished",
+  data: {
+    rollout_id: ROLLOUT_ID,
+    example_id: 0,
+    outcome: "scored",
+    reason: null,
+    reward: 1,
+    turns: 1,
+    stop_condition: "max_turns_reached",
+  },
+};

@@ -3,12 +3,11 @@
  * that names the field; nothing past this file sees unparsed input.
  */
 import type * as z from "zod";
-import type { Json } from "../core/json.ts";
+import { findOddity, type Json, type JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 const IDEMPOTENCY_KEY_CHARACTERS = 255;
-const DEEPEST = 100;
 
 /** The value as the schema makes it; the issues zod finds become one refusal. */
 export function parseAs<Schema extends z.ZodType>(
@@ -33,6 +32,27 @@ export function queryOf(url: string): Record<string, string | Record<string, str
   return { ...plain, ...groups };
 }
 
+/** A query parameter that holds a JSON object, as text. */
+export function objectOf(text: string, param: string): JsonObject {
+  const value = jsonOf(text, param);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    const message = `${param}: must be a JSON object`;
+    throw new Refusal({ code: "invalid_request", message, param });
+  }
+  refuseOddities(value, param);
+  return value as JsonObject;
+}
+
+function jsonOf(text: string, param: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const message = `${param}: is not valid JSON: ${reason}`;
+    throw new Refusal({ code: "invalid_request", message, param });
+  }
+}
+
 /** The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. */
 export async function readJson(request: Request): Promise<Json> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
@@ -48,25 +68,25 @@ function parseJson(bytes: Uint8Array): Json {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch (thrown) {
-    const reason = thrown instanceof SyntaxError ? thrown.message : "it is not UTF-8 text";
+    const reason =
+      thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
     const message = `the body is not valid JSON: ${reason}`;
     throw new Refusal({ code: "invalid_request", message, param: null });
   }
 }
 
-/** What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. */
-function refuseOddities(value: Json, path: string, depth = 0): void {
-  if (value === null || typeof value !== "object") return;
-  if (depth > DEEPEST) {
-    const param = path.slice(0, 100);
-    const message = `${param}: is nested more than ${DEEPEST} deep`;
-    throw new Refusal({ code: "invalid_request", message, param });
-  }
-  for (const [name, member] of Object.entries(value)) {
-    if (name === "__proto__") throw notAName(path === "" ? name : `${path}.${name}`);
-    const step = Array.isArray(value) ? `[${name}]` : `${path === "" ? "" : "."}${name}`;
-    refuseOddities(member, `${path}${step}`, depth + 1);
-  }
+/** Without the piece of the text that the parser quotes at its end: a key may stand in it, and errors end up in logs. */
+function unquoted(reason: string): string {
+  return reason.replace(/, (\.\.\.)?"[^]*$/, "");
+}
+
+function refuseOddities(value: Json, name: string): void {
+  const found = findOddity(value, name);
+  if (found === null) return;
+  const { path, oddity, message } = found;
+  if (oddity === "no_name") throw notAName(path);
+  const code = "invalid_request";
+  throw new Refusal({ code, message: `${path}: ${message}`, param: path });
 }
 
 function notAName(param: string): Refusal {

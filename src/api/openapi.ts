@@ -1,152 +1,244 @@
 /**
- * The OpenAPI 3.1 page, made from the operations and the schemas the code itself parses with. Written here rather than
- * by a library: zod 4 makes the JSON Schemas, and the libraries at hand keep all of zod's 64 languages in the bundle.
+ * The OpenAPI 3.1 document, made from the operations and the schemas the code itself parses with. Written here rather
+ * than by a library: zod 4 makes the JSON Schemas, and the libraries at hand keep all of zod's 64 languages in the bundle.
+ *
+ * Invariants. Every parameter, body and reply has an example, and every code an operation may answer with has one under
+ * its status. The schema of a body of lines or events is that of one line or one event.
  */
 import * as z from "zod";
 import { ApiError, type ErrorCode } from "../core/api-error.ts";
-import {
-  EnvironmentView,
-  ResultRow,
-  RolloutView,
-  RunCounts,
-  RunReport,
-  RunView,
-} from "../core/run.ts";
-import { EnvironmentList } from "./environments.ts";
+import { errorExample, whenAnswered } from "./error-examples.ts";
 import { STATUS_OF } from "./errors.ts";
+import { GUIDE, NOUNS } from "./guide.ts";
+import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
 import type { Operation } from "./operation.ts";
-import { CreateRun, RunList } from "./runs.ts";
+import { HEADER_EXAMPLES, PATH_IDS } from "./parameter-examples.ts";
 
-/** Schemas with a name of their own; a named schema inside another must be listed too. */
-const NAMED = [
-  CreateRun,
-  RunView,
-  RunCounts,
-  RunReport,
-  RunList,
-  RolloutView,
-  ResultRow,
-  EnvironmentView,
-  EnvironmentList,
-  ApiError,
-];
-const BEARER = { type: "http", scheme: "bearer", description: "an API key" };
-/** What any request may meet. */
-const ALWAYS: readonly ErrorCode[] = ["internal"];
-const WITH_KEY: readonly ErrorCode[] = ["unauthorized", ...ALWAYS];
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly security: readonly object[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: object;
+    readonly headers: object;
+  };
+}
 
-export function openApiOf(operations: readonly Operation[]): object {
-  const paths: Record<string, Record<string, object>> = {};
+export interface DocumentedOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly object[];
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, DocumentedReply>>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+export interface DocumentedReply {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, { readonly description?: string; $ref?: string }>>;
+  readonly content?: Content;
+}
+
+export type Content = Readonly<Record<string, MediaType>>;
+export interface MediaType {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: ApiError }>>;
+}
+
+const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
+
+export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
+  const schemas = new SchemaCollection();
+  const paths: Record<string, Record<string, DocumentedOperation>> = {};
   for (const operation of operations) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(operation) };
+    const { path, method } = operation;
+    paths[path] = { ...paths[path], [method]: new Description(operation, schemas).whole() };
   }
   return {
     openapi: "3.1.0",
     info: {
       title: "Rollcall",
       version: "1",
-      description:
-        "Rollouts and scoring for agent evals. Times are integer seconds since the epoch. Every reply has an x-request-id; send one to have it echoed.",
+      description: GUIDE.map(({ title, text }) => `## ${title}\n\n${text}`).join("\n\n"),
     },
     security: [{ bearer: [] }],
+    tags: Object.entries(NOUNS).map(([name, description]) => ({ name, description })),
     paths,
-    components: { schemas: namedSchemas(), securitySchemes: { bearer: BEARER } },
-  };
-}
-
-function describe(operation: Operation): object {
-  return {
-    operationId: operation.id,
-    summary: operation.summary,
-    ...(operation.open && { security: [] }),
-    parameters: [
-      ...Array.from(operation.path.matchAll(/\{(\w+)\}/g), ([, name]) => ({
-        name,
-        in: "path",
-        required: true,
-        schema: { type: "string" },
-      })),
-      ...Object.entries(operation.query?.shape ?? {}).map(queryParameter),
-      ...Object.entries(operation.headers ?? {}).map(([name, description]) => ({
-        name,
-        in: "header",
-        description,
-        schema: { type: "string" },
-      })),
-    ],
-    ...(operation.body && {
-      requestBody: {
-        required: true,
-        content: {
-          "application/json": {
-            schema: schemaOf(operation.body.schema),
-            example: operation.body.example,
-          },
+    components: {
+      schemas: schemas.named,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key" } },
+      headers: {
+        "x-request-id": {
+          description: "names this reply; your own, where you sent one",
+          schema: { type: "string" },
         },
       },
-    }),
-    responses: { [operation.reply.status]: success(operation), ...failures(operation) },
-  };
-}
-
-function queryParameter([name, schema]: [string, z.core.$ZodType]): object {
-  const { description, ...rest } = inline(schema);
-  const told = description === undefined ? {} : { description };
-  // An object in the query is written name[key]=value.
-  const style = rest["type"] === "object" ? { style: "deepObject", explode: true } : {};
-  return { name, in: "query", ...told, ...style, schema: rest };
-}
-
-function success({ reply }: Operation): object {
-  const headers = Object.entries(reply.headers ?? {}).map(([name, description]) => [
-    name,
-    { description, schema: { type: "string" } },
-  ]);
-  const schema = reply.schema === null ? { type: "string" } : schemaOf(reply.schema);
-  return {
-    description: reply.description,
-    ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
-    content: { [reply.contentType]: { schema, example: reply.example } },
-  };
-}
-
-/** One response per status, naming the codes that share it. */
-function failures(operation: Operation): Record<string, object> {
-  const codes = [...operation.errors, ...(operation.open ? ALWAYS : WITH_KEY)];
-  const byStatus = Object.groupBy(codes, (code) => String(STATUS_OF[code][0]));
-  const responses = Object.entries(byStatus).map(([status, sharing = []]) => [
-    status,
-    {
-      description: sharing.join(", "),
-      content: { "application/json": { schema: schemaOf(ApiError) } },
     },
-  ]);
-  return Object.fromEntries(responses);
+  };
 }
 
-/** A reference to a named schema, or the schema itself. */
-function schemaOf(schema: z.ZodType): object {
-  const id = schema.meta()?.id;
-  return id === undefined ? inline(schema) : { $ref: reference(id) };
+/** `runs` of `/v1/runs/{id}`; what stands outside /v1 is about the platform. */
+function nounOf(path: string): string {
+  return /^\/v1\/(\w+)/.exec(path)?.[1] ?? "platform";
 }
 
-function inline(schema: z.core.$ZodType): Record<string, unknown> {
-  // `input` everywhere: fields with a default may be left out, and replies may gain fields later.
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input" });
-  return rest;
-}
+class Description {
+  readonly #operation: Operation;
+  readonly #schemas: SchemaCollection;
+  readonly #noun: string;
 
-function namedSchemas(): Record<string, object> {
-  const registry = z.registry<{ id: string }>();
-  for (const schema of NAMED) registry.add(schema, { id: schema.meta()?.id ?? "" });
-  const { schemas } = z.toJSONSchema(registry, { io: "input", uri: reference });
-  for (const schema of Object.values(schemas)) {
-    delete schema.$schema;
-    delete schema.$id;
+  constructor(operation: Operation, schemas: SchemaCollection) {
+    this.#operation = operation;
+    this.#schemas = schemas;
+    this.#noun = nounOf(operation.path);
   }
-  return schemas;
+
+  whole(): DocumentedOperation {
+    const { id, summary, description, open, body, reply } = this.#operation;
+    return {
+      operationId: id,
+      summary,
+      ...(description !== undefined && { description }),
+      tags: [this.#noun],
+      ...(open && { security: [] }),
+      parameters: [...this.#inPath(), ...this.#inQuery(), ...this.#inHeaders()],
+      ...(body && {
+        requestBody: {
+          required: true,
+          content: {
+            [body.contentType ?? "application/json"]: {
+              schema: this.#schemas.of(body.schema),
+              example: body.example,
+            },
+          },
+        },
+      }),
+      responses: {
+        [reply.status]: this.#success(),
+        ...(reply.empty !== undefined && {
+          "204": { description: reply.empty, headers: REQUEST_ID },
+        }),
+        ...this.#failures(),
+      },
+    };
+  }
+
+  #inPath(): Parameter[] {
+    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => ({
+      name,
+      in: "path",
+      required: true,
+      schema: { type: "string" },
+      ...PATH_IDS[this.#noun],
+    }));
+  }
+
+  #inQuery(): Parameter[] {
+    const fields = Object.entries(this.#operation.query?.shape ?? {});
+    return fields.map(([name, schema]) => this.#queryParameter(name, schema));
+  }
+
+  #queryParameter(name: string, schema: z.core.$ZodType): Parameter {
+    const { description, example, ...rest } = this.#schemas.of(schema);
+    return {
+      name,
+      in: "query",
+      ...(description !== undefined && { description }),
+      // An object in the query is written name[key]=value.
+      ...(rest.type === "object" && { style: "deepObject", explode: true }),
+      schema: rest,
+      example: example ?? rest.default ?? rest.enum?.[0] ?? rest.const ?? this.#cursor(name),
+    };
+  }
+
+  /** The example of a list ends with the id its next page comes after. */
+  #cursor(name: string): unknown {
+    const page = z.object({ last_id: z.string() }).safeParse(this.#operation.reply.example);
+    return name === "after" ? page.data?.last_id : undefined;
+  }
+
+  #inHeaders(): Parameter[] {
+    return Object.entries(this.#operation.headers ?? {}).map(([name, description]) => ({
+      name,
+      in: "header",
+      description,
+      schema: { type: "string" },
+      example: HEADER_EXAMPLES[name],
+    }));
+  }
+
+  #success(): DocumentedReply {
+    const { description, schema, contentType, example, headers = {} } = this.#operation.reply;
+    const told = Object.entries(headers).map(([name, meaning]) => [
+      name,
+      { description: meaning, schema: { type: "string" } },
+    ]);
+    return {
+      description,
+      headers: { ...REQUEST_ID, ...Object.fromEntries(told) },
+      content: {
+        [contentType]: {
+          schema: schema === null ? { type: "string" } : this.#schemas.of(schema),
+          example,
+        },
+      },
+    };
+  }
+
+  /** One response per status, with an example of each code that shares it. */
+  #failures(): Record<string, DocumentedReply> {
+    const { body, path } = this.#operation;
+    const missing = path.includes("{id}")
+      ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}`
+      : null;
+    const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
+    const replies = Object.entries(byStatus).map(([status, codes = []]) => [
+      status,
+      this.#failure(codes, missing),
+    ]);
+    const otherType = body && { "415": this.#failure(["invalid_request"], missing) };
+    return { ...Object.fromEntries(replies), ...otherType };
+  }
+
+  #failure(codes: readonly ErrorCode[], missing: string | null): DocumentedReply {
+    return {
+      description: codes.map((code) => `\`${code}\`: ${whenAnswered(code)}`).join("; "),
+      headers: REQUEST_ID,
+      content: {
+        "application/json": {
+          schema: this.#schemas.of(ApiError),
+          examples: Object.fromEntries(
+            codes.map((code) => [code, { value: errorExample(code, missing) }]),
+          ),
+        },
+      },
+    };
+  }
 }
 
-function reference(id: string): string {
-  return `#/components/schemas/${id}`;
+/** What the operation says it may answer with, and what any request of its kind may meet. */
+function codesOf({ open, body, query, headers, errors }: Operation): ErrorCode[] {
+  const reads = body !== undefined || query !== undefined || headers !== undefined;
+  const kind: ErrorCode[] = [
+    ...(reads ? (["invalid_request"] as const) : []),
+    ...(body ? (["too_large"] as const) : []),
+    ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
+    "internal",
+  ];
+  return [...new Set([...errors, ...kind])];
 }

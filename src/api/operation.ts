@@ -22,29 +22,45 @@ export interface ApiTypes {
 }
 export type ApiContext = Context<ApiTypes>;
 
+export interface RequestBody {
+  /** Of the body, or of one line of it. */
+  readonly schema: z.ZodType;
+  readonly example: unknown;
+  /** `application/json` when absent. */
+  readonly contentType?: "application/jsonl";
+}
+
 export interface SuccessReply {
   readonly status: number;
   readonly description: string;
-  readonly contentType: "application/json" | "application/jsonl" | "text/event-stream";
-  /** Of the body, or of one line of it; null for a stream of events. */
+  readonly contentType:
+    | "application/json"
+    | "application/jsonl"
+    | "text/event-stream"
+    | "text/html";
+  /** Of the body, or of one line or one event of it; null for a page that people read. */
   readonly schema: z.ZodType | null;
   readonly example: unknown;
+  /** When 204 is answered instead, with no body. */
+  readonly empty?: string;
   /** Names and meanings of headers worth knowing. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Operation {
   readonly id: string;
-  readonly method: "get" | "post";
+  readonly method: "get" | "post" | "patch" | "delete";
   /** Parameters in braces, as OpenAPI writes them. */
   readonly path: string;
   readonly summary: string;
+  /** What the summary has no room for; paragraphs are set apart by an empty line. */
+  readonly description?: string;
   /** True: served without a key. */
   readonly open?: true;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, by name. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: { readonly schema: z.ZodType; readonly example: unknown };
+  readonly body?: RequestBody;
   readonly reply: SuccessReply;
   /** Codes this operation may answer with, beyond those every one may. */
   readonly errors: readonly ErrorCode[];

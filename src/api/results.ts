@@ -6,6 +6,7 @@ import { unwrap } from "./errors.ts";
 import { RESULT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { linkToNext } from "./page.ts";
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
@@ -43,13 +44,7 @@ async function readPage(context: ApiContext): Promise<Response> {
       { after, limit, outcome: outcome ?? null },
     ),
   );
-  if (next !== null) context.header("link", `<${nextPage(context.req.url, next)}>; rel="next"`);
+  if (next !== null) context.header("link", linkToNext(context.req.url, next));
   const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
   return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
-}
-
-function nextPage(url: string, after: number): string {
-  const next = new URL(url);
-  next.searchParams.set("after", String(after));
-  return next.href;
 }

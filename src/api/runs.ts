@@ -1,27 +1,16 @@
 /** Runs: create, list, read, cancel. */
 import * as z from "zod";
-import { canonicalJson } from "../core/json.ts";
-import { Metadata, RUN_STATUSES, RunRequest, RunView } from "../core/run.ts";
-import type { Scope } from "../core/scope.ts";
+import { Metadata, RUN_STATUSES, RunList, RunRequest, RunView } from "../core/run.ts";
 import { runViewOf } from "../db/run-view.ts";
-import { getRun, listRuns, type RunPosition } from "../db/runs.ts";
-import { sha256Hex } from "../runtime/secrets.ts";
-import { Refusal, unwrap } from "./errors.ts";
+import { getRun, listRuns } from "../db/runs.ts";
+import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
+import { unwrap } from "./errors.ts";
 import { RUN, RUN_REQUEST } from "./examples.ts";
-import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
+import { idempotencyKeyOf, parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { PageQuery, pageOf, positionOf } from "./page.ts";
 
 export const CreateRun = RunRequest.meta({ id: "RunRequest" });
-
-export const RunList = z
-  .object({
-    object: z.literal("list"),
-    data: z.array(RunView),
-    first_id: z.string().nullable(),
-    last_id: z.string().nullable(),
-    has_more: z.boolean(),
-  })
-  .meta({ id: "RunList" });
 
 const RunQuery = z.strictObject({
   kind: RunRequest.shape.kind.unwrap().optional(),
@@ -30,11 +19,12 @@ const RunQuery = z.strictObject({
     .string()
     .regex(/^[^@%]+(@[\w.+-]+)?$/, { error: "must be an id or id@version" })
     .optional()
-    .describe("id, or id@version; version 1 includes 1.0.2"),
-  metadata: Metadata.optional().describe("metadata[key]=value, once per pair that must be there"),
-  after: z.string().optional().describe("id of the last run of the page before"),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
+    .describe("id, or id@version; version 1 includes 1.0.2")
+    .meta({ example: "gsm8k@1" }),
+  metadata: Metadata.optional()
+    .describe("metadata[key]=value, once per pair that must be there")
+    .meta({ example: { branch: "main" } }),
+  ...PageQuery.shape,
 });
 
 export const runOperations: readonly Operation[] = [
@@ -43,9 +33,7 @@ export const runOperations: readonly Operation[] = [
     method: "post",
     path: "/v1/runs",
     summary: "Start a run",
-    headers: {
-      "Idempotency-Key": "the same key and body again gives the same run, and starts nothing",
-    },
+    headers: IDEMPOTENCY_HEADER,
     body: { schema: CreateRun, example: RUN_REQUEST },
     reply: {
       status: 202,
@@ -53,10 +41,7 @@ export const runOperations: readonly Operation[] = [
       contentType: "application/json",
       schema: RunView,
       example: { ...RUN, status: "queued" },
-      headers: {
-        location: "where the run is read",
-        "idempotent-replayed": "true when the key named a run that was already there",
-      },
+      headers: CREATED_HEADERS,
     },
     errors: [
       "invalid_request",
@@ -64,6 +49,8 @@ export const runOperations: readonly Operation[] = [
       "invalid_row",
       "unmet_need",
       "missing_judge",
+      "not_found",
+      "url_not_allowed",
       "idempotency_conflict",
       "too_large",
     ],
@@ -128,18 +115,11 @@ export const runOperations: readonly Operation[] = [
 ];
 
 async function createRun(context: ApiContext): Promise<Response> {
-  const { services, now } = context.var.dependencies;
-  const idempotencyKey = idempotencyKeyOf(context.req.raw);
-  const body = await readJson(context.req.raw);
-  const request = parseAs(CreateRun, body);
-  // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
-  const requestHash = sha256Hex(canonicalJson(body));
-  const options = { idempotencyKey, requestHash, now: now() };
+  const { request, options } = await readCreation(context, CreateRun);
+  const { services } = context.var.dependencies;
   const accepted = await services.acceptRun(context.env, context.var.scope, request, options);
   const { run, replayed } = unwrap(accepted);
-  context.header("location", `/v1/runs/${run.id}`);
-  if (replayed) context.header("idempotent-replayed", "true");
-  return context.json(run, 202);
+  return creationReply(context, { value: run, replayed }, { folder: "/v1/runs", status: 202 });
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {
@@ -151,26 +131,11 @@ async function listRunPage(context: ApiContext): Promise<Response> {
     status: query.status ?? null,
     environment: id === undefined ? null : { id, version: version ?? null },
     metadata: query.metadata ?? {},
-    after: query.after === undefined ? null : await positionOf(database, scope, query.after),
+    after: await positionOf(query.after, "a run", async (after) => {
+      return (await getRun(database, scope, after))?.run ?? null;
+    }),
     limit: query.limit + 1,
     order: query.order,
   });
-  const data = records.slice(0, query.limit).map(runViewOf);
-  return context.json({
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: records.length > query.limit,
-  });
-}
-
-async function positionOf(database: D1Database, scope: Scope, id: string): Promise<RunPosition> {
-  const record = await getRun(database, scope, id);
-  if (record !== null) return record.run;
-  throw new Refusal({
-    code: "invalid_request",
-    message: "after: is not the id of a run",
-    param: "after",
-  });
+  return context.json(pageOf(records.map(runViewOf), query.limit));
 }

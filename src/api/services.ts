@@ -2,9 +2,18 @@
  * What the routes ask of the platform behind them. Failures come back as values: an error thrown across an object's
  * boundary would lose its class and code. `now` is epoch milliseconds.
  */
+
+import type {
+  EndpointPatch,
+  EndpointRequest,
+  EndpointView,
+  SecretRequest,
+  SecretView,
+} from "../core/endpoint.ts";
+import type { EventName } from "../core/event-names.ts";
+import type { JsonObject } from "../core/json.ts";
 import type {
   EnvironmentView,
-  EventName,
   Outcome,
   ResultRow,
   RolloutView,
@@ -12,9 +21,18 @@ import type {
   RunView,
 } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import type { DatasetView } from "../core/uploaded-dataset.ts";
+import type { CreateOptions } from "../runtime/idempotency.ts";
 import type { Failure } from "./errors.ts";
 
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Failure };
+
+export type { CreateOptions };
+/** `replayed`: the idempotency key named what was already there. */
+export interface Made<T> {
+  readonly value: T;
+  readonly replayed: boolean;
+}
 
 export interface RunEvent {
   readonly id: number;
@@ -28,7 +46,7 @@ export interface Services {
     env: Env,
     scope: Scope,
     request: RunRequest,
-    options: { idempotencyKey: string | null; requestHash: string; now: number },
+    options: CreateOptions,
   ): Promise<Result<{ run: RunView; replayed: boolean }>>;
   readRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
   cancelRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
@@ -49,4 +67,58 @@ export interface Services {
   readRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
   listEnvironments(): Promise<EnvironmentView[]>;
   readEnvironment(idOrVersioned: string): Promise<Result<EnvironmentView>>;
+  createEndpoint(
+    env: Env,
+    scope: Scope,
+    request: EndpointRequest,
+    options: CreateOptions,
+  ): Promise<Result<Made<EndpointView>>>;
+  changeEndpoint(
+    env: Env,
+    scope: Scope,
+    nameOrId: string,
+    patch: EndpointPatch,
+    now: number,
+  ): Promise<Result<EndpointView>>;
+  probeEndpoint(
+    env: Env,
+    scope: Scope,
+    nameOrId: string,
+    now: number,
+  ): Promise<Result<EndpointView>>;
+  deleteEndpoint(
+    env: Env,
+    scope: Scope,
+    nameOrId: string,
+    now: number,
+  ): Promise<Result<{ id: string }>>;
+  createSecret(
+    env: Env,
+    scope: Scope,
+    request: SecretRequest,
+    options: CreateOptions,
+  ): Promise<Result<Made<SecretView>>>;
+  changeSecret(
+    env: Env,
+    scope: Scope,
+    nameOrId: string,
+    value: string,
+    now: number,
+  ): Promise<Result<SecretView>>;
+  /** Reads `body` to its end, or to the first row that is refused. `replayed` as above. */
+  createDataset(
+    env: Env,
+    scope: Scope,
+    upload: { name: string | null; environment: string | null; environment_args: JsonObject },
+    body: ReadableStream<Uint8Array> | null,
+    options: { idempotencyKey: string | null; now: number },
+  ): Promise<Result<{ dataset: DatasetView; replayed: boolean }>>;
+  readDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<DatasetView>>;
+  readDatasetRows(
+    env: Env,
+    scope: Scope,
+    idOrName: string,
+    page: { after: number | null; limit: number },
+  ): Promise<Result<{ lines: string[]; next: number | null }>>;
+  deleteDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<{ id: string }>>;
 }

@@ -16,6 +16,7 @@ import {
 import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
 import type { Sampling } from "../core/run.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
+import { withoutKey } from "./without-key.ts";
 
 export interface ModelCall {
   readonly base_url: string;
@@ -78,7 +79,13 @@ function clientFor(base_url: string): OpenAI {
   const known = clients.get(base_url);
   if (known !== undefined) return known;
   // The SDK insists on a key; endpoints without one ignore what they are sent.
-  const client = new OpenAI({ baseURL: base_url, apiKey: "none", maxRetries: 0 });
+  const client = new OpenAI({
+    baseURL: base_url,
+    apiKey: "none",
+    maxRetries: 0,
+    // The address was checked when it was given; where it leads was not.
+    fetchOptions: { redirect: "manual" },
+  });
   const oldest = clients.keys().next();
   if (clients.size >= CLIENTS_KEPT && !oldest.done) clients.delete(oldest.value);
   clients.set(base_url, client);
@@ -115,13 +122,12 @@ function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome 
     return failed(new AuthenticationError(message), false, null);
   }
   if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
+  if (status >= 300 && status < 400) {
+    const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
+    return failed(new ModelError(moved), false, null);
+  }
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
   return failed(error, retryable, retryAfter(thrown.headers));
-}
-
-/** Some endpoints repeat the key they refuse; what they say is stored and shown. */
-function withoutKey(message: string, api_key: string | null): string {
-  return api_key === null || api_key === "" ? message : message.replaceAll(api_key, "[key]");
 }
 
 function failed(

@@ -5,7 +5,8 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
 import { buildTask, taskKey } from "../core/task.ts";
-import { exampleOfGroup } from "./datasets.ts";
+import { RowsMissing } from "./dataset-rows.ts";
+import { exampleOfGroup, type RowTexts, storedRows } from "./datasets.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { rolloutObject, runObject } from "./names.ts";
 import { sha256Hex } from "./secrets.ts";
@@ -33,8 +34,9 @@ export async function startGroups(
   if (admission === null || admission.admitted.length === 0) return;
   const { spec, admitted } = admission;
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  const stored = await storedOrMissing(env, spec, admitted, subrequests);
   await subrequests.objectAll(admitted, async (member) => {
-    const order = await orderOf(env, spec, environment, member, subrequests);
+    const order = await orderOf(spec, environment, member, stored);
     if ("failure" in order) {
       await run.answered(order);
     } else {
@@ -44,22 +46,40 @@ export async function startGroups(
   });
 }
 
+/** Rows that are gone end the run's rollouts with that reason: they will not come back. */
+async function storedOrMissing(
+  env: Env,
+  spec: RunSpec,
+  admitted: readonly Starter[],
+  subrequests: Subrequests,
+): Promise<RowTexts | RowsMissing> {
+  const groups = admitted.map(({ group }) => group);
+  try {
+    return await storedRows(env, spec, groups, subrequests);
+  } catch (thrown) {
+    if (thrown instanceof RowsMissing) return thrown;
+    throw thrown;
+  }
+}
+
 /** What the rollout is started with; a report of its failure when it cannot be. */
 async function orderOf(
-  env: Env,
   spec: RunSpec,
   environment: AnyEnvironment | null,
   member: Starter,
-  subrequests: Subrequests,
+  stored: RowTexts | RowsMissing,
 ): Promise<RolloutSpec | RolloutReport> {
   const { group, slot, attempt, rollout_id } = member;
   const { id, version } = spec.environment;
   if (environment === null) {
     const gone = new EnvError(`${id}@${version} is not in this deployment with the pinned code`);
-    return failedAtStart(member, "environment_changed", gone);
+    return failedAtStart(member, "environment_changed", gone, "environment_changed");
+  }
+  if (stored instanceof RowsMissing) {
+    return failedAtStart(member, "environment", stored, "dataset_missing");
   }
   try {
-    const { example_id, row } = await exampleOfGroup(env, spec, environment, group, subrequests);
+    const { example_id, row } = exampleOfGroup(spec, environment, group, stored);
     // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
     buildTask(environment, row, example_id);
     const task_key = await taskKey(row, async (text) => sha256Hex(text));
@@ -74,11 +94,12 @@ async function orderOf(
   }
 }
 
-/** A rollout that ends before its object exists: its environment gave it no task. */
+/** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */
 function failedAtStart(
   { group, slot, attempt, rollout_id }: Starter,
   failure: "environment" | "environment_changed",
   error: Error,
+  stops: string | null = null,
 ): RolloutReport {
   const now = Date.now();
   return {
@@ -91,7 +112,7 @@ function failedAtStart(
     failure,
     cancelled: null,
     error: serializeError(error),
-    stop_run: failure === "environment_changed" ? { code: failure, message: error.message } : null,
+    stop_run: stops === null ? null : { code: stops, message: error.message },
     digest: null,
     bytes: 0,
     trajectory: null,

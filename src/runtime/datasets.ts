@@ -1,55 +1,50 @@
-/** A run's rows, wherever they come from: uploaded ones as JSONL in R2, the others made by the environment. */
+/** A run's rows, wherever they come from: stored as JSON lines in R2, or made by the environment. */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { JsonObject } from "../core/json.ts";
 import { exampleAt, parseRow, rowAt } from "../core/task.ts";
+import { readRowTexts } from "./dataset-rows.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { RunSpec } from "./wire.ts";
-
-/** Uploaded datasets kept parsed per isolate; one is at most a request body. */
-const DATASETS_KEPT = 8;
-const kept = new Map<string, Promise<readonly unknown[]>>();
 
 export interface Example {
   readonly example_id: number;
   readonly row: JsonObject;
 }
 
-/** The example of group `group`. Throws `RowError` for a row its schema refuses. */
-export async function exampleOfGroup(
+/** Stored rows by their number. */
+export type RowTexts = ReadonlyMap<number, string>;
+
+/** What is stored of the rows of these groups; nothing for a dataset that is not. Throws `RowsMissing`. */
+export async function storedRows(
   env: Env,
+  spec: RunSpec,
+  groups: readonly number[],
+  subrequests: Subrequests,
+): Promise<RowTexts> {
+  const { key, index_key } = spec.dataset;
+  if (key === null) return new Map();
+  const rows = groups.map((group) => exampleAt(group, orderOf(spec)));
+  return await readRowTexts(env, { key, index_key }, rows, subrequests);
+}
+
+/** The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses. */
+export function exampleOfGroup(
   spec: RunSpec,
   environment: AnyEnvironment,
   group: number,
-  subrequests: Subrequests,
-): Promise<Example> {
-  const { dataset, shuffle, seed } = spec;
-  const example_id = exampleAt(group, { length: dataset.length, shuffle, seed });
+  stored: RowTexts,
+): Example {
+  const example_id = exampleAt(group, orderOf(spec));
   const source = environment.evalDataset ?? environment.dataset;
-  if (dataset.key === null) return { example_id, row: rowAt(source, example_id, seed) };
-  const rows = await uploadedRows(env, dataset.key, subrequests);
-  return { example_id, row: parseRow(source, rows[example_id], example_id) };
+  const text = stored.get(example_id);
+  if (text === undefined) return { example_id, row: rowAt(source, example_id, spec.seed) };
+  return { example_id, row: parseRow(source, JSON.parse(text), example_id) };
 }
 
 export function rowsText(rows: readonly unknown[]): string {
   return rows.map((row) => JSON.stringify(row)).join("\n");
 }
 
-function uploadedRows(
-  env: Env,
-  key: string,
-  subrequests: Subrequests,
-): Promise<readonly unknown[]> {
-  const known = kept.get(key);
-  if (known !== undefined) return known;
-  const oldest = kept.keys().next();
-  if (kept.size >= DATASETS_KEPT && !oldest.done) kept.delete(oldest.value);
-  const rows = subrequests.fetch(async () => {
-    const object = await env.STORE.get(key);
-    if (object === null) throw new Error(`the rows of the run are missing: ${key}`);
-    return (await object.text()).split("\n").map((line): unknown => JSON.parse(line));
-  });
-  kept.set(key, rows);
-  // A failed read must not be remembered: the next message tries again.
-  rows.catch(() => kept.delete(key));
-  return rows;
+function orderOf({ dataset: { length }, shuffle, seed }: RunSpec) {
+  return { length, shuffle, seed };
 }

@@ -1,11 +1,13 @@
 /**
  * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
- * and kept in the isolate's memory for five minutes.
+ * and kept in the isolate's memory for five minutes. A changed key or address counts from then on at the latest.
  */
 import { RolloutError } from "../core/errors.ts";
 import type { Scope } from "../core/scope.ts";
 import { getEndpoint } from "../db/endpoints.ts";
-import { unseal } from "./secrets.ts";
+import type { EndpointRow } from "../db/schema.ts";
+import { sealContext, unseal } from "./secrets.ts";
+import { ShortMemory } from "./short-memory.ts";
 
 export interface EndpointAccess {
   readonly base_url: string;
@@ -17,36 +19,42 @@ export class EndpointUnusable extends RolloutError {
   override readonly name: string = "EndpointUnusable";
 }
 
-const KEPT_MS = 5 * 60_000;
-const opened = new Map<string, { until: number; access: EndpointAccess }>();
+const opened = new ShortMemory<EndpointAccess>(5 * 60_000);
 
-export async function openEndpoint(
+export function openEndpoint(
   env: Env,
   scope: Scope,
   endpointId: string,
   now: number,
 ): Promise<EndpointAccess> {
-  const name = `${scope.orgId}/${endpointId}`;
-  for (const [key, { until }] of opened) {
-    if (until <= now) opened.delete(key);
-  }
-  const known = opened.get(name);
-  if (known !== undefined) return known.access;
-  // The value is kept, not its promise: what one invocation reads another must not have to wait for.
-  const access = await readEndpoint(env, scope, endpointId);
-  opened.set(name, { until: now + KEPT_MS, access });
-  return access;
+  return opened.get(nameOf(scope, endpointId), now, async () => {
+    const row = await getEndpoint(env.DB, scope, endpointId);
+    if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
+    if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
+    return await accessOf(env, scope, row);
+  });
 }
 
-async function readEndpoint(env: Env, scope: Scope, endpointId: string): Promise<EndpointAccess> {
-  const row = await getEndpoint(env.DB, scope, endpointId);
-  if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
-  if (row.sealed_key === null) return { base_url: row.base_url, api_key: null };
+/** This isolate opens the endpoint anew; others know it for as long as they keep it. */
+export function forgetEndpoint(scope: Scope, endpointId: string): void {
+  opened.forget(nameOf(scope, endpointId));
+}
+
+/** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
+export async function accessOf(
+  env: Env,
+  scope: Scope,
+  { id, base_url, sealed_key }: Pick<EndpointRow, "id" | "base_url" | "sealed_key">,
+): Promise<EndpointAccess> {
+  if (sealed_key === null) return { base_url, api_key: null };
   try {
-    const context = `${scope.orgId}/${endpointId}`;
-    const api_key = await unseal(env.ROLLCALL_SECRET, row.sealed_key, context);
-    return { base_url: row.base_url, api_key };
+    const api_key = await unseal(env.ROLLCALL_SECRET, sealed_key, sealContext(scope, id));
+    return { base_url, api_key };
   } catch (cause) {
-    throw new EndpointUnusable(`the key of endpoint ${endpointId} does not open`, { cause });
+    throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });
   }
+}
+
+function nameOf(scope: Scope, endpointId: string): string {
+  return `${scope.orgId}/${scope.projectId}/${endpointId}`;
 }

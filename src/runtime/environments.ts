@@ -1,30 +1,50 @@
-/** The environments this deployment holds: looked up by id and version, built once per set of arguments. */
+/**
+ * The environments this deployment holds: those of the registry, and those a generated entry module registers before
+ * the first request. Looked up by id and version, built once per set of arguments.
+ */
 import { DIGESTS } from "../../environments/digests.ts";
 import { ENVIRONMENTS, type RegisteredEnvironment } from "../../environments/registry.ts";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { canonicalJson, type JsonObject } from "../core/json.ts";
 import type { EnvironmentPin } from "./wire.ts";
 
+export interface HeldEnvironment extends RegisteredEnvironment {
+  /** Of the code it was bundled from. */
+  readonly digest: string;
+}
+
+const held: HeldEnvironment[] = ENVIRONMENTS.map((entry) => {
+  return { ...entry, digest: DIGESTS[entry.id] ?? "" };
+});
+
 /** Built environments kept per isolate; one is a handful of closures. */
 const BUILT_KEPT = 64;
 const built = new Map<string, Promise<AnyEnvironment>>();
 
+/** Adds one that does not come with Rollcall. Throws when the id is taken. */
+export function registerEnvironment(environment: HeldEnvironment): void {
+  if (held.some(({ id }) => id === environment.id)) {
+    throw new Error(`an environment ${environment.id} is registered already`);
+  }
+  held.push(environment);
+}
+
+export function heldEnvironments(): readonly HeldEnvironment[] {
+  return held;
+}
+
 /** `id`, or `id@version` where a missing minor or patch means the newest that begins so. */
-export function findEnvironment(named: string): RegisteredEnvironment | null {
+export function findEnvironment(named: string): HeldEnvironment | null {
   const [id, wanted] = named.split("@", 2);
-  const versions = ENVIRONMENTS.filter((entry) => entry.id === id);
+  const versions = held.filter((entry) => entry.id === id);
   const matching = versions.filter(
     ({ version }) => wanted === undefined || version === wanted || version.startsWith(`${wanted}.`),
   );
   return matching.at(-1) ?? null;
 }
 
-export function pinOf(registered: RegisteredEnvironment): EnvironmentPin {
-  return {
-    id: registered.id,
-    version: registered.version,
-    digest: DIGESTS[registered.id] ?? "",
-  };
+export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin {
+  return { id, version, digest };
 }
 
 /** The environment a run pinned, or null when this deployment no longer holds that code. */
@@ -33,7 +53,7 @@ export async function pinnedEnvironment(
   args: JsonObject,
 ): Promise<AnyEnvironment | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
-  if (registered === null || pinOf(registered).digest !== pin.digest) return null;
+  if (registered === null || registered.digest !== pin.digest) return null;
   const name = `${pin.digest} ${canonicalJson(args)}`;
   const known = built.get(name);
   if (known !== undefined) return await known;

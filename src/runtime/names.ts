@@ -16,6 +16,12 @@ export function datasetKey(scope: Scope, runId: string, sha256: string): string 
   return `org/${scope.orgId}/runs/${runId}/dataset/${sha256}.jsonl`;
 }
 
+/** An uploaded dataset's file, as it was sent, and the index beside it. */
+export function uploadKeys(scope: Scope, datasetId: string): { key: string; index_key: string } {
+  const folder = `org/${scope.orgId}/datasets/${datasetId}`;
+  return { key: `${folder}/rows.jsonl`, index_key: `${folder}/rows.index` };
+}
+
 export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
   return `org/${scope.orgId}/runs/${runId}/trajectories/${sha256}.json`;
 }

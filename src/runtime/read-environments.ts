@@ -1,12 +1,11 @@
 /** The environments of this deployment, as the API shows them. */
-import { ENVIRONMENTS, type RegisteredEnvironment } from "../../environments/registry.ts";
 import { inputSchema } from "../core/input-schema.ts";
 import type { EnvironmentView } from "../core/run.ts";
-import { type Result, refuse } from "./accept-run.ts";
-import { findEnvironment, pinOf } from "./environments.ts";
+import { findEnvironment, type HeldEnvironment, heldEnvironments, pinOf } from "./environments.ts";
+import { type Result, refuse } from "./refusal.ts";
 
 export function listEnvironments(): Promise<EnvironmentView[]> {
-  return Promise.all(ENVIRONMENTS.map(viewOf));
+  return Promise.all(heldEnvironments().map(viewOf));
 }
 
 export async function readEnvironment(named: string): Promise<Result<EnvironmentView>> {
@@ -15,7 +14,7 @@ export async function readEnvironment(named: string): Promise<Result<Environment
   return { ok: true, value: await viewOf(registered) };
 }
 
-async function viewOf(registered: RegisteredEnvironment): Promise<EnvironmentView> {
+async function viewOf(registered: HeldEnvironment): Promise<EnvironmentView> {
   // Built with its defaults, only to say what its rows look like.
   const environment = await registered.load({});
   const source = environment.evalDataset ?? environment.dataset;
@@ -26,5 +25,6 @@ async function viewOf(registered: RegisteredEnvironment): Promise<EnvironmentVie
     dataset: source.kind,
     row: inputSchema(source.schema),
     needs: [...registered.needs],
+    judges: [...environment.rubric.judges],
   };
 }

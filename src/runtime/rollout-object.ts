@@ -22,6 +22,7 @@ import { RolloutDriver } from "./rollout-driver.ts";
 import { reportOf, storableTrajectory } from "./rollout-report.ts";
 import { RolloutStore } from "./rollout-store.ts";
 import type { RolloutRpc, Serves } from "./rpc.ts";
+import { openSecrets } from "./secret-values.ts";
 import { Subrequests } from "./subrequests.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import { type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "./wire.ts";
@@ -129,11 +130,13 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
+    const secrets = await openSecrets(this.env, spec.scope, environment.needs, this.now());
     const signal = { aborted: false };
     const harness = new Harness(environment, {
       rolloutId: id,
       signal,
-      capabilities: rolloutCapabilities(this.now),
+      capabilities: rolloutCapabilities(this.now, secrets),
+      secrets: [...secrets.values()],
       seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
     const driver = new RolloutDriver({

@@ -3,8 +3,8 @@
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
 
+import type { EventName } from "../core/event-names.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { EventName } from "../core/run.ts";
 import {
   NEW_HEAD,
   type RolloutEntry,

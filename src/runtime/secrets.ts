@@ -1,8 +1,10 @@
 /**
- * Everything made from ROLLCALL_SECRET: the MAC that ids end in, and the seal on endpoint keys.
+ * Everything made from ROLLCALL_SECRET: the MAC that ids end in, the seal on endpoint keys and secrets, and the hash that
+ * requests are known again by.
  * Each purpose has a key of its own, derived by HKDF, so that one never stands in for another.
  */
 import { createHash, createHmac, hkdfSync } from "node:crypto";
+import type { Scope } from "../core/scope.ts";
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const MAC_CHARACTERS = 8;
@@ -40,6 +42,16 @@ export async function unseal(secret: string, sealed: string, context: string): P
     Buffer.from(text, "base64"),
   );
   return new TextDecoder().decode(opened);
+}
+
+/** What a seal is bound to: the owner and the row. */
+export function sealContext(scope: Scope, id: string): string {
+  return `${scope.orgId}/${id}`;
+}
+
+/** Of a request that may hold a secret: a plain hash would let one try out guesses. */
+export function keyedHash(secret: string, text: string): string {
+  return createHmac("sha256", deriveKey(secret, "requests")).update(text).digest("hex");
 }
 
 export function sha256Hex(text: string): string {

@@ -85,6 +85,24 @@ test.each([
     "dataset[1]",
   ],
   [
+    "an endpoint that is neither a name nor an address",
+    { ...RUN_REQUEST, endpoint: 5 },
+    "invalid_request",
+    "endpoint",
+  ],
+  [
+    "a misspelt field of the endpoint",
+    { ...RUN_REQUEST, endpoint: { base_url: "https://gpu.example/v1", apikey: "k" } },
+    "unknown_field",
+    "endpoint.apikey",
+  ],
+  [
+    "a judge without a model",
+    { ...RUN_REQUEST, judges: { default: { endpoint: "openai" } } },
+    "invalid_request",
+    "judges.default.model",
+  ],
+  [
     "an address that is none",
     { ...RUN_REQUEST, endpoint: { base_url: "gpu" } },
     "invalid_request",
@@ -110,6 +128,14 @@ test.each([
   expect(await reply.json()).toMatchObject({ error: { code, param } });
   expect(calls).toEqual([]);
   expect(reported).toEqual([]);
+});
+
+test("a value that fits no branch of a field is told what the field takes", async () => {
+  const { post } = await doorThatAccepts();
+  const reply = await post("/v1/runs", { ...RUN_REQUEST, endpoint: 5 });
+  expect(await reply.json()).toMatchObject({
+    error: { message: "endpoint: must be one of: string, object" },
+  });
 });
 
 test("a missing field is said to be required", async () => {

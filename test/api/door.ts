@@ -8,6 +8,7 @@ import type { Services } from "../../src/api/services.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { insertKey } from "../../src/db/keys.ts";
 import { sha256Hex } from "../../src/runtime/secrets.ts";
+import { checked } from "./validate-responses.ts";
 
 export interface Door {
   readonly app: ReturnType<typeof createApp>;
@@ -16,7 +17,7 @@ export interface Door {
   readonly reported: unknown[];
   /** Epoch milliseconds; tests move it. */
   readonly clock: { now: number };
-  /** A request with the key, unless the test sends another authorization. */
+  /** A request with the key, unless the test sends another authorization. The reply is held to the OpenAPI document. */
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
   readonly post: (path: string, body: unknown, headers?: HeadersInit) => Promise<Response>;
 }
@@ -38,11 +39,11 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
     now: () => clock.now,
     report: (error) => reported.push(error),
   });
-  const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
+  const ask = checked(async (path, init = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
-    return app.request(`http://platform.test${path}`, { ...init, headers }, env);
-  };
+    return await app.request(`http://platform.test${path}`, { ...init, headers }, env);
+  });
   const post = (path: string, body: unknown, headers: HeadersInit = {}): Promise<Response> =>
     ask(path, {
       method: "POST",
@@ -65,5 +66,15 @@ function unwritten(): Services {
     readRollout: refuse,
     listEnvironments: refuse,
     readEnvironment: refuse,
+    createEndpoint: refuse,
+    changeEndpoint: refuse,
+    probeEndpoint: refuse,
+    deleteEndpoint: refuse,
+    createSecret: refuse,
+    changeSecret: refuse,
+    createDataset: refuse,
+    readDataset: refuse,
+    readDatasetRows: refuse,
+    deleteDataset: refuse,
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
+import { RUN } from "../../src/api/examples.ts";
 import type { RunEvent } from "../../src/api/services.ts";
 import { LIMITS } from "../../src/core/limits.ts";
 import { openDoor } from "./door.ts";
@@ -9,8 +10,16 @@ interface Batch {
   ended: boolean;
 }
 
-const progress = (id: number): RunEvent => ({ id, event: "run.progress", data: { n: id } });
-const completed = (id: number): RunEvent => ({ id, event: "run.completed", data: {} });
+const { counts, report } = RUN;
+const STANDING = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
+const progress = (id: number): RunEvent => ({ id, event: "run.progress", data: STANDING });
+const completed = (id: number): RunEvent => ({
+  id,
+  event: "run.completed",
+  data: { status: "completed", error: null },
+});
+const frame = ({ id, event, data }: RunEvent) =>
+  `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 const quiet: Batch = { events: [], ended: false };
 
 /** A feed that plays these batches, then stays quiet; a read that finds nothing takes all of its time. */
@@ -41,8 +50,8 @@ test("events go out in order and the stream closes after the run's last", async 
   const { feed, reads } = feedOf([{ events: [completed(6)], ended: true }]);
   const first = { events: [progress(4), progress(5)], ended: false };
   expect(await collect(framesOf(feed, first, 3))).toEqual([
-    'id: 4\nevent: run.progress\ndata: {"n":4}\n\nid: 5\nevent: run.progress\ndata: {"n":5}\n\n',
-    "id: 6\nevent: run.completed\ndata: {}\n\n",
+    frame(progress(4)) + frame(progress(5)),
+    frame(completed(6)),
   ]);
   expect(reads).toEqual([{ after: 5, waitMs: 15_000 }]);
 });
@@ -90,7 +99,9 @@ test("the stream is an event stream over HTTP", async () => {
   const { ask } = await doorWith({ events: [completed(6)], ended: true });
   const reply = await ask("/v1/runs/run_x/events");
   expect(reply.headers.get("content-type")).toBe("text/event-stream");
-  expect(await reply.text()).toBe("id: 6\nevent: run.completed\ndata: {}\n\n");
+  expect(await reply.text()).toBe(
+    'id: 6\nevent: run.completed\ndata: {"status":"completed","error":null}\n\n',
+  );
 });
 
 test("a client goes on after the id it names, and the header counts before the query", async () => {

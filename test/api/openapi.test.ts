@@ -1,24 +1,27 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { openApiOf } from "../../src/api/openapi.ts";
+import { STATUS_OF } from "../../src/api/errors.ts";
+import {
+  type DocumentedOperation,
+  type OpenApiDocument,
+  openApiOf,
+} from "../../src/api/openapi.ts";
+import { ApiError } from "../../src/core/api-error.ts";
 import { openDoor } from "./door.ts";
 
-interface Document {
-  openapi: string;
-  security: unknown;
-  paths: Record<string, Record<string, { security?: unknown; operationId: string }>>;
-  components: { schemas: Record<string, unknown>; securitySchemes: unknown };
-}
-
-async function documentServed(): Promise<Document> {
+async function documentServed(): Promise<OpenApiDocument> {
   const { ask } = await openDoor();
-  return (await ask("/openapi.json")).json<Document>();
+  return (await ask("/openapi.json")).json<OpenApiDocument>();
 }
 
-const documented = (paths: Document["paths"]) =>
+const documented = (paths: OpenApiDocument["paths"]) =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
+
+async function everyOperation(): Promise<DocumentedOperation[]> {
+  return Object.values((await documentServed()).paths).flatMap((methods) => Object.values(methods));
+}
 
 test("every route is documented and every documented route exists", async () => {
   const { paths } = await documentServed();
@@ -29,8 +32,17 @@ test("every route is documented and every documented route exists", async () => 
   expect(new Set(documented(paths))).toEqual(new Set(routed));
   expect(documented(paths).sort()).toMatchInlineSnapshot(`
   [
+    "DELETE /v1/datasets/{id}",
+    "DELETE /v1/endpoints/{id}",
+    "DELETE /v1/secrets/{id}",
+    "GET /docs",
     "GET /healthz",
     "GET /openapi.json",
+    "GET /v1/datasets",
+    "GET /v1/datasets/{id}",
+    "GET /v1/datasets/{id}/rows",
+    "GET /v1/endpoints",
+    "GET /v1/endpoints/{id}",
     "GET /v1/environments",
     "GET /v1/environments/{id}",
     "GET /v1/rollouts/{id}",
@@ -38,8 +50,16 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs/{id}",
     "GET /v1/runs/{id}/events",
     "GET /v1/runs/{id}/results",
+    "GET /v1/secrets",
+    "GET /v1/secrets/{id}",
+    "PATCH /v1/endpoints/{id}",
+    "PATCH /v1/secrets/{id}",
+    "POST /v1/datasets",
+    "POST /v1/endpoints",
+    "POST /v1/endpoints/{id}/probe",
     "POST /v1/runs",
     "POST /v1/runs/{id}/cancel",
+    "POST /v1/secrets",
   ]
 `);
 });
@@ -50,10 +70,10 @@ test("only the open routes are documented as needing no key", async () => {
   const open = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).some((operation) => operation.security !== undefined),
   );
-  expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json"]);
+  expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json", "/docs"]);
 });
 
-test("every example is what its schema describes", () => {
+test("every example of a body and of a reply is what its schema describes", () => {
   for (const { id, body, reply } of OPERATIONS) {
     if (body) expect(body.schema.safeParse(body.example).error, id).toBeUndefined();
     if (reply.schema) expect(reply.schema.safeParse(reply.example).error, id).toBeUndefined();
@@ -61,15 +81,50 @@ test("every example is what its schema describes", () => {
   }
 });
 
-test("every reference leads to a schema on the page", () => {
+test("every parameter has an example, and those of a query pass", async () => {
+  for (const { operationId, parameters } of await everyOperation()) {
+    for (const { name, example } of parameters) {
+      expect(example, `${operationId} ${name}`).toBeDefined();
+    }
+    const { query } = OPERATIONS.find(({ id }) => id === operationId) ?? {};
+    const asked = parameters.filter((parameter) => parameter.in === "query");
+    const examples = Object.fromEntries(asked.map(({ name, example }) => [name, example]));
+    expect(query?.safeParse(examples).error, operationId).toBeUndefined();
+  }
+});
+
+test("every refusal is documented with an example of each code that shares its status", async () => {
+  for (const { operationId, responses, security } of await everyOperation()) {
+    const statuses = Object.keys(responses).map(Number);
+    expect(statuses, operationId).toContain(500);
+    if (security === undefined) expect(statuses, operationId).toContain(401);
+    for (const [status, { content = {} }] of Object.entries(responses)) {
+      const { examples = {} } = content["application/json"] ?? {};
+      if (Number(status) >= 400) expect(examples, operationId).not.toEqual({});
+      for (const [code, { value }] of Object.entries(examples)) {
+        expect(ApiError.parse(value).error.code).toBe(code);
+        expect([STATUS_OF[value.error.code][0], 415]).toContain(Number(status));
+      }
+    }
+  }
+});
+
+test("every operation stands under a noun that is described", async () => {
+  const { tags, paths } = await documentServed();
+  const used = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap((operation) => operation.tags),
+  );
+  expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort());
+});
+
+test("every reference leads to a schema on the page, and every schema is led to", () => {
   const text = JSON.stringify(openApiOf(OPERATIONS));
-  const { components } = JSON.parse(text) as Document;
+  const { components } = JSON.parse(text) as OpenApiDocument;
   const names = Array.from(
     text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g),
-    ([, n]) => n,
+    ([, name]) => name,
   );
-  expect(names.length).toBeGreaterThan(0);
-  expect(names.filter((name) => !(String(name) in components.schemas))).toEqual([]);
+  expect([...new Set(names)].sort()).toEqual(Object.keys(components.schemas).sort());
   expect(components.securitySchemes).toMatchObject({ bearer: { type: "http", scheme: "bearer" } });
 });
 

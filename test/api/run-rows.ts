@@ -1,8 +1,8 @@
 /** Rows of a run and its endpoint, complete, to change where a test cares. */
 import { RunRequest } from "../../src/core/run.ts";
-import type { NewEndpoint, NewRun } from "../../src/db/runs.ts";
+import type { InlineEndpointRow, NewRun } from "../../src/db/runs.ts";
 
-export function endpointRow(changes: Partial<NewEndpoint> = {}): NewEndpoint {
+export function endpointRow(changes: Partial<InlineEndpointRow> = {}): InlineEndpointRow {
   return {
     id: `ep_${crypto.randomUUID()}`,
     base_url: "https://gpu.example/v1",
@@ -13,7 +13,7 @@ export function endpointRow(changes: Partial<NewEndpoint> = {}): NewEndpoint {
   };
 }
 
-export function runRow(endpoint: NewEndpoint, changes: Partial<NewRun> = {}): NewRun {
+export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {}): NewRun {
   const {
     dataset: _rows,
     endpoint: _endpoint,
@@ -48,6 +48,7 @@ export function runRow(endpoint: NewEndpoint, changes: Partial<NewRun> = {}): Ne
     metadata: {},
     created_at: 1000,
     finished_at: null,
+    dataset_id: null,
     ...changes,
   };
 }

@@ -3,14 +3,9 @@ import { expect, test } from "vitest";
 import { ROLLOUT, RUN } from "../../src/api/examples.ts";
 import { ERROR_CODES } from "../../src/core/api-error.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../src/core/errors.ts";
+import { EVENT_NAMES } from "../../src/core/event-names.ts";
 import { mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
-import {
-  EVENT_NAMES,
-  FLOW_STATES,
-  OUTCOMES,
-  ROLLOUT_STATUSES,
-  RUN_STATUSES,
-} from "../../src/core/run.ts";
+import { FLOW_STATES, OUTCOMES, ROLLOUT_STATUSES, RUN_STATUSES } from "../../src/core/run.ts";
 
 test("statuses, outcomes, reasons, error codes and event names stay as they are", () => {
   expect({
@@ -109,15 +104,16 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
     `);
 });
 
-test("ids of runs, rollouts, endpoints and keys keep their prefixes and their form", () => {
+test("ids of runs, rollouts, endpoints, secrets and keys keep their prefixes and their form", () => {
   const mac = () => "abcdefgh";
   const minting = { now: 1_792_000_000_000, random: (n: number) => new Uint8Array(n), mac };
   const run = mintRunId(minting);
   const rollout = rolloutId(run, { group: 40, slot: 3, attempt: 1 }, mac);
-  expect([run, rollout, mintId("ep", minting), mintId("key", minting)]).toEqual([
+  expect([run, rollout, ...["ep", "sec", "key"].map((kind) => mintId(kind, minting))]).toEqual([
     "run_01m4xrc0000000000000000000abcdefgh",
     "ro_01m4xrc0000000000000000000_14_3_1_abcdefgh",
     "ep_01m4xrc0000000000000000000abcdefgh",
+    "sec_01m4xrc0000000000000000000abcdefgh",
     "key_01m4xrc0000000000000000000abcdefgh",
   ]);
   expect(parseId(RUN.id, () => RUN.id.slice(-8))).toMatchObject({ kind: "run" });

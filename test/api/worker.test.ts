@@ -4,14 +4,16 @@ import { expect, test } from "vitest";
 import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
 import { EnvironmentView } from "../../src/core/run.ts";
 import { openDoor } from "./door.ts";
+import { checked } from "./validate-responses.ts";
 
 async function openWorker() {
   const { token, scope } = await openDoor();
-  const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  const ask = checked((path, init = {}) =>
     exports.default.fetch(`http://platform.test${path}`, {
       ...init,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    });
+    }),
+  );
   const post = (body: object): Promise<Response> =>
     ask("/v1/runs", { method: "POST", body: JSON.stringify(body) });
   return { ask, post, scope };

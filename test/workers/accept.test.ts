@@ -103,7 +103,12 @@ test("an endpoint's key reaches the model and stands in plain text nowhere", asy
   const endpoint = { base_url: env.MODEL_URL, api_key: secret };
   const run = await platform.finish({ ...one, model, endpoint });
   expect((await requestsOf(model))[0]?.authorization).toBe(`Bearer ${secret}`);
-  expect(run.endpoint).toEqual({ base_url: env.MODEL_URL, api_key_last4: secret.slice(-4) });
+  expect(run.endpoint).toEqual({
+    id: expect.stringMatching(/^ep_/),
+    name: null,
+    base_url: env.MODEL_URL,
+    api_key_last4: secret.slice(-4),
+  });
   const stored = [
     ...(await everythingInD1()),
     await platform.inRun(run.id, dump),

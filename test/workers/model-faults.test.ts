@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import type { Fault } from "../../src/local/scripted-model.ts";
+import type { Fault } from "../fakes/scripted-model.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { down, GUESSES, questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
@@ -109,6 +109,15 @@ test("a fault no retry can help, such as a 404, is not retried", async () => {
   const model = failing({ kind: "status", status: 404 });
   const run = await platform.finish({ ...one, model });
   expect(run.counts.failed).toEqual({ provider: 1 });
+  expect((await requestsOf(model)).length).toBe(1);
+});
+
+test("a redirect is not followed: neither key nor prompt goes where nobody checked", async () => {
+  const headers = { location: "/v1/chat/completions" };
+  const model = failing({ kind: "status", status: 307, headers });
+  const run = await platform.finish({ ...one, model });
+  const [row] = await platform.results(run.id);
+  expect(row?.error?.message).toMatch(/^307: the endpoint leads elsewhere/);
   expect((await requestsOf(model)).length).toBe(1);
 });
 

@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { expect } from "vitest";
+import type { EventName } from "../../src/core/event-names.ts";
 import { rolloutId } from "../../src/core/ids.ts";
 import {
-  type EventName,
   ResultRow,
   RolloutView,
   type RunCounts,
@@ -16,6 +16,7 @@ import { insertKey } from "../../src/db/keys.ts";
 import { RolloutObject } from "../../src/runtime/rollout-object.ts";
 import { RunObject } from "../../src/runtime/run-object.ts";
 import { idMac, sha256Hex } from "../../src/runtime/secrets.ts";
+import { checked } from "../api/validate-responses.ts";
 import type { Inquiry, Seen } from "./script.ts";
 
 export type RunOptions = Omit<RunRequestInput, "endpoint"> &
@@ -62,11 +63,12 @@ export async function openPlatform(): Promise<Door> {
   const token = `rk_${unique}`;
   const key = { id: `key_${unique}`, hash: sha256Hex(token), last4: "last", created_at: 0 };
   await insertKey(env.DB, scope, key);
-  const ask: Door["ask"] = (path, init = {}) =>
+  const ask: Door["ask"] = checked((path, init = {}) =>
     exports.default.fetch(new URL(path, "http://platform.test").href, {
       ...init,
       headers: { authorization: `Bearer ${token}`, ...init.headers },
-    });
+    }),
+  );
   const post: Door["post"] = (path, body, headers = {}) =>
     ask(path, {
       method: "POST",

@@ -17,9 +17,15 @@ test("a run and its endpoint are written together and read by their owner only",
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
   expect(await getRun(env.DB, scope, run.id)).toEqual({
     run: { ...run, ...owner },
-    endpoint: { base_url: endpoint.base_url, api_key_last4: "9f2c" },
+    endpoint: {
+      id: endpoint.id,
+      name: null,
+      base_url: endpoint.base_url,
+      api_key_last4: "9f2c",
+    },
   });
-  expect(await getEndpoint(env.DB, scope, endpoint.id)).toEqual({ ...endpoint, ...owner });
+  const stored = { ...endpoint, ...owner, name: null, deleted_at: null };
+  expect(await getEndpoint(env.DB, scope, endpoint.id)).toMatchObject(stored);
   for (const stranger of [other, { ...scope, projectId: "pj_2" }]) {
     expect(await getRun(env.DB, stranger, run.id)).toBeNull();
     expect(await getEndpoint(env.DB, stranger, endpoint.id)).toBeNull();

@@ -2,10 +2,13 @@
  * What the model outside workerd is told to say. A test inside workerd cannot hand it a function, so the model's name
  * is the script, as JSON. Plain data: read by the model in Node and written by tests in workerd.
  */
-import type { Reply } from "../../src/local/completion-body.ts";
-import type { Fault } from "../../src/local/scripted-model.ts";
+import type { Reply } from "../fakes/completion-body.ts";
+import type { Fault } from "../fakes/scripted-model.ts";
 
-/** The first `times` requests of one idempotency key fail (absent: all of them), the next get `reply`. */
+/**
+ * The first `times` requests of one idempotency key fail (absent: all of them), the next get `reply`. `{authorization}` in
+ * the fault's body becomes what the request sent as such: there are servers that repeat the key they refuse.
+ */
 export interface Failing {
   readonly fault: Fault;
   readonly times?: number;

@@ -4,12 +4,8 @@
  * idempotency key which try of it this is. What it was asked it tells to whoever inquires.
  */
 import type { TestProject } from "vitest/node";
-import type { Reply } from "../../src/local/completion-body.ts";
-import {
-  type Answer,
-  type ModelRequest,
-  startScriptedModel,
-} from "../../src/local/scripted-model.ts";
+import type { Reply } from "../fakes/completion-body.ts";
+import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import type { Failing, Inquiry, Script, Seen } from "./script.ts";
 
 declare module "vitest" {
@@ -65,7 +61,7 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
-  return isFailing(item) ? failOr(item, tries) : item;
+  return isFailing(item) ? failOr(item, tries, String(headers.authorization)) : item;
 }
 
 function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages"]) {
@@ -74,8 +70,12 @@ function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages
   return (word === undefined ? undefined : when[word]) ?? turns;
 }
 
-function failOr({ fault, times, reply }: Failing, tries: number): Answer {
-  if (times === undefined || tries < times) return { fault };
+function failOr({ fault, times, reply }: Failing, tries: number, authorization: string): Answer {
+  if (times === undefined || tries < times) {
+    return {
+      fault: JSON.parse(JSON.stringify(fault).replaceAll("{authorization}", authorization)),
+    };
+  }
   return reply ?? `the script has no reply after ${times} failures`;
 }
 

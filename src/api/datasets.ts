@@ -1,0 +1,237 @@
+/** Uploaded datasets: upload, list, read, read rows, delete. */
+import * as z from "zod";
+import { Deleted, ResourceName } from "../core/endpoint.ts";
+import type { JsonObject } from "../core/json.ts";
+import { LIMITS } from "../core/limits.ts";
+import { DatasetList, DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
+import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
+import { readToEnd } from "../runtime/byte-chunks.ts";
+import { Refusal, unwrap } from "./errors.ts";
+import { DATASET, DATASET_ROW } from "./examples.ts";
+import { idempotencyKeyOf, objectOf, parseAs, queryOf } from "./input.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
+
+const UploadQuery = z.strictObject({
+  name: ResourceName.optional()
+    .describe("to name it by; unique in the project")
+    .meta({ example: "gsm8k-test" }),
+  environment: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("id, or id@version: every row must be a task of it")
+    .meta({ example: "gsm8k@1" }),
+  environment_args: z
+    .string()
+    .optional()
+    .describe("the environment's arguments, as JSON")
+    .meta({ example: "{}" }),
+});
+
+const RowQuery = z.strictObject({
+  after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe("index of the last row of the page before")
+    .meta({ example: 99 }),
+  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(100),
+});
+
+export const datasetOperations: readonly Operation[] = [
+  {
+    id: "createDataset",
+    method: "post",
+    path: "/v1/datasets",
+    summary: "Upload rows, as JSON lines",
+    description:
+      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question` or a `prompt`. Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
+    query: UploadQuery,
+    headers: {
+      "Idempotency-Key": "the same key, query and file again give the same dataset",
+    },
+    body: {
+      schema: z.record(z.string(), z.unknown()),
+      example: DATASET_ROW.row,
+      contentType: "application/jsonl",
+    },
+    reply: {
+      status: 201,
+      description: "The dataset, which never changes",
+      contentType: "application/json",
+      schema: DatasetView,
+      example: DATASET,
+      headers: {
+        location: "where the dataset is read",
+        "idempotent-replayed": "true when the key named a dataset that was already there",
+      },
+    },
+    errors: [
+      "invalid_request",
+      "unknown_field",
+      "invalid_row",
+      "not_found",
+      "conflict",
+      "idempotency_conflict",
+      "too_large",
+    ],
+    handle: uploadDataset,
+  },
+  {
+    id: "listDatasets",
+    method: "get",
+    path: "/v1/datasets",
+    summary: "List datasets",
+    query: PageQuery,
+    reply: {
+      status: 200,
+      description: "One page of datasets",
+      contentType: "application/json",
+      schema: DatasetList,
+      example: {
+        object: "list",
+        data: [DATASET],
+        first_id: DATASET.id,
+        last_id: DATASET.id,
+        has_more: false,
+      },
+    },
+    errors: ["invalid_request", "unknown_field"],
+    handle: listDatasetPage,
+  },
+  {
+    id: "getDataset",
+    method: "get",
+    path: "/v1/datasets/{id}",
+    summary: "Read what a dataset is, by id or name",
+    reply: {
+      status: 200,
+      description: "The dataset",
+      contentType: "application/json",
+      schema: DatasetView,
+      example: DATASET,
+    },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { services } = context.var.dependencies;
+      const id = pathParam(context, "id");
+      return context.json(unwrap(await services.readDataset(context.env, context.var.scope, id)));
+    },
+  },
+  {
+    id: "listDatasetRows",
+    method: "get",
+    path: "/v1/datasets/{id}/rows",
+    summary: "Read a dataset's rows, one JSON object a line",
+    query: RowQuery,
+    reply: {
+      status: 200,
+      description: "One page of rows, of about 8 MiB at most; follow the link until there is none",
+      contentType: "application/jsonl",
+      schema: DatasetRow,
+      example: DATASET_ROW,
+      headers: { link: 'the next page, rel="next"; absent on the last' },
+    },
+    errors: ["invalid_request", "unknown_field", "not_found"],
+    handle: readRows,
+  },
+  {
+    id: "deleteDataset",
+    method: "delete",
+    path: "/v1/datasets/{id}",
+    summary: "Delete a dataset that no unfinished run names",
+    reply: {
+      status: 200,
+      description: "It is gone; what runs have kept of its rows stays",
+      contentType: "application/json",
+      schema: Deleted,
+      example: { object: "dataset", id: DATASET.id, deleted: true },
+    },
+    errors: ["not_found", "conflict"],
+    handle: async (context) => {
+      const { services } = context.var.dependencies;
+      const id = pathParam(context, "id");
+      const deleted = unwrap(await services.deleteDataset(context.env, context.var.scope, id));
+      return context.json({ object: "dataset", id: deleted.id, deleted: true });
+    },
+  },
+];
+
+async function uploadDataset(context: ApiContext): Promise<Response> {
+  const { raw } = context.req;
+  refuseStatedLength(raw);
+  try {
+    return await receiveDataset(context);
+  } catch (thrown) {
+    if (raw.body !== null && !raw.body.locked) await readToEnd(raw.body, LIMITS.datasetBytes);
+    throw thrown;
+  }
+}
+
+async function receiveDataset(context: ApiContext): Promise<Response> {
+  const { services, now } = context.var.dependencies;
+  const { raw } = context.req;
+  const idempotencyKey = idempotencyKeyOf(raw);
+  const { name, environment, environment_args } = parseAs(UploadQuery, queryOf(raw.url));
+  requireJsonLines(raw);
+  const upload = {
+    name: name ?? null,
+    environment: environment ?? null,
+    environment_args: argsOf(environment, environment_args),
+  };
+  const options = { idempotencyKey, now: now() };
+  const { dataset, replayed } = unwrap(
+    await services.createDataset(context.env, context.var.scope, upload, raw.body, options),
+  );
+  context.header("location", `/v1/datasets/${dataset.id}`);
+  if (replayed) context.header("idempotent-replayed", "true");
+  return context.json(dataset, 201);
+}
+
+/** A body that says it is too large is refused before a byte of it is read. */
+function refuseStatedLength(request: Request): void {
+  if (Number(request.headers.get("content-length") ?? 0) <= LIMITS.datasetBytes) return;
+  const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
+  throw new Refusal({ code: "too_large", message, param: null });
+}
+
+function requireJsonLines(request: Request): void {
+  const type = request.headers.get("content-type") ?? "";
+  if (/^application\/(jsonl|x-ndjson)\s*(;|$)/i.test(type)) return;
+  const message = "send the rows as content-type: application/jsonl (or application/x-ndjson)";
+  throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
+}
+
+function argsOf(environment: string | undefined, text: string | undefined): JsonObject {
+  if (text === undefined) return {};
+  const param = "environment_args";
+  if (environment !== undefined) return objectOf(text, param);
+  const message = `${param}: say which environment they are for`;
+  throw new Refusal({ code: "invalid_request", message, param });
+}
+
+async function listDatasetPage(context: ApiContext): Promise<Response> {
+  const { after, limit, order } = parseAs(PageQuery, queryOf(context.req.url));
+  const [database, scope] = [context.env.DB, context.var.scope];
+  const position = await positionOf(after, "a dataset", (id) =>
+    findDataset(database, scope, { id }),
+  );
+  const rows = await listDatasets(database, scope, { after: position, limit: limit + 1, order });
+  return context.json(pageOf(rows.map(datasetViewOf), limit));
+}
+
+async function readRows(context: ApiContext): Promise<Response> {
+  const { after, limit } = parseAs(RowQuery, queryOf(context.req.url));
+  const { services } = context.var.dependencies;
+  const id = pathParam(context, "id");
+  const { lines, next } = unwrap(
+    await services.readDatasetRows(context.env, context.var.scope, id, {
+      after: after ?? null,
+      limit,
+    }),
+  );
+  if (next !== null) context.header("link", linkToNext(context.req.url, next));
+  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
+}

@@ -1,0 +1,39 @@
+/** What holds for every route, told once: the head of the OpenAPI document and of the reference page. */
+
+export const NOUNS: Readonly<Record<string, string>> = {
+  runs: "An eval: tasks × rollouts per task against one model.",
+  rollouts: "One attempt at one task: its messages, turns, usage, errors and scores.",
+  environments: "Dataset, turn logic and rubric: what a run may name.",
+  datasets: "Task rows, uploaded once and named by any number of runs.",
+  endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
+  secrets: "Values an environment may use by name. They go in and never come out.",
+  platform: "The platform itself. These routes need no key.",
+};
+
+/** Paragraphs are set apart by an empty line; `code` stands in backticks. */
+export const GUIDE: readonly { readonly title: string; readonly text: string }[] = [
+  {
+    title: "Conventions",
+    text: "Rollouts and scoring for agent evals. Wire JSON is snake_case, times are integer seconds since the epoch, and a score that was not produced is null, never 0. Every reply has an `x-request-id`; send one of your own (1 to 128 of `A-Z a-z 0-9 _ . : -`) to have it echoed.",
+  },
+  {
+    title: "Keys",
+    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. What belongs to another project is answered as if it did not exist.",
+  },
+  {
+    title: "Sending again",
+    text: "Every POST takes an `Idempotency-Key` of 1 to 255 characters. The same key with the same body gives what the first request made, with `idempotent-replayed: true`, and makes nothing new; with another body it is 422. Keys hold within one project.",
+  },
+  {
+    title: "Lists",
+    text: "A list answers with `data`, `first_id`, `last_id` and `has_more`. Go on with `after=<last_id>`. `limit` is 1 to 100, and `order` is by time of creation, newest first unless you say `asc`.\n\nRows (a run's results, a dataset's rows) come as JSON lines, one object a line. The next page is in the `Link` header with `rel=\"next\"`; without one it was the last.",
+  },
+  {
+    title: "Events",
+    text: "A run's events come as server-sent events with the fields `id`, `event` and `data`; `data` is JSON of the shape that `RunEvent` has for the name. `run.progress` comes at most once a second, `rollout.finished` once per rollout, and `run.completed`, `run.failed` or `run.cancelled` is the last. `snapshot` stands in for events older than the 10,000 that are kept.\n\nIds only grow: `Last-Event-ID` (or `after`) goes on behind that event, with nothing missing and nothing twice. A quiet stream sends a comment every 15 s. It ends after the last event, or after 5 minutes with `retry: 1000`. Once nothing will ever follow the answer is 204.",
+  },
+  {
+    title: "Errors",
+    text: "Every reply that is no success has the body `Error`. `code` is one of a closed list, `param` the field at fault as a path, or null. 429, 502, 503 and 504 pass: ask again, after `retry-after` where that is given.",
+  },
+];

@@ -1,0 +1,148 @@
+/**
+ * Everything that can be wrong with a run but its rows and its endpoint: the environment, its arguments, what it needs,
+ * who judges, and how many rollouts come of it. Nothing is stored here.
+ */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import type { JsonObject } from "../core/json.ts";
+import { LIMITS } from "../core/limits.ts";
+import type { RunDataset, RunRequest } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import { buildTask, parseRow, RowError } from "../core/task.ts";
+import { unmetNeed } from "./capabilities.ts";
+import { chooseEnvironment } from "./choose-environment.ts";
+import { pinOf } from "./environments.ts";
+import { type Result, refuse } from "./refusal.ts";
+import { type ResolvedDataset, resolveDataset } from "./resolve-dataset.ts";
+import type { EnvironmentPin } from "./wire.ts";
+
+/** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
+const WHOLE_GROUP = 400;
+
+export interface Checked {
+  readonly pin: EnvironmentPin;
+  readonly environment: AnyEnvironment;
+  readonly kind: RunDataset["kind"];
+  /** Rows that came with the run, or a dataset it names; null for an environment with rows of its own. */
+  readonly given: readonly unknown[] | ResolvedDataset | null;
+  readonly length: number | null;
+  readonly num_examples: number;
+}
+
+/** Whether the rows came with the run. */
+export function isInline(given: Checked["given"]): given is readonly unknown[] {
+  return Array.isArray(given);
+}
+
+export async function checkRun(
+  env: Env,
+  scope: Scope,
+  request: RunRequest,
+): Promise<Result<Checked>> {
+  const chosen = await chooseEnvironment(request.environment, request.environment_args);
+  if (!chosen.ok) return chosen;
+  const { registered, environment } = chosen.value;
+  const unmet = await unmetNeed(env, scope, registered.needs);
+  if (unmet !== null) return refuse("unmet_need", `${registered.id} ${unmet}`, "environment");
+  const pin = pinOf(registered);
+  const misjudged = judgesNamed(request, environment, pin);
+  if (misjudged !== null) return misjudged;
+  if (typeof request.dataset !== "string") {
+    return checkDataset(request, environment, pin, request.dataset ?? null);
+  }
+  // It came through JSON.parse, so it is JSON.
+  const args = request.environment_args as JsonObject;
+  const uploaded = await resolveDataset(env, scope, request.dataset, { pin, args, environment });
+  return uploaded.ok ? checkDataset(request, environment, pin, uploaded.value) : uploaded;
+}
+
+/** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
+function judgesNamed(
+  { judges }: RunRequest,
+  { rubric }: AnyEnvironment,
+  { id }: EnvironmentPin,
+): Result<never> | null {
+  const missing = rubric.judges.find((name) => !Object.hasOwn(judges, name));
+  if (missing !== undefined) {
+    const message = `${id} needs the judge ${missing}: say who it is, {"endpoint": …, "model": …}`;
+    return refuse("missing_judge", message, `judges.${missing}`);
+  }
+  const unknown = Object.keys(judges).find((name) => !rubric.judges.includes(name));
+  if (unknown === undefined) return null;
+  const known = rubric.judges.length === 0 ? "no judge" : rubric.judges.join(", ");
+  return refuse("unknown_field", `${id} knows ${known}, not ${unknown}`, `judges.${unknown}`);
+}
+
+function checkDataset(
+  request: RunRequest,
+  environment: AnyEnvironment,
+  pin: EnvironmentPin,
+  given: Checked["given"],
+): Result<Checked> {
+  const source = environment.evalDataset ?? environment.dataset;
+  if (given === null && source.kind === "uploaded") {
+    return refuse(
+      "invalid_request",
+      `${pin.id} has no rows of its own: dataset is required`,
+      "dataset",
+    );
+  }
+  const bad = isInline(given) ? firstBadRow(environment, given) : null;
+  if (bad !== null) return bad;
+  const length = isInline(given) ? given.length : (given?.dataset ?? source).length;
+  const num_examples = countExamples(request, length);
+  if (num_examples === null) {
+    return refuse(
+      "invalid_request",
+      `${pin.id} makes tasks without end: say how many`,
+      "num_examples",
+    );
+  }
+  if (num_examples === 0) {
+    return refuse("invalid_request", `${pin.id} has no rows`, "dataset");
+  }
+  const members = request.rollouts_per_example;
+  if (environment.rubric.hasGroupFunctions && members > WHOLE_GROUP) {
+    const message = `${pin.id} scores whole groups, of at most ${WHOLE_GROUP}`;
+    return refuse("too_large", message, "rollouts_per_example");
+  }
+  if (request.shuffle && length === null) {
+    return refuse(
+      "invalid_request",
+      `${pin.id} makes tasks without end: they have no order`,
+      "shuffle",
+    );
+  }
+  const planned = num_examples * request.rollouts_per_example;
+  if (planned > LIMITS.rolloutsPerRun) {
+    const message = `${planned} rollouts; a run holds at most ${LIMITS.rolloutsPerRun}`;
+    return refuse("too_large", message, "num_examples");
+  }
+  const kind = given === null ? source.kind : "uploaded";
+  return { ok: true, value: { pin, environment, kind, given, length, num_examples } };
+}
+
+function countExamples(request: RunRequest, length: number | null): number | null {
+  if (request.num_examples === -1) return length;
+  return Math.min(request.num_examples, length ?? Number.POSITIVE_INFINITY);
+}
+
+/** Every row is made a task of before anything is stored: a bad one is named by its place. */
+function firstBadRow(environment: AnyEnvironment, rows: readonly unknown[]): Result<never> | null {
+  const source = environment.evalDataset ?? environment.dataset;
+  for (const [index, row] of rows.entries()) {
+    try {
+      const text = JSON.stringify(buildTask(environment, parseRow(source, row, index), index).task);
+      if (text.length > LIMITS.taskRowBytes) {
+        return refuse(
+          "too_large",
+          `row ${index} is over ${LIMITS.taskRowBytes} bytes`,
+          `rows[${index}]`,
+        );
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof RowError)) throw thrown;
+      return refuse("invalid_row", `row ${index + 1}: ${thrown.message}`, thrown.path);
+    }
+  }
+  return null;
+}

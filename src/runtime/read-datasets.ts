@@ -1,0 +1,87 @@
+/** Uploaded datasets as a caller sees them: one, its rows a page at a time, and its end. */
+import { parseId } from "../core/ids.ts";
+import { LIMITS } from "../core/limits.ts";
+import type { Scope } from "../core/scope.ts";
+import type { DatasetView } from "../core/uploaded-dataset.ts";
+import { datasetViewOf, deleteUnusedDataset, findDataset } from "../db/datasets.ts";
+import type { DatasetTableRow } from "../db/schema.ts";
+import { rowsFrom } from "./dataset-rows.ts";
+import { deleteUnused } from "./delete-unused.ts";
+import { uploadKeys } from "./names.ts";
+import { type Result, refuse } from "./refusal.ts";
+import { idMac } from "./secrets.ts";
+import { Subrequests } from "./subrequests.ts";
+
+export async function readDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+): Promise<Result<DatasetView>> {
+  const found = await openDataset(env, scope, idOrName, "id");
+  return found.ok ? { ok: true, value: datasetViewOf(found.value) } : found;
+}
+
+/**
+ * Lines of `DatasetRow` from the row after `after`, at most `limit` of them and about 8 MiB. `next` goes on after this
+ * page; null on the last one.
+ */
+export async function readDatasetRows(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  page: { readonly after: number | null; readonly limit: number },
+): Promise<Result<{ lines: string[]; next: number | null }>> {
+  const found = await openDataset(env, scope, idOrName, "id");
+  if (!found.ok) return found;
+  const { id, rows } = found.value;
+  const first = page.after === null ? 0 : page.after + 1;
+  const lines: string[] = [];
+  let characters = 0;
+  if (first < rows) {
+    for await (const { row, text } of rowsFrom(
+      env,
+      uploadKeys(scope, id),
+      first,
+      new Subrequests(),
+    )) {
+      lines.push(`{"index":${row},"row":${text}}\n`);
+      characters += text.length;
+      if (lines.length >= page.limit || characters > LIMITS.inlinePageBytes) break;
+    }
+  }
+  const end = first + lines.length;
+  return { ok: true, value: { lines, next: end < rows ? end - 1 : null } };
+}
+
+/**
+ * Refused while a run that is not finished names it. The row in D1 goes first: a kill after that leaves objects that
+ * nothing names, where the other order would leave a dataset whose rows are gone.
+ */
+export async function deleteDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+): Promise<Result<{ id: string }>> {
+  const found = await openDataset(env, scope, idOrName, "id");
+  if (!found.ok) return found;
+  const { id } = found.value;
+  const done = await deleteUnused(env, scope, () => deleteUnusedDataset(env.DB, scope, id));
+  if (!done.ok) return done;
+  await env.STORE.delete(Object.values(uploadKeys(scope, id)));
+  return { ok: true, value: { id } };
+}
+
+/** A dataset by id or name. Refuses with `param` as the field at fault. */
+export async function openDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  param: string,
+): Promise<Result<DatasetTableRow>> {
+  const missing = refuse("not_found", `no dataset ${idOrName}`, param);
+  const isId = parseId(idOrName, idMac(env.ROLLCALL_SECRET))?.kind === "dataset";
+  // A name cannot begin as an id does: what does, and is none of ours, is a guess.
+  if (!isId && idOrName.startsWith("ds_")) return missing;
+  const row = await findDataset(env.DB, scope, isId ? { id: idOrName } : { name: idOrName });
+  return row === null ? missing : { ok: true, value: row };
+}

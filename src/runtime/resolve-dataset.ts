@@ -1,0 +1,66 @@
+/** The uploaded dataset a run names: looked up, and its rows held to the environment the run is of. */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import { canonicalJson, type Json, type JsonObject } from "../core/json.ts";
+import { LIMITS } from "../core/limits.ts";
+import type { RunDataset } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import type { DatasetTableRow } from "../db/schema.ts";
+import { refusedRow } from "./check-row.ts";
+import { type RowsFile, rowsFrom } from "./dataset-rows.ts";
+import { uploadKeys } from "./names.ts";
+import { openDataset } from "./read-datasets.ts";
+import type { Refusal, Result } from "./refusal.ts";
+import { Subrequests } from "./subrequests.ts";
+import type { EnvironmentPin } from "./wire.ts";
+
+export interface ResolvedDataset {
+  readonly id: string;
+  readonly dataset: RunDataset & { readonly length: number };
+}
+
+interface Against {
+  readonly pin: EnvironmentPin;
+  readonly args: JsonObject;
+  readonly environment: AnyEnvironment;
+}
+
+/** Of rows that nobody held to this environment before, so many are, and no more than so many characters of them. */
+const ROWS_TRIED = LIMITS.datasetIndexRows;
+const CHARACTERS_TRIED = 1024 * 1024;
+
+/** Refuses with `dataset`, or the row, as the field at fault. A row that is not tried may still fail its rollouts. */
+export async function resolveDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  against: Against,
+): Promise<Result<ResolvedDataset>> {
+  const found = await openDataset(env, scope, idOrName, "dataset");
+  if (!found.ok) return found;
+  const { id, rows } = found.value;
+  const keys = uploadKeys(scope, id);
+  const refusal = wasHeldTo(against, found.value) ? null : await firstBadRow(env, keys, against);
+  if (refusal !== null) return { ok: false, error: refusal };
+  return { ok: true, value: { id, dataset: { kind: "uploaded", ...keys, length: rows } } };
+}
+
+function wasHeldTo({ pin, args }: Against, { environment }: DatasetTableRow): boolean {
+  if (environment === null || environment.digest !== pin.digest) return false;
+  return canonicalJson(environment.args) === canonicalJson(args);
+}
+
+async function firstBadRow(
+  env: Env,
+  file: RowsFile,
+  { environment }: Against,
+): Promise<Refusal | null> {
+  let characters = 0;
+  for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
+    const value: Json = JSON.parse(text);
+    const refusal = refusedRow(environment, value, row, `row ${row + 1}`);
+    if (refusal !== null) return refusal;
+    characters += text.length;
+    if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) return null;
+  }
+  return null;
+}

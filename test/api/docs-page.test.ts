@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { OPERATIONS } from "../../src/api/app.ts";
+import { html } from "../../src/api/html.ts";
+import { openApiOf } from "../../src/api/openapi.ts";
+import { referencePage } from "../../src/api/reference-page.ts";
+import { openDoor } from "./door.ts";
+
+async function pageServed(): Promise<{ text: string; headers: Headers }> {
+  const { app } = await openDoor();
+  const reply = await app.request("/docs");
+  return { text: await reply.text(), headers: reply.headers };
+}
+
+const matches = (text: string, pattern: RegExp) =>
+  Array.from(text.matchAll(pattern), ([, found = ""]) => found);
+
+test("the page has every operation with its path, its example, its errors, and a place in the contents", async () => {
+  const { text } = await pageServed();
+  for (const { id, path, summary } of OPERATIONS) {
+    const [article = ""] = text.split(`<article id="${id}">`).slice(1);
+    expect(text, id).toContain(`<a href="#${id}">`);
+    expect(article, id).toContain(`<code>${path}</code>`);
+    expect(article, id).toContain(html`${summary}`.text);
+    expect(article, id).toContain("curl &#34;$ROLLCALL_URL/");
+    expect(article, id).toContain("<code>internal</code>");
+  }
+});
+
+test("every link on the page leads somewhere on it, or to the document", async () => {
+  const { text } = await pageServed();
+  const ids = matches(text, /\sid="([^"]+)"/g);
+  expect(new Set(ids).size).toBe(ids.length);
+  const targets = matches(text, /href="([^"]+)"/g);
+  const astray = targets.filter((to) => to !== "/openapi.json" && !ids.includes(to.slice(1)));
+  expect(astray).toEqual([]);
+  expect(targets).toContain("/openapi.json");
+});
+
+test("every named schema is a table with each of its fields", async () => {
+  const { text } = await pageServed();
+  for (const [name, schema] of Object.entries(openApiOf(OPERATIONS).components.schemas)) {
+    const [section = ""] = text.split(`<h3 id="schema-${name}">`).slice(1);
+    const [table = ""] = section.split("<h3 ");
+    for (const field of Object.keys(schema.properties ?? {})) {
+      expect(table, name).toContain(`<code>${field}</code>`);
+    }
+  }
+});
+
+test("the page loads nothing and runs nothing, and its policy holds a browser to that", async () => {
+  const { text, headers } = await pageServed();
+  expect(text).not.toMatch(/<(script|img|link|iframe|object)\b|\son\w+=|@import|url\(/i);
+  expect(matches(text, /(?:src|href)="(\w+:[^"]*)"/g)).toEqual([]);
+  const policy = headers.get("content-security-policy") ?? "";
+  expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/]{43}='; base-uri 'none'; /);
+  const [style = ""] = matches(text, /<style>([^<]*)<\/style>/g);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(style));
+  expect(policy).toContain(btoa(String.fromCharCode(...new Uint8Array(digest))));
+  expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+});
+
+test("what stands in the document cannot leave its place on the page", () => {
+  const evil = `</code><script>alert("1")</script>'`;
+  const [operation] = OPERATIONS;
+  if (operation === undefined) throw new Error("there are no operations");
+  const document = openApiOf([{ ...operation, summary: evil, description: evil }]);
+  const page = referencePage({ ...document, tags: [{ name: "platform", description: evil }] });
+  expect(page).not.toContain("<script>");
+  expect(page).not.toContain(`alert("1")`);
+});

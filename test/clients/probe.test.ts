@@ -1,0 +1,181 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { probeEndpoint } from "../../src/clients/probe.ts";
+
+interface Call {
+  readonly route: string;
+  readonly authorization: string | undefined;
+  readonly body: Record<string, unknown>;
+}
+/** Answers one call; what it returns is sent as JSON with the status. */
+type Script = (call: Call) => readonly [status: number, body: unknown] | "hang" | "redirect";
+
+const KEY = "sk-very-secret-key";
+const NOW = 1_792_000_000_500;
+const undo: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0)) await step();
+});
+
+async function serve(script: Script): Promise<{ base_url: string; calls: Call[] }> {
+  const calls: Call[] = [];
+  const server = createServer((request, response) => void answer(request, response));
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const route = `${request.method} ${request.url}`;
+    const { authorization } = request.headers;
+    const call = { route, authorization, body: text === "" ? {} : JSON.parse(text) };
+    calls.push(call);
+    const reply = script(call);
+    if (reply === "hang") return;
+    if (reply === "redirect") {
+      response.writeHead(308, { location: "/elsewhere" }).end();
+      return;
+    }
+    response.writeHead(reply[0], { "content-type": "application/json" });
+    response.end(typeof reply[1] === "string" ? reply[1] : JSON.stringify(reply[1]));
+  };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  undo.push(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  });
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return { base_url: `http://127.0.0.1:${port}/v1/`, calls };
+}
+
+const MODELS = { object: "list", data: [{ id: "qwen3-4b", max_model_len: 4096 }, { id: "other" }] };
+const CHOICE = {
+  index: 0,
+  message: { role: "assistant", content: "Hi" },
+  finish_reason: "length",
+  logprobs: { content: [{ token: "Hi", logprob: -0.1 }] },
+  token_ids: [5, 6],
+};
+const USAGE = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+const completion = (choice: object = CHOICE) => ({ choices: [choice], usage: USAGE });
+
+function probe(base_url: string, changes: Partial<Parameters<typeof probeEndpoint>[0]> = {}) {
+  const given = { base_url, api_key: KEY, model: null, usual: null, now: NOW };
+  return probeEndpoint({ ...given, ...changes });
+}
+
+test("a server that knows everything is asked for its models and for one completion, with the key", async () => {
+  const { base_url, calls } = await serve(({ route }) =>
+    route === "GET /v1/models" ? [200, MODELS] : [200, completion()],
+  );
+  expect(await probe(base_url)).toEqual({
+    models: ["qwen3-4b", "other"],
+    max_model_len: 4096,
+    probed_model: "qwen3-4b",
+    chat: true,
+    usage: true,
+    logprobs: true,
+    token_ids: true,
+    tools: true,
+    error: null,
+    checked_at: 1_792_000_000,
+  });
+  expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", "POST /v1/chat/completions"]);
+  expect(calls.map(({ authorization }) => authorization)).toEqual([
+    `Bearer ${KEY}`,
+    `Bearer ${KEY}`,
+  ]);
+  expect(calls[1]?.body).toMatchObject({
+    model: "qwen3-4b",
+    max_tokens: 2,
+    return_token_ids: true,
+  });
+});
+
+test("a server that refuses an extra is asked with less until it answers", async () => {
+  const { base_url, calls } = await serve(({ route, body }) => {
+    if (route === "GET /v1/models") return [200, MODELS];
+    if ("return_token_ids" in body) return [400, { error: { message: "unknown parameter" } }];
+    return [200, completion({ message: CHOICE.message, logprobs: CHOICE.logprobs })];
+  });
+  const found = await probe(base_url);
+  expect(found).toMatchObject({ chat: true, logprobs: true, token_ids: false, tools: true });
+  expect(found.error).toBeNull();
+  expect(calls).toHaveLength(4);
+});
+
+test("a server of plain completions supports nothing more", async () => {
+  const { base_url } = await serve(({ route, body }) => {
+    if (route === "GET /v1/models") return [200, MODELS];
+    if ("logprobs" in body || "tools" in body) return [422, { detail: "extra fields" }];
+    return [200, { choices: [{ message: {} }] }];
+  });
+  expect(await probe(base_url)).toMatchObject({
+    chat: true,
+    usage: false,
+    logprobs: false,
+    token_ids: false,
+    tools: false,
+    error: null,
+  });
+});
+
+test("a refused key is said in words, and a server that repeats it does not make it ours", async () => {
+  const echo = { error: { message: `Incorrect API key provided: ${KEY}` } };
+  const { base_url, calls } = await serve(() => [401, echo]);
+  const found = await probe(base_url);
+  expect(found.error).toBe("401: the key was refused: Incorrect API key provided: [key]");
+  expect(found.chat).toBe(false);
+  expect(calls).toHaveLength(1);
+});
+
+test("a key that would be cut in half by the length of the message is taken out whole", async () => {
+  const padding = "x".repeat(195);
+  const { base_url } = await serve(() => [403, { error: { message: `${padding}${KEY}` } }]);
+  expect((await probe(base_url)).error).not.toContain(KEY.slice(0, 5));
+});
+
+test("a key among the models' names does not come out", async () => {
+  const { base_url } = await serve(({ route }) =>
+    route === "GET /v1/models" ? [200, { data: [{ id: KEY }] }] : [200, completion()],
+  );
+  expect(JSON.stringify(await probe(base_url))).not.toContain(KEY);
+});
+
+test("nobody listening, no answer in time, and no JSON are each said in words", async () => {
+  expect((await probe("http://127.0.0.1:9/v1")).error).toMatch(/^not reachable: /);
+  const hanging = await serve(() => "hang");
+  expect((await probe(hanging.base_url, { deadline_ms: 100 })).error).toBe(
+    "no answer within 0.1 s",
+  );
+  const page = await serve(() => [200, "<html>hello</html>"]);
+  const named = await probe(page.base_url, { model: "m" });
+  expect(named.error).toMatch(/no chat completion: does base_url end in \/v1\?/);
+});
+
+test("a redirect is not followed: the key goes nowhere but to the address that was given", async () => {
+  const { base_url, calls } = await serve(() => "redirect");
+  const found = await probe(base_url, { model: "m" });
+  expect(found.error).toBe("308: leads elsewhere; give the address it leads to");
+  expect(calls.map(({ route }) => route)).not.toContain("GET /elsewhere");
+});
+
+test("without a list of models the one that is named is asked, or nothing is", async () => {
+  const { base_url, calls } = await serve(({ route }) =>
+    route.startsWith("GET") ? [404, { detail: "Not Found" }] : [200, completion()],
+  );
+  expect(await probe(base_url)).toMatchObject({ chat: false, probed_model: null });
+  expect((await probe(base_url)).error).toBe(
+    '404 for GET /models: name one in "model" to have it asked',
+  );
+  expect(await probe(base_url, { model: "mine" })).toMatchObject({ chat: true, error: null });
+  expect(await probe(base_url, { usual: "before" })).toMatchObject({ probed_model: "before" });
+  expect(calls.at(-1)?.body).toMatchObject({ model: "before" });
+});
+
+test("a model that was asked before is asked again only while it is listed", async () => {
+  const { base_url } = await serve(({ route }) =>
+    route === "GET /v1/models" ? [200, MODELS] : [200, completion()],
+  );
+  expect(await probe(base_url, { usual: "other" })).toMatchObject({ probed_model: "other" });
+  expect(await probe(base_url, { usual: "gone" })).toMatchObject({ probed_model: "qwen3-4b" });
+});
