@@ -1,0 +1,119 @@
+/**
+ * One call over HTTP, made again where that is safe.
+ *
+ * Invariants. Every POST carries an Idempotency-Key, and every other method does the same when done twice: so a call is
+ * made again after a broken connection, a timeout, 429, 502, 503, 504, and when the API says `in_progress`. A body that
+ * can be read only once is never sent again. Nothing else is retried: an error is the caller's to judge.
+ */
+import { Patience, pause } from "./patience.ts";
+import { ApiRequestError, requestErrorOf } from "./request-error.ts";
+
+export interface TransportOptions {
+  readonly apiKey: string;
+  readonly fetch?: typeof fetch | undefined;
+  /** How often a call is made again; default 2. */
+  readonly maxRetries?: number | undefined;
+  /** How long a call may go without an answer, in milliseconds; default 60,000. */
+  readonly timeoutMs?: number | undefined;
+  /** How waits are waited; rejects with the signal's reason when it aborts. Default: a timer. */
+  readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
+  /** From 0 up to 1, for the jitter of waits; default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+export interface Call {
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: BodyInit;
+  /** The body is a stream: it can be sent once. */
+  readonly once?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** Null: as long as it takes. Default: the client's. */
+  readonly timeoutMs?: number | null | undefined;
+}
+
+export type Read<T> = (reply: Response, patience: Patience) => Promise<T>;
+
+const TIMEOUT_MS = 60_000;
+const MAX_RETRIES = 2;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 8000;
+/** A server that wants us away for longer gets its error passed on: whether to wait is the caller's decision. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+const RETRYABLE = new Set([429, 502, 503, 504]);
+
+export class Transport {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  /** What `read` makes of a reply of status 2xx, else ApiRequestError; a broken connection throws as `fetch` does. */
+  async request<T>(url: string, call: Call, read: Read<T>): Promise<T> {
+    for (let retries = 0; ; retries += 1) {
+      try {
+        return await this.#attempt(url, call, read);
+      } catch (error) {
+        const wait = this.#waitAfter(error, retries, call);
+        if (wait === null || call.signal?.aborted) throw error;
+        await this.pause(wait, call.signal);
+      }
+    }
+  }
+
+  /** One attempt: a reply of status 2xx with its body unread. `patience` still holds while that is read. */
+  async open(url: string, call: Call, patience: Patience): Promise<Response> {
+    const { method = "GET", headers, body } = call;
+    const send = this.#options.fetch ?? fetch;
+    const reply = await send(url, {
+      method,
+      headers: { authorization: `Bearer ${this.#options.apiKey}`, ...headers },
+      signal: patience.signal,
+      ...(body !== undefined && { body }),
+      ...(call.once && { duplex: "half" }),
+    });
+    if (!reply.ok) throw await requestErrorOf(reply);
+    return reply;
+  }
+
+  patience(call: Call): Patience {
+    const { timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS, signal } = call;
+    return new Patience(timeoutMs, signal);
+  }
+
+  pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return (this.#options.pause ?? pause)(ms, signal);
+  }
+
+  async #attempt<T>(url: string, call: Call, read: Read<T>): Promise<T> {
+    const patience = this.patience(call);
+    try {
+      return await read(await this.open(url, call, patience), patience);
+    } finally {
+      patience.end();
+    }
+  }
+
+  /** Milliseconds until the next attempt; null when there is to be none. */
+  #waitAfter(error: unknown, retries: number, call: Call): number | null {
+    const { maxRetries = MAX_RETRIES, random = Math.random } = this.#options;
+    if (call.once || retries >= maxRetries || !isPassing(error)) return null;
+    const asked = error instanceof ApiRequestError ? error.retryAfterMs : null;
+    if (asked !== null) return asked <= LONGEST_RETRY_AFTER_MS ? asked : null;
+    const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
+    return backoff * (0.5 + random() / 2);
+  }
+}
+
+/** Asking again may well help. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof ApiRequestError)) return isBrokenConnection(error);
+  return RETRYABLE.has(error.status) || error.code === "in_progress";
+}
+
+/** `fetch` and a body cut short throw TypeErrors; our own patience ends with a TimeoutError. */
+export function isBrokenConnection(error: unknown): boolean {
+  if (error instanceof TypeError) return true;
+  return error instanceof DOMException && error.name === "TimeoutError";
+}

@@ -1,0 +1,64 @@
+/** The client against the list of routes: each has a method, and none is made up. */
+import { expect, test } from "vitest";
+import { OPERATIONS } from "../../src/api/app.ts";
+import type { RollcallClient } from "../../src/sdk/client.ts";
+import { collect, recorded } from "./recording-fetch.ts";
+
+const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown>>> = {
+  createRun: (client) => client.createRun({ environment: "e", model: "m", endpoint: "qwen" }),
+  listRuns: (client) => client.listRuns(),
+  getRun: (client) => client.getRun("x/y"),
+  cancelRun: (client) => client.cancelRun("x/y"),
+  streamEvents: (client) => collect(client.events("x/y")),
+  listResults: (client) => collect(client.results("x/y")),
+  getRollout: (client) => client.getRollout("x/y"),
+  listEnvironments: (client) => client.environments(),
+  getEnvironment: (client) => client.environment("x/y"),
+  createDataset: (client) => client.createDataset("{}"),
+  listDatasets: (client) => client.listDatasets(),
+  getDataset: (client) => client.getDataset("x/y"),
+  listDatasetRows: (client) => collect(client.datasetRows("x/y")),
+  deleteDataset: (client) => client.deleteDataset("x/y"),
+  createEndpoint: (client) => client.createEndpoint({ name: "n", base_url: "http://x/v1" }),
+  listEndpoints: (client) => client.listEndpoints(),
+  getEndpoint: (client) => client.getEndpoint("x/y"),
+  updateEndpoint: (client) => client.updateEndpoint("x/y", { api_key: null }),
+  deleteEndpoint: (client) => client.deleteEndpoint("x/y"),
+  probeEndpoint: (client) => client.probeEndpoint("x/y"),
+  createSecret: (client) => client.createSecret({ name: "N", value: "v" }),
+  listSecrets: (client) => client.listSecrets(),
+  getSecret: (client) => client.getSecret("x/y"),
+  updateSecret: (client) => client.updateSecret("x/y", { value: "v" }),
+  deleteSecret: (client) => client.deleteSecret("x/y"),
+};
+
+function answer(path: string): Response {
+  if (path.endsWith("/events")) return new Response(null, { status: 204 });
+  if (/\/(rows|results)$/.test(path)) return new Response("");
+  return Response.json({ data: [] });
+}
+
+test("the client has a method for every route of /v1", () => {
+  const routes = OPERATIONS.filter(({ path }) => path.startsWith("/v1/")).map(({ id }) => id);
+  expect(Object.keys(CALLS).sort()).toEqual(routes.sort());
+});
+
+test.each(Object.entries(CALLS))(
+  "%s asks its route, as its route wants to be asked",
+  async (id, call) => {
+    const operation = OPERATIONS.find((known) => known.id === id);
+    const { client, asked } = recorded(({ path }) => answer(path));
+    await call(client);
+    expect(asked.length).toBe(1);
+    const [request] = asked;
+    const path = operation?.path.replace("{id}", "x%2Fy");
+    expect(`${request?.method} ${request?.path}`).toBe(
+      `${operation?.method.toUpperCase()} ${path}`,
+    );
+    expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
+    const type = operation?.body && (operation.body.contentType ?? "application/json");
+    const sends = operation?.method === "post" || operation?.method === "patch";
+    expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
+    expect(request?.headers.has("idempotency-key")).toBe(operation?.method === "post");
+  },
+);

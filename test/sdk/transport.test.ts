@@ -1,0 +1,134 @@
+import { expect, test } from "vitest";
+import { ApiRequestError } from "../../src/sdk/client.ts";
+import { type Answer, recorded, refusal } from "./recording-fetch.ts";
+
+const REQUEST = { environment: "e", model: "m", endpoint: "qwen" };
+const broken = () => {
+  throw new TypeError("fetch failed");
+};
+const run = () => Response.json({ id: "run_1" });
+/** The first attempts go as listed, every later one well. */
+const first =
+  (...answers: Answer[]): Answer =>
+  (asked, index) =>
+    (answers[index] ?? run)(asked, index);
+
+test.each<[string, Answer]>([
+  ["a connection that breaks", broken],
+  ["429", () => refusal(429, "rate_limited")],
+  ["502 from a proxy", () => new Response("<h1>bad gateway</h1>", { status: 502 })],
+  ["503", () => new Response(null, { status: 503 })],
+  ["504", () => new Response(null, { status: 504 })],
+  ["something under way", () => refusal(409, "in_progress")],
+  [
+    "a body that is cut short",
+    () => new Response(new ReadableStream({ pull: (to) => to.error(new TypeError("terminated")) })),
+  ],
+])("after %s a call is made again", async (_what, answer) => {
+  const { client, asked, waits } = recorded(first(answer));
+  expect(await client.getRun("run_1")).toEqual({ id: "run_1" });
+  expect(asked.length).toBe(2);
+  expect(waits).toEqual([250]);
+});
+
+test.each([
+  [400, "invalid_request"],
+  [401, "unauthorized"],
+  [404, "not_found"],
+  [409, "conflict"],
+  [422, "idempotency_conflict"],
+  [500, "internal"],
+])("after %i %s it is not", async (status, code) => {
+  const { client, asked } = recorded(() => refusal(status, code));
+  await expect(client.getRun("run_1")).rejects.toMatchObject({ status, code });
+  expect(asked.length).toBe(1);
+});
+
+test("waits double, are spread by chance, and end with the error of the last attempt", async () => {
+  const options = { maxRetries: 6, random: () => 0.5 };
+  const { client, asked, waits } = recorded(() => refusal(503, "internal"), options);
+  await expect(client.getRun("run_1")).rejects.toMatchObject({ status: 503 });
+  expect(waits).toEqual([375, 750, 1500, 3000, 6000, 6000]);
+  expect(asked.length).toBe(7);
+});
+
+test("a client that may not try again does not", async () => {
+  const { client, asked } = recorded(broken, { maxRetries: 0 });
+  await expect(client.getRun("run_1")).rejects.toThrow("fetch failed");
+  expect(asked.length).toBe(1);
+});
+
+test("the wait the server asks for is the wait, in seconds or to a date", async () => {
+  const inTwoMinutes = new Date(Date.now() + 120_000).toUTCString();
+  const soon = recorded(first(() => refusal(429, "rate_limited", { "retry-after": "7" })));
+  await soon.client.getRun("run_1");
+  expect(soon.waits).toEqual([7000]);
+  const past = recorded(
+    first(() => refusal(503, "internal", { "retry-after": new Date(0).toUTCString() })),
+  );
+  await past.client.getRun("run_1");
+  expect(past.waits).toEqual([0]);
+  const late = recorded(() => refusal(429, "rate_limited", { "retry-after": inTwoMinutes }));
+  const thrown: unknown = await late.client.getRun("run_1").catch((error: unknown) => error);
+  expect(late.waits).toEqual([]);
+  if (!(thrown instanceof ApiRequestError)) throw thrown;
+  expect(thrown.retryAfterMs).toBeGreaterThan(60_000);
+});
+
+test("a POST is sent again with the same key and the same body", async () => {
+  const { client, asked } = recorded(first(broken, () => refusal(503, "internal")));
+  await client.createRun(REQUEST);
+  const keys = asked.map(({ headers }) => headers.get("idempotency-key"));
+  expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[\w-]{36}$/)));
+  expect(new Set(keys).size).toBe(1);
+  expect(new Set(asked.map(({ body }) => body))).toEqual(new Set([JSON.stringify(REQUEST)]));
+});
+
+test("an upload from a stream is not sent again, one from text is", async () => {
+  async function* rows() {
+    yield { question: "?" };
+  }
+  const streamed = recorded(broken);
+  await expect(streamed.client.createDataset(rows())).rejects.toThrow("fetch failed");
+  expect(streamed.asked.length).toBe(1);
+  const text = recorded(first(broken));
+  await text.client.createDataset('{"question":"?"}\n');
+  expect(text.asked.map(({ body }) => body)).toEqual(Array(2).fill('{"question":"?"}\n'));
+});
+
+test("a platform that stays silent ends the call with a TimeoutError, after it was tried again", async () => {
+  const silent: Answer = ({ signal }) =>
+    new Promise((_resolve, reject) =>
+      signal?.addEventListener("abort", () => reject(signal.reason)),
+    );
+  const { client, asked } = recorded(silent, { maxRetries: 1 });
+  const call = client.getRun("run_1", { timeoutMs: 1 });
+  await expect(call).rejects.toMatchObject({ name: "TimeoutError" });
+  expect(asked.length).toBe(2);
+});
+
+test("the caller's signal ends a call under way, and the wait before the next attempt", async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const open = recorded(({ signal: given }) => {
+    controller.abort(new Error("enough"));
+    given?.throwIfAborted();
+    return run();
+  });
+  await expect(open.client.getRun("run_1", { signal })).rejects.toThrow("enough");
+  expect(open.asked.length).toBe(1);
+  const later = new AbortController();
+  const waiting = recorded(broken, {
+    pause: async (_ms, given) => {
+      later.abort(new Error("no more"));
+      given?.throwIfAborted();
+    },
+  });
+  await expect(waiting.client.getRun("r", { signal: later.signal })).rejects.toThrow("no more");
+  expect(waiting.asked.length).toBe(1);
+});
+
+test("an error names the request, for whoever runs the platform", async () => {
+  const { client } = recorded(() => refusal(404, "not_found", { "x-request-id": "ci-42" }));
+  await expect(client.getRun("run_1")).rejects.toMatchObject({ requestId: "ci-42" });
+});
