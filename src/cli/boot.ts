@@ -1,10 +1,13 @@
 /** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environment-package.ts";
 import type { Platform } from "../local/platform.ts";
 import { CommandError, EXIT } from "./exit.ts";
 
 interface BootOptions {
   /** Null for a platform that keeps nothing. */
   readonly directory: string | null;
+  /** Held beside those that come with Rollcall. */
+  readonly environments?: readonly EnvironmentPackage[];
   readonly port?: number | undefined;
   readonly say: (line: string) => void;
 }
@@ -15,6 +18,8 @@ export async function boot(options: BootOptions): Promise<Platform> {
   try {
     return await bootPlatform(options);
   } catch (error) {
+    // The environment is at fault, not the platform: wrong usage.
+    if (error instanceof NoEnvironmentPackage) throw error;
     const inUse = error instanceof DirectoryInUse;
     throw new CommandError(EXIT.unreachable, {
       code: inUse ? "in_use" : "boot_failed",

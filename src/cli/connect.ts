@@ -1,20 +1,25 @@
 /**
  * Which platform a command works on: the one named by --platform or ROLLCALL_URL; else the one that runs on the state
- * directory; else one of its own, for the time of the command.
+ * directory; else one of its own, for the time of the command. A platform of its own holds the command's environment
+ * when that is code that lies here; one that runs already is used if it holds the same code.
  */
+import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
-import { readReadyFile, stateDirectory } from "../local/state-directory.ts";
+import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
 import { boot } from "./boot.ts";
 import { usageError } from "./exit.ts";
+import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
 
 export interface Connection {
   readonly client: RollcallClient;
   readonly url: string;
-  /** The model that plays the demo; a platform elsewhere has none. */
-  readonly demoModelUrl: string | null;
+  /** The policy server beside it; a platform elsewhere has none. */
+  readonly policyUrl: string | null;
   /** Who the platform belongs to: it may outlive the command, or not, or not even leave its state. */
   readonly kind: "remote" | "running" | "embedded" | "ephemeral";
+  /** The environment the command was given, if it takes one. */
+  readonly environment: NamedEnvironment | null;
   /** Resolves if the platform was ours and is gone. */
   readonly lost: Promise<Error>;
   close(): Promise<void>;
@@ -23,6 +28,8 @@ export interface Connection {
 interface ConnectOptions {
   readonly platform: string | undefined;
   readonly ephemeral: boolean;
+  /** The environment the command was given: an id, a folder, the name of an installed package. */
+  readonly environment?: string | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -31,42 +38,69 @@ const NEVER = new Promise<Error>(() => {
 });
 const nothingToClose = () => Promise.resolve();
 
-export async function connect(options: ConnectOptions): Promise<Connection> {
+export async function connect({ say, ...options }: ConnectOptions): Promise<Connection> {
+  const environment =
+    options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
   const url = options.platform ?? process.env["ROLLCALL_URL"];
-  if (url !== undefined && url !== "" && !options.ephemeral) return connectTo(url);
+  if (url !== undefined && url !== "" && !options.ephemeral) return connectTo(url, environment);
   const directory = stateDirectory(process.env);
-  const running = options.ephemeral ? null : readReadyFile(directory);
-  if (running !== null && (await answersHealthz(running.url))) {
-    const client = new RollcallClient({ baseUrl: running.url, apiKey: running.key });
-    return {
-      client,
-      url: running.url,
-      demoModelUrl: running.demo_model_url,
-      kind: "running",
-      lost: NEVER,
-      close: nothingToClose,
-    };
-  }
-  return embed(options.ephemeral ? null : directory, options.say);
+  const running = options.ephemeral ? null : await runningOn(directory);
+  if (running === null) return embed(options.ephemeral ? null : directory, environment, say);
+  const own = environment?.own ?? null;
+  if (own === null || (await holds(running.client, own))) return { ...running, environment };
+  say(
+    `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
+      `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
+  );
+  return embed(null, environment, say);
 }
 
-function connectTo(url: string): Connection {
+function connectTo(url: string, environment: NamedEnvironment | null): Connection {
   const apiKey = process.env["ROLLCALL_API_KEY"];
   if (apiKey === undefined || apiKey === "") {
     throw usageError(`ROLLCALL_API_KEY must hold a key of ${url}`, "ROLLCALL_API_KEY");
   }
   if (!URL.canParse(url)) throw usageError(`${url} is not a URL`, "platform");
-  const client = new RollcallClient({ baseUrl: url, apiKey });
-  return { client, url, demoModelUrl: null, kind: "remote", lost: NEVER, close: nothingToClose };
+  return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
 }
 
-async function embed(directory: string | null, say: (line: string) => void): Promise<Connection> {
-  const platform = await boot({ directory, say });
+/** The platform of a state directory, if it answers. */
+async function runningOn(directory: string): Promise<Connection | null> {
+  const ready = readReadyFile(directory);
+  if (ready === null || !(await answersHealthz(ready.url))) return null;
+  return somebodyElses("running", ready, null);
+}
+
+function somebodyElses(
+  kind: "remote" | "running",
+  { url, key, policy_url }: Pick<ReadyFile, "url" | "key" | "policy_url">,
+  environment: NamedEnvironment | null,
+): Connection {
+  const client = new RollcallClient({ baseUrl: url, apiKey: key });
+  return {
+    ...{ client, url, policyUrl: policy_url, kind, environment },
+    ...{ lost: NEVER, close: nothingToClose },
+  };
+}
+
+async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {
+  const held = await client.environments();
+  return held.some(({ id, digest }) => id === own.id && digest === own.digest);
+}
+
+async function embed(
+  directory: string | null,
+  environment: NamedEnvironment | null,
+  say: (line: string) => void,
+): Promise<Connection> {
+  const own = environment?.own ?? null;
+  const platform = await boot({ directory, environments: own === null ? [] : [own], say });
   return {
     client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key }),
     url: platform.url,
-    demoModelUrl: platform.demoModelUrl,
+    policyUrl: platform.policyUrl,
     kind: directory === null ? "ephemeral" : "embedded",
+    environment,
     lost: platform.lost,
     close: () => platform.stop(),
   };

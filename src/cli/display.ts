@@ -1,10 +1,15 @@
-/** Progress of runs: drawn in place on a terminal, a plain line at every tenth elsewhere. */
+/** Progress of runs: a line each, drawn in place on a terminal; elsewhere a plain line at every tenth. */
 import type { RunView } from "../core/run.ts";
-import { countText, estimateText, sum } from "./format.ts";
-import type { Terminal } from "./terminal.ts";
+import { hasEnded } from "./follow.ts";
+import { countText, durationText, estimateText } from "./format.ts";
+import { doneOf, type Pace, progressLine } from "./progress-line.ts";
+import type { Drawing, Terminal } from "./terminal.ts";
+import { cutTo, displayWidth } from "./text-width.ts";
 
-const BAR_CELLS = 30;
 const PLAIN_STEPS = 10;
+const LONGEST_LABEL = 24;
+/** Letters of a run's id that tell it from another of the same environment. */
+const ID_LETTERS = 6;
 
 interface Tracked {
   run: RunView;
@@ -27,21 +32,22 @@ export class Display {
   }
 
   show(run: RunView): void {
-    const tracked = this.#track(run);
+    const known = this.#runs.get(run.id);
+    // An ended run changes no more, and its last line may stand already.
+    if (known !== undefined && hasEnded(known.run)) return;
+    const tracked = known ?? this.#track(run);
     tracked.run = run;
     if (this.#terminal.live) {
-      const now = this.#now();
-      this.#terminal.redraw([...this.#runs.values()].flatMap((each) => drawing(each, now)));
+      this.#terminal.redraw(this.#drawing(this.#now()));
+      if ([...this.#runs.values()].every((each) => hasEnded(each.run))) this.#terminal.settle();
       return;
     }
     const step = Math.floor((doneOf(run) / Math.max(1, run.counts.planned)) * PLAIN_STEPS);
-    if (step > tracked.step) this.#terminal.say(headline(tracked, this.#now()));
+    if (step > tracked.step) this.#terminal.say(plainLine(tracked, this.#now()));
     tracked.step = Math.max(tracked.step, step);
   }
 
   #track(run: RunView): Tracked {
-    const known = this.#runs.get(run.id);
-    if (known !== undefined) return known;
     const fresh: Tracked = {
       run,
       since: this.#now(),
@@ -52,49 +58,62 @@ export class Display {
     this.#runs.set(run.id, fresh);
     return fresh;
   }
+
+  /** The paces are those of now, however often it is drawn again. */
+  #drawing(now: number): Drawing {
+    const all = [...this.#runs.values()];
+    const labels = labelsOf(all.map(({ run }) => run));
+    const rows = all.map((tracked, at) => ({
+      run: tracked.run,
+      pace: paceOf(tracked, now),
+      label: labels[at] ?? "",
+    }));
+    return ({ columns, rows: room, colour }) => {
+      const longest = Math.max(...labels.map(displayWidth));
+      const labelWidth = Math.min(longest, LONGEST_LABEL, Math.max(1, Math.floor(columns / 3)));
+      const fits = rows.length <= room ? rows.length : Math.max(0, room - 1);
+      const lines = rows.slice(0, fits).map(({ run, pace, label }) => {
+        const line = { columns, colour, label: cutTo(label, labelWidth), labelWidth };
+        return progressLine(run, pace, line);
+      });
+      if (fits === rows.length) return lines;
+      return [...lines, cutTo(`and ${rows.length - fits} more runs`, columns)];
+    };
+  }
 }
 
-function drawing(tracked: Tracked, now: number): string[] {
-  const { counts } = tracked.run;
-  const bars = Object.entries({
-    scored: counts.scored,
-    unscored: sum(counts.unscored),
-    failed: sum(counts.failed),
-    cancelled: sum(counts.cancelled),
-    "in flight": counts.in_flight,
+/** The environment's name, and a piece of the run's id where two runs share it. */
+function labelsOf(runs: readonly RunView[]): string[] {
+  return runs.map((run) => {
+    const { id } = run.environment;
+    const shared = runs.filter((other) => other.environment.id === id).length > 1;
+    return shared ? `${id} ${run.id.slice(-ID_LETTERS)}` : id;
   });
-  return [
-    headline(tracked, now),
-    ...bars
-      .filter(([name, count]) => count > 0 || name === "scored")
-      .map(([name, count]) => bar(name, count, counts.planned)),
-  ];
 }
 
-function bar(name: string, count: number, planned: number): string {
-  const cells = Math.round((count / Math.max(1, planned)) * BAR_CELLS);
-  const drawn = "█".repeat(cells) + "░".repeat(BAR_CELLS - cells);
-  return `  ${name.padEnd(9)} ${drawn} ${countText(count)}`;
-}
-
-function headline(tracked: Tracked, now: number): string {
-  const { run } = tracked;
+function paceOf({ run, since, doneBefore, turnsBefore }: Tracked, now: number): Pace {
+  const seconds = (now - since) / 1000;
+  // Of the first look at a run nothing follows.
+  if (seconds <= 0) return { turnsPerSecond: null, secondsLeft: null };
   const done = doneOf(run);
-  const seconds = Math.max((now - tracked.since) / 1000, 0.001);
-  const rate = (done - tracked.doneBefore) / seconds;
   const left = run.counts.planned - done;
+  const rate = (done - doneBefore) / seconds;
+  return {
+    turnsPerSecond: (run.report.turns - turnsBefore) / seconds,
+    secondsLeft: left > 0 && rate > 0 && !hasEnded(run) ? left / rate : null,
+  };
+}
+
+function plainLine(tracked: Tracked, now: number): string {
+  const { run } = tracked;
+  const { turnsPerSecond, secondsLeft } = paceOf(tracked, now);
   const parts = [
-    `${countText(done)}/${countText(run.counts.planned)} rollouts`,
+    `${countText(doneOf(run))}/${countText(run.counts.planned)} rollouts`,
     `reward ${estimateText(run.report.reward)}`,
-    `${countText(Math.round((run.report.turns - tracked.turnsBefore) / seconds))} turns/s`,
+    `${countText(Math.round(turnsPerSecond ?? 0))} turns/s`,
     `${countText(run.report.usage.total_tokens)} tokens`,
   ];
-  if (left > 0 && rate > 0) parts.push(`${Math.ceil(left / rate)} s left`);
-  // Why nothing moves, where it does not.
+  if (secondsLeft !== null) parts.push(`${durationText(secondsLeft)} left`);
   if (run.flow !== null && run.flow.state !== "active") parts.push(run.flow.state);
   return `${run.environment.id}  ${parts.join(" · ")}`;
-}
-
-function doneOf({ counts }: RunView): number {
-  return counts.scored + sum(counts.unscored) + sum(counts.failed) + sum(counts.cancelled);
 }

@@ -1,4 +1,5 @@
 /** How a command ends: exit codes, and the errors that carry one. */
+import { NoEnvironmentPackage } from "../local/environment-package.ts";
 import { ApiRequestError } from "../sdk/client.ts";
 
 export const EXIT = {
@@ -52,16 +53,30 @@ export function unreachable(message: string, cause: unknown): CommandError {
   });
 }
 
+/** `goOn` says how what was begun goes on. */
+export function interruption(goOn = ""): CommandError {
+  return new CommandError(EXIT.interrupted, {
+    code: "interrupted",
+    message: `interrupted${goOn}`,
+    type: "interrupted",
+  });
+}
+
 /** What failed, as a command's end. Anything unforeseen keeps its stack for the report on stderr. */
 export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof CommandError) return thrown;
   if (thrown instanceof ApiRequestError) return fromApi(thrown);
+  if (thrown instanceof NoEnvironmentPackage) return usageError(thrown.message, "environment");
   // The words of `parseArgs` name the flag already.
   if (thrown instanceof TypeError && "code" in thrown && isParseCode(thrown.code)) {
     return usageError(thrown.message);
   }
   if (thrown instanceof TypeError && thrown.message === "fetch failed") {
     return unreachable("the platform does not answer", thrown);
+  }
+  if (thrown instanceof DOMException && thrown.name === "AbortError") return interruption();
+  if (thrown instanceof DOMException && thrown.name === "TimeoutError") {
+    return unreachable("the platform does not answer in time", undefined);
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new CommandError(EXIT.bad, { code: "internal", message, type: "internal_error" });
@@ -71,10 +86,15 @@ function fromApi(error: ApiRequestError): CommandError {
   const theirs = error.status >= 500 || error.status === 429;
   return new CommandError(theirs ? EXIT.unreachable : EXIT.usage, {
     code: error.code,
-    message: error.message,
+    message: error.message + hintOf(error),
     param: error.param,
     type: error.type,
   });
+}
+
+function hintOf({ status, requestId }: ApiRequestError): string {
+  if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
+  return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }
 
 function isParseCode(code: unknown): boolean {

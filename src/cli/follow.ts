@@ -1,6 +1,7 @@
 /** Follows a run to its end. The event stream says when to look; what is shown is always the run as read. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTerminalEvent, type RunView } from "../core/run.ts";
+import { isTerminalEvent } from "../core/event-names.ts";
+import type { RolloutFinished, RunView } from "../core/run.ts";
 import { ApiRequestError, type RollcallClient } from "../sdk/client.ts";
 
 /** A run is read at most this often while it goes on. */
@@ -9,25 +10,31 @@ const FINAL_READS = 60;
 
 interface FollowOptions {
   readonly signal: AbortSignal;
+  /** Called with the ended run last. */
   readonly onProgress: (run: RunView) => void;
+  /** Once for each rollout, those that ended before included, as far back as the platform keeps events. */
+  readonly onFinished?: (rollout: RolloutFinished) => void;
 }
 
 /** The ended run. Throws the signal's reason when aborted; the run goes on then. */
 export async function followRun(
   client: RollcallClient,
   runId: string,
-  { signal, onProgress }: FollowOptions,
+  { signal, onProgress, onFinished }: FollowOptions,
 ): Promise<RunView> {
   let readAt = 0;
-  for await (const { event } of client.events(runId, { signal })) {
+  for await (const { event, data } of client.events(runId, { signal })) {
     if (isTerminalEvent(event)) break;
+    if (event === "rollout.finished") onFinished?.(data as RolloutFinished);
     const now = performance.now();
     if (now - readAt < READ_EVERY_MS) continue;
     readAt = now;
     const run = await readIfUp(client, runId);
     if (run !== null) onProgress(run);
   }
-  return readEnded(client, runId, signal);
+  const ended = await readEnded(client, runId, signal);
+  onProgress(ended);
+  return ended;
 }
 
 async function readEnded(

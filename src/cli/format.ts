@@ -9,6 +9,27 @@ export function countText(count: number): string {
   return count.toLocaleString("en-US");
 }
 
+/** "14 s", "3 min 20 s", "2 h 5 min". */
+export function durationText(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** "1.4 kB", "20.3 MB". */
+export function bytesText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+/** Of seconds since the epoch: "2026-11-21 14:02:07Z". */
+export function timeText(seconds: number): string {
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")}Z`;
+}
+
 export function sum(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0);
 }

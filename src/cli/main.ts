@@ -1,38 +1,93 @@
 /**
  * The command line. Every command answers `--help`; with `--json` stdout holds one JSON object, also on failure.
- * Exit codes are in exit.ts.
+ * Exit codes are in exit.ts, the commands and their flags in commands.ts.
  */
+import { helpText } from "./command-line.ts";
+import { COMMANDS, type CommandName, findCommand } from "./commands.ts";
 import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
+import { nearest } from "./nearest.ts";
 import { printJson } from "./terminal.ts";
 
-const HELP = `Usage: rollcall <command> [flags]
-
-  eval     evaluate a model on an environment
-  serve    run the platform on this machine
-  start    the same, with a demo (what npm start runs)
-
-rollcall <command> --help says more.
-`;
+type Handler = (argv: readonly string[]) => Promise<ExitCode>;
 
 /** Loaded one by one: a command should not wait for what another needs. */
-async function run(command: string | undefined, argv: readonly string[]): Promise<ExitCode> {
-  switch (command) {
-    case "eval":
-      return (await import("./eval.ts")).evalCommand(argv);
-    case "serve":
-      return (await import("./serve.ts")).serveCommand(argv);
-    case "start":
-      return (await import("./start.ts")).startCommand(argv);
-    case "help":
-    case "--help":
-    case "-h":
-      process.stdout.write(HELP);
-      return EXIT.good;
-    case undefined:
-      throw usageError(`name a command\n\n${HELP}`, "command");
-    default:
-      throw usageError(`no command is called ${command}\n\n${HELP}`, "command");
+const HANDLERS: Readonly<Record<CommandName, Handler>> = {
+  eval: async (argv) => (await import("./eval.ts")).evalCommand(argv),
+  "run list": async (argv) => (await import("./run-list.ts")).runListCommand(argv),
+  "run show": async (argv) => (await import("./run-show.ts")).runShowCommand(argv),
+  "run watch": async (argv) => (await import("./run-watch.ts")).runWatchCommand(argv),
+  "run cancel": async (argv) => (await import("./run-show.ts")).runCancelCommand(argv),
+  "run results": async (argv) => (await import("./run-results.ts")).runResultsCommand(argv),
+  "rollout show": async (argv) => (await import("./rollout-show.ts")).rolloutShowCommand(argv),
+  "dataset push": async (argv) => (await import("./dataset-push.ts")).datasetPushCommand(argv),
+  "dataset list": async (argv) => (await import("./dataset.ts")).datasetListCommand(argv),
+  "dataset show": async (argv) => (await import("./dataset.ts")).datasetShowCommand(argv),
+  "dataset delete": async (argv) => (await import("./dataset.ts")).datasetDeleteCommand(argv),
+  "endpoint add": async (argv) => (await import("./endpoint-write.ts")).endpointAddCommand(argv),
+  "endpoint list": async (argv) => (await import("./endpoint.ts")).endpointListCommand(argv),
+  "endpoint show": async (argv) => (await import("./endpoint.ts")).endpointShowCommand(argv),
+  "endpoint update": async (argv) =>
+    (await import("./endpoint-write.ts")).endpointUpdateCommand(argv),
+  "endpoint delete": async (argv) => (await import("./endpoint.ts")).endpointDeleteCommand(argv),
+  "endpoint probe": async (argv) => (await import("./endpoint.ts")).endpointProbeCommand(argv),
+  "secret set": async (argv) => (await import("./secret.ts")).secretSetCommand(argv),
+  "secret list": async (argv) => (await import("./secret.ts")).secretListCommand(argv),
+  "secret delete": async (argv) => (await import("./secret.ts")).secretDeleteCommand(argv),
+  "env list": async (argv) => (await import("./env-list.ts")).envListCommand(argv),
+  "env init": async (argv) => (await import("./env-init.ts")).envInitCommand(argv),
+  "env validate": async (argv) => (await import("./env-validate.ts")).envValidateCommand(argv),
+  serve: async (argv) => (await import("./serve.ts")).serveCommand(argv),
+  start: async (argv) => (await import("./start.ts")).startCommand(argv),
+  completion: async (argv) => (await import("./completion.ts")).completionCommand(argv),
+};
+
+const NAME_COLUMN = 18;
+
+/** The commands that begin with these words, a line each. */
+function overview(words: readonly string[]): string {
+  const group = words.map((word) => `${word} `).join("");
+  const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
+    return `  ${name.padEnd(NAME_COLUMN)}${says}`;
+  });
+  return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help says more.\n`;
+}
+
+function isGroup(word: string | undefined): word is string {
+  return COMMANDS.some(({ name }) => name.startsWith(`${word} `));
+}
+
+async function run(words: readonly string[]): Promise<ExitCode> {
+  const [first, ...rest] = words;
+  if (first === "help") return run([...rest, "--help"]);
+  const help = words.includes("--help") || words.includes("-h");
+  const found = findCommand(words);
+  if (found !== null && !help) return HANDLERS[found[0]](found[1]);
+  if (!help) throw unknownCommand(words);
+  const spec = COMMANDS.find(({ name }) => name === found?.[0]);
+  const group = isGroup(first) ? [first] : [];
+  process.stdout.write(spec === undefined ? overview(group) : helpText(spec));
+  return EXIT.good;
+}
+
+function unknownCommand(words: readonly string[]): CommandError {
+  const [first, second] = words;
+  if (first === undefined) return usageError(`name a command\n\n${overview([])}`, "command");
+  const names = COMMANDS.map(({ name }) => name);
+  if (isGroup(first)) {
+    const verbs = names.filter((name) => name.startsWith(`${first} `));
+    if (second === undefined || second.startsWith("-")) {
+      return usageError(`name a command of ${first}: ${verbs.join(", ")}`, "command");
+    }
+    return noSuchCommand(`${first} ${second}`, verbs);
   }
+  const firsts = [...new Set(names.map((name) => name.split(" ")[0] ?? name))];
+  return noSuchCommand(first, firsts);
+}
+
+function noSuchCommand(name: string, known: readonly string[]): CommandError {
+  const guess = nearest(name, known);
+  const hint = guess === null ? `there are: ${known.join(", ")}` : `did you mean: ${guess}?`;
+  return usageError(`no command is called ${name}; ${hint}`, "command");
 }
 
 function report(error: CommandError, thrown: unknown, json: boolean): void {
@@ -45,10 +100,9 @@ function report(error: CommandError, thrown: unknown, json: boolean): void {
 }
 
 const words = process.argv.slice(2);
-// `rollcall --json` names no command, and says so in JSON.
-const [command, ...argv] = words.filter((word, at) => at > 0 || word !== "--json");
 try {
-  process.exit(await run(command, argv));
+  // `rollcall --json` names no command, and says so in JSON.
+  process.exit(await run(words.filter((word, at) => at > 0 || word !== "--json")));
 } catch (thrown) {
   const error = asCommandError(thrown);
   report(error, thrown, words.includes("--json"));

@@ -3,25 +3,34 @@ import { once } from "node:events";
 import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
-import type { RunView } from "../core/run.ts";
+import type { ResultRow, RunView } from "../core/run.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 import { usageError } from "./exit.ts";
+
+/** Rollouts read at once for the fields of their states, which results rows have not. */
+const READ_AT_ONCE = 8;
 
 /** The folder: `<base>/evals/<environment>--<model>/<run id>`. */
 export async function writeResults(
   client: RollcallClient,
   run: RunView,
   base: string,
+  stateColumns: readonly string[] = [],
 ): Promise<string> {
   const model = run.model.replaceAll("/", "--");
   const folder = resolve(base, "evals", `${run.environment.id}--${model}`, run.id);
   makeFolder(folder);
   const file = createWriteStream(join(folder, "results.jsonl"));
-  for await (const row of client.results(run.id)) {
+  const rows = client.results(run.id);
+  const wide = stateColumns.length === 0 ? rows : withState(rows, stateColumns, client);
+  for await (const row of wide) {
     if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
   }
   await finished(file.end());
-  writeFileSync(join(folder, "metadata.json"), `${JSON.stringify(metadataOf(run), null, 2)}\n`);
+  writeFileSync(
+    join(folder, "metadata.json"),
+    `${JSON.stringify(metadataOf(run, stateColumns), null, 2)}\n`,
+  );
   return folder;
 }
 
@@ -42,7 +51,26 @@ function makeFolder(folder: string): void {
   mkdirSync(folder);
 }
 
-function metadataOf(run: RunView): Record<string, unknown> {
+/** The rows in their order, each with these fields of its rollout's state; a field that is not there is null. */
+async function* withState(
+  rows: AsyncIterable<ResultRow>,
+  names: readonly string[],
+  client: RollcallClient,
+): AsyncGenerator<Record<string, unknown>> {
+  const reading: Promise<Record<string, unknown>>[] = [];
+  const read = async (row: ResultRow) => {
+    const { state } = await client.getRollout(row.rollout_id);
+    return { ...row, ...Object.fromEntries(names.map((name) => [name, state[name] ?? null])) };
+  };
+  for await (const row of rows) {
+    reading.push(read(row));
+    if (reading.length < READ_AT_ONCE) continue;
+    yield* await Promise.all(reading.splice(0));
+  }
+  yield* await Promise.all(reading);
+}
+
+function metadataOf(run: RunView, stateColumns: readonly string[]): Record<string, unknown> {
   const { report } = run;
   const metrics = Object.entries(report.metrics).map(([name, { mean }]) => [name, mean]);
   return {
@@ -61,6 +89,7 @@ function metadataOf(run: RunView): Record<string, unknown> {
     pass_at_k: report.pass_at_k,
     pass_all_k: report.pass_hat_k,
     usage: report.usage,
+    state_columns: stateColumns,
     ...(run.name !== null && { name: run.name }),
     run_id: run.id,
     environment_version: run.environment.version,

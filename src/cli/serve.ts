@@ -1,49 +1,31 @@
 /** `rollcall serve`: a platform on the state directory, until it is told to stop. */
-import { parseArgs } from "node:util";
 import { stateDirectory } from "../local/state-directory.ts";
 import { boot } from "./boot.ts";
+import { readCommandLine } from "./command-line.ts";
+import { SERVE } from "./commands.ts";
 import { EXIT, type ExitCode, unreachable, usageError } from "./exit.ts";
 import { aborted, catchInterrupts } from "./interrupt.ts";
+import { ownEnvironments } from "./own-environment.ts";
 import { printJson, terminal } from "./terminal.ts";
 
-const HELP = `Usage: rollcall serve [flags]
-
-Runs the platform on this machine and stays up; ctrl-C stops it, and the next start goes on with the same data.
-The data is in .rollcall, or where ROLLCALL_DIR says.
-
-      --port P        default 8787; a busy port moves to the next free one
-      --ephemeral     keep nothing
-      --timeout S     stop after this many seconds
-      --json          print {url, key, pid, directory} when ready
-`;
-
 export async function serveCommand(argv: readonly string[]): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      help: { type: "boolean", short: "h" },
-      port: { type: "string" },
-      ephemeral: { type: "boolean", default: false },
-      timeout: { type: "string" },
-      json: { type: "boolean", default: false },
-    },
-  });
-  const term = terminal(values.json);
-  if (values.help) {
-    term.print(HELP);
-    return EXIT.good;
-  }
+  const line = readCommandLine(SERVE, argv);
+  line.none();
+  const json = line.on("json");
+  const term = terminal(json);
+  const environments = ownEnvironments(line.all("env"), process.cwd());
   using interrupt = catchInterrupts();
-  const stop = stopSignal(interrupt.signal, values.timeout);
+  const stop = stopSignal(interrupt.signal, line.text("timeout"));
   const platform = await boot({
-    directory: values.ephemeral ? null : stateDirectory(process.env),
-    port: portOf(values.port),
+    directory: line.on("ephemeral") ? null : stateDirectory(process.env),
+    environments,
+    port: portOf(line.text("port")),
     say: term.say,
   });
   try {
     term.print(doors(platform.url, platform.key));
     const { url, key, directory } = platform;
-    if (values.json) printJson({ url, key, pid: process.pid, directory });
+    if (json) printJson({ url, key, pid: process.pid, directory });
     await untilStopped(platform.lost, stop);
     return EXIT.good;
   } finally {

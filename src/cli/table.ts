@@ -1,6 +1,14 @@
 /** The results table: a row per run, then the metrics of each. */
 import type { RunView } from "../core/run.ts";
+import { columns } from "./columns.ts";
 import { countText, estimateText, namedCounts, sum } from "./format.ts";
+import { histogram, type RewardTally } from "./histogram.ts";
+
+/** A run that was followed to its end. */
+export interface EndedRun {
+  readonly run: RunView;
+  readonly tally: RewardTally;
+}
 
 const HEADER = [
   "environment",
@@ -13,18 +21,18 @@ const HEADER = [
   "outcomes",
 ];
 
-export function resultsTable(runs: readonly RunView[]): string {
-  const rows = runs.map(rowOf);
-  const widths = HEADER.map((title, column) => {
-    return Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0));
+/** What stands at the end of runs: the table, and how the rewards of each are spread. */
+export function resultsText(ended: readonly EndedRun[], width: number): string {
+  const histograms = ended.map(({ run, tally }) => {
+    const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
+    return histogram(tally, { scored: run.counts.scored, of, width });
   });
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("   ")
-      .trimEnd();
-  const rule = widths.map((width) => "─".repeat(width));
-  return [line(HEADER), line(rule), ...rows.map(line), ...runs.flatMap(notesOf)].join("\n");
+  const table = resultsTable(ended.map(({ run }) => run));
+  return [table, ...histograms].filter((part) => part !== "").join("\n\n");
+}
+
+export function resultsTable(runs: readonly RunView[]): string {
+  return [columns(HEADER, runs.map(rowOf)), ...runs.flatMap(notesOf)].join("\n");
 }
 
 function rowOf(run: RunView): string[] {

@@ -89,12 +89,53 @@ test("sampling arguments win over -t, and flags over the request file", () => {
   });
 });
 
-test("a dataset is its rows, blank lines aside", () => {
-  const rows = file("rows.jsonl", '{"question":"1"}\n\n{"question":"2"}\n');
-  expect(parseEvalArguments(["e", "--dataset", rows]).draft.dataset).toEqual([
-    { question: "1" },
-    { question: "2" },
-  ]);
+test("a dataset is the rows of a file, blank lines aside, or the name of one the platform has", () => {
+  const rows = file("rows.jsonl", '\uFEFF{"question":"1"}\n\n{"question":"2"}\n');
+  expect(parseEvalArguments(["e", "--dataset", rows]).dataset).toEqual({
+    kind: "rows",
+    file: rows,
+    rows: [{ question: "1" }, { question: "2" }],
+  });
+  expect(parseEvalArguments(["e", "--dataset", "questions"]).dataset).toEqual({
+    kind: "uploaded",
+    name: "questions",
+  });
+  expect(parseEvalArguments(["e"]).dataset).toBeNull();
+});
+
+test("a file too large for a request is not even read", () => {
+  const large = file("rows.jsonl", "not JSON\n".repeat(200_000));
+  expect(parseEvalArguments(["e", "--dataset", large]).dataset).toEqual({
+    kind: "file",
+    file: large,
+  });
+});
+
+test("an endpoint goes by name or by URL, and a name replaces what the file says", () => {
+  vi.stubEnv("MY_KEY", "sk-1");
+  expect(parseEvalArguments(["e", "-e", "fast"]).draft.endpoint).toBe("fast");
+  const inline = file("run.json", '{"endpoint":{"base_url":"http://h/v1"}}');
+  expect(parseEvalArguments(["-f", inline, "-e", "fast"]).draft.endpoint).toBe("fast");
+  expect(parseEvalArguments(["-f", inline, "-k", "MY_KEY"]).draft.endpoint).toEqual({
+    base_url: "http://h/v1",
+    api_key: "sk-1",
+  });
+  const named = file("run.json", '{"endpoint":"fast"}');
+  expect(parseEvalArguments(["-f", named]).draft.endpoint).toBe("fast");
+  expect(parseEvalArguments(["-f", named, "-b", "http://h/v1"]).draft.endpoint).toEqual({
+    base_url: "http://h/v1",
+  });
+});
+
+test("judges and state columns are lists", () => {
+  const { draft, stateColumns } = parseEvalArguments(
+    "e --judge a=org/m@1@openai --judge b=m@ep_1 -s -C low,high".split(" "),
+  );
+  expect(draft.judges).toEqual({
+    a: { model: "org/m@1", endpoint: "openai" },
+    b: { model: "m", endpoint: "ep_1" },
+  });
+  expect(stateColumns).toEqual(["low", "high"]);
 });
 
 test.each([
@@ -106,6 +147,11 @@ test.each([
   [["e", "-S", "[1]"], "--sampling-args: it is not a JSON object", "sampling-args"],
   [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
   [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
+  [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: a named endpoint has", "endpoint"],
+  [["e", "--judge", "a=m"], "--judge: a=m is not NAME=MODEL@ENDPOINT", "judge"],
+  [["e", "-C", "low"], "--state-columns: they go into the results file", "state-columns"],
+  [["e", "--dataset", "./none.jsonl"], "--dataset: ENOENT", "dataset"],
+  [["e", "--timeout", "0"], "--timeout: must be more than 0 seconds", "timeout"],
 ])("%j is refused as wrong usage", (argv, message, param) => {
   const refused = refusal(...argv);
   expect(refused).toMatchObject({ exit: EXIT.usage, param });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
-import { type ScriptedModel, startScriptedModel } from "../../src/local/scripted-model.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "../local/test-port.ts";
 import { type CommandResult, rollcall } from "./run-rollcall.ts";
 
@@ -87,10 +87,10 @@ test("the summary of a finished eval holds what scripts read, and the folder its
   expect(metadata).toMatchObject({ env_id: "gsm8k", avg_reward: 1, metadata: { branch: "main" } });
 }, 60_000);
 
-test("without an endpoint the demo model plays five tasks, says so, and prints a table", async () => {
+test("without an endpoint the policy plays five tasks at its own sizes, says so, and prints a table", async () => {
   const { code, stdout, stderr } = await run(["calculator"]);
   expect(code).toBe(0);
-  expect(stderr).toContain("the scripted demo model plays calculator");
+  expect(stderr).toContain("the policy beside the platform plays calculator");
   expect(stdout).toMatch(/environment +reward +tasks/);
   expect(stdout).toMatch(/calculator +\d\.\d+ ± \d\.\d+ +5 +5 /);
 }, 60_000);
@@ -99,13 +99,9 @@ test.each([
   [["nope"], 2, "no environment is called nope"],
   [["gsm8k", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 2, "gsm8k has no rows of its own"],
   [["gsm8k", "--dataset", questions(1)], 2, "gsm8k needs a model: name its endpoint with -b"],
+  [["calculator", "-m", "gpt"], 2, "name the endpoint of gpt with -b"],
   [["calculator", "-a", "max=1"], 2, "expected number to be >=2"],
   [["calculator", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 4, "is not reachable"],
-  [
-    ["gsm8k", "-m", "m", "-b", "http://127.0.0.1:21999/v1", "--dataset", questions(20_000)],
-    2,
-    "its limit is",
-  ],
 ])(
   "%j is refused before anything runs",
   async (argv, exit, message) => {
@@ -115,6 +111,31 @@ test.each([
   },
   60_000,
 );
+
+test("a file too large to travel with the run is uploaded first, and the run names it", async () => {
+  const { url } = await model(() => "It is \\boxed{42}.");
+  const flags = ["-m", "m", "-b", url, "--dataset", questions(20_000), "-n", "2", "--json"];
+  const result = await run(["gsm8k", ...flags]);
+  expect([result.code, json(result).counts.scored]).toEqual([0, 2]);
+  const [, id = ""] = /uploaded as (ds_\w+) \(20,000 rows\)/.exec(result.stderr) ?? [];
+  const again = await run(["gsm8k", ...flags.with(5, id)]);
+  expect([again.code, json(again).num_examples]).toEqual([0, 2]);
+}, 60_000);
+
+test("fields of the state stand in the rows where they were asked for", async () => {
+  const { url } = await model(() => "I will not guess.");
+  const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
+  const flags = ["-m", "m", "-b", url, "-n", "2", "-o", base, "-C", "low,nowhere", "--json"];
+  const summary = json(await run(["guess-number", ...flags]));
+  const written = readFileSync(join(summary.results_path, "results.jsonl"), "utf8").trim();
+  const rows = written.split("\n").map((line) => JSON.parse(line));
+  expect(rows.map(({ low, nowhere }) => [low, nowhere])).toEqual([
+    [1, null],
+    [1, null],
+  ]);
+  const metadata = JSON.parse(readFileSync(join(summary.results_path, "metadata.json"), "utf8"));
+  expect(metadata.state_columns).toEqual(["low", "nowhere"]);
+}, 60_000);
 
 test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was asked for", async () => {
   const broken = await model(() => "never said");

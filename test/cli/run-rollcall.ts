@@ -15,9 +15,11 @@ export function rollcall(
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
   onStderr: (said: string, kill: (signal: NodeJS.Signals) => void) => void = () => undefined,
+  cwd: string = process.cwd(),
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [BIN, ...argv], {
+      cwd,
       env: { ...process.env, OPENAI_BASE_URL: "", OPENAI_API_KEY: "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -24,11 +24,24 @@ test("start --once plays the demo, prints a table with standard errors, and leav
   expect(code).toBe(0);
   expect(stdout).toMatch(/Rollcall +http:\/\/127\.0\.0\.1:\d+/);
   expect(stdout).toMatch(/curl -H "Authorization: Bearer rk_/);
-  const rows = stdout.match(/^(calculator|guess-number) +0\.\d+ ± 0\.0\d+ +40 +80 .*scored 80$/gm);
-  expect(rows).toHaveLength(2);
+  const rows = stdout.matchAll(/^(\S+) +0\.\d+ ± 0\.\d+ +40 +80 .*scored 80$/gm);
+  expect(Array.from(rows, ([, environment]) => environment)).toEqual([
+    "calculator",
+    "guess-number",
+    "grid-walk",
+    "reverse-text",
+  ]);
   expect(existsSync(join(directory, "platform.lock"))).toBe(false);
   expect(readReadyFile(directory)).toBeNull();
 }, 60_000);
+
+test("start refuses a demo on an environment the policy does not know, and names those it does", async () => {
+  const { code, stderr } = await rollcall(["start", "--environment", "gsm8k"], {
+    ROLLCALL_DIR: newDirectory(),
+  });
+  expect(code).toBe(2);
+  expect(stderr).toContain("calculator, guess-number, grid-walk, reverse-text");
+});
 
 test("serve is ready when it says so, and SIGTERM stops it with 0", async () => {
   const directory = newDirectory();

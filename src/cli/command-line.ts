@@ -1,0 +1,195 @@
+/**
+ * What a command takes. One value per command says it: its help text, the options of `parseArgs`, the completion
+ * scripts and the check of docs/commands.md are all made from it.
+ */
+import { parseArgs } from "node:util";
+import { usageError } from "./exit.ts";
+
+export interface Flag {
+  readonly short?: string;
+  /** What the help calls the value; a flag without one is a switch. */
+  readonly value?: string;
+  /** The words the value may be, where there are few. */
+  readonly choices?: readonly string[];
+  readonly repeatable?: true;
+  readonly says: string;
+}
+type Flags = Readonly<Record<string, Flag>>;
+
+/** What completion may offer in the place of an argument. */
+type Argument = "environment" | "file" | "shell" | "other";
+
+export interface CommandSpec {
+  /** Every word of it: "run list". */
+  readonly name: string;
+  /** What follows the name: "ID…". */
+  readonly takes: string;
+  readonly argument: Argument;
+  /** One line, for the list of commands. */
+  readonly says: string;
+  /** What else the help has to say. */
+  readonly more?: string;
+  readonly flags: Flags;
+}
+
+/** Names a command's flags to the type checker, so that nobody reads one it does not take. */
+export function command<const Spec extends CommandSpec>(spec: Spec): Spec {
+  return spec;
+}
+
+/** What every command takes that talks to a platform. */
+export const PLATFORM_FLAGS = {
+  json: { says: "exactly one JSON object on stdout" },
+  platform: { value: "URL", says: "the platform; default ROLLCALL_URL, else the local one" },
+  timeout: { value: "S", says: "give up after this many seconds, exit 1" },
+} as const satisfies Flags;
+
+/** The arguments a command was called with. Every reader throws a usage error that names the flag. */
+export class CommandLine<Names extends string> {
+  readonly positionals: readonly string[];
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(values: Readonly<Record<string, unknown>>, positionals: readonly string[]) {
+    this.#values = values;
+    this.positionals = positionals;
+  }
+
+  on(name: Names): boolean {
+    return this.#values[name] === true;
+  }
+
+  text(name: Names): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** Every value of a repeatable flag. */
+  all(name: Names): readonly string[] {
+    const value = this.#values[name];
+    return Array.isArray(value) ? value : [];
+  }
+
+  number(name: Names): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = Number(text);
+    if (text.trim() === "" || !Number.isFinite(number)) {
+      throw usageError(`--${name}: ${text} is not a number`, name);
+    }
+    return number;
+  }
+
+  /** A whole number, `min` at least. */
+  count(name: Names, min: number): number | undefined {
+    const number = this.number(name);
+    if (number !== undefined && (!Number.isInteger(number) || number < min)) {
+      throw usageError(`--${name}: must be a whole number, ${min} at least`, name);
+    }
+    return number;
+  }
+
+  /** `k=v` pairs of a repeatable flag. */
+  pairs(name: Names): Record<string, string> {
+    const pairs = this.all(name).map((text): [string, string] => {
+      const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+      if (key === undefined || value === undefined) {
+        throw usageError(`--${name}: ${text} is not k=v`, name);
+      }
+      return [key, value];
+    });
+    return Object.fromEntries(pairs);
+  }
+
+  /** Milliseconds of `--timeout S`; null without it. */
+  timeoutMs(name: Names): number | null {
+    const seconds = this.number(name);
+    if (seconds === undefined) return null;
+    if (seconds <= 0) throw usageError(`--${name}: must be more than 0 seconds`, name);
+    return seconds * 1000;
+  }
+
+  /** The one argument of a command that takes one: `what` names it. */
+  one(what: string): string {
+    const [only, ...more] = this.positionals;
+    if (only === undefined) throw usageError(`name ${what}`);
+    if (more.length > 0) throw usageError(`${what}, not ${this.positionals.join(", ")}`);
+    return only;
+  }
+
+  none(): void {
+    const [first] = this.positionals;
+    if (first !== undefined) throw usageError(`${first}: no argument is taken here, only flags`);
+  }
+}
+
+export function readCommandLine<Spec extends CommandSpec>(
+  spec: Spec,
+  argv: readonly string[],
+): CommandLine<keyof Spec["flags"] & string> {
+  const flags: Flags = { ...spec.flags, ...HELP_FLAG };
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]),
+  );
+  const args = joinNegativeNumbers(argv, flags);
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  checkChoices(flags, values);
+  return new CommandLine(values, positionals);
+}
+
+export const HELP_FLAG = { help: { short: "h", says: "print this" } } as const;
+
+function parseOption(flag: Flag) {
+  return {
+    type: flag.value === undefined ? ("boolean" as const) : ("string" as const),
+    multiple: flag.repeatable === true,
+    ...(flag.short !== undefined && { short: flag.short }),
+  };
+}
+
+/** `-n -1` is what every eval tool takes; parseArgs wants `--num-examples=-1`. */
+function joinNegativeNumbers(argv: readonly string[], flags: Flags): string[] {
+  const joined: string[] = [];
+  for (const word of argv) {
+    const flag = /^-\d/.test(word) ? valueFlagOf(joined.at(-1), flags) : undefined;
+    if (flag === undefined) joined.push(word);
+    else joined.splice(-1, 1, `--${flag}=${word}`);
+  }
+  return joined;
+}
+
+function valueFlagOf(word: string | undefined, flags: Flags): string | undefined {
+  const found = Object.entries(flags).find(([name, { short, value }]) => {
+    return value !== undefined && (word === `--${name}` || (short && word === `-${short}`));
+  });
+  return found?.[0];
+}
+
+function checkChoices(flags: Flags, values: Readonly<Record<string, unknown>>): void {
+  for (const [name, { choices }] of Object.entries(flags)) {
+    const value = values[name];
+    if (choices === undefined || typeof value !== "string" || choices.includes(value)) continue;
+    throw usageError(`--${name}: ${value} is not one of ${choices.join(", ")}`, name);
+  }
+}
+
+const FLAG_COLUMN = 30;
+
+export function helpText(spec: CommandSpec): string {
+  const flags: Flags = { ...spec.flags, ...HELP_FLAG };
+  const usage = ["rollcall", spec.name, spec.takes, "[flags]"].filter((word) => word !== "");
+  const about = spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`;
+  const lines = Object.entries(flags).map(([name, flag]) => flagLine(name, flag));
+  return `Usage: ${usage.join(" ")}\n\n${about}\n\n${lines.join("\n")}\n`;
+}
+
+function flagLine(name: string, { short, value, says, choices, repeatable }: Flag): string {
+  const head = `  ${short === undefined ? "   " : `-${short},`} ${flagText(name, value)}`;
+  const notes = [says, ...(choices ? [`one of ${choices.join(", ")}`] : [])];
+  if (repeatable) notes.push("repeatable");
+  const gap = head.length < FLAG_COLUMN ? " ".repeat(FLAG_COLUMN - head.length) : "  ";
+  return `${head}${gap}${notes.join("; ")}`;
+}
+
+export function flagText(name: string, value: string | undefined): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}

@@ -1,0 +1,103 @@
+/**
+ * `rollcall env validate`: plays an environment with simple policies in this process and says what is wrong with it. No
+ * platform and no endpoint take part.
+ */
+import { Console } from "node:console";
+import type { Check } from "../core/validation/checks.ts";
+import { unbuilt, type Validation, validateEnvironment } from "../core/validation/validate.ts";
+import type { EnvironmentPackage } from "../local/environment-package.ts";
+import { onAnotherDay } from "./another-day.ts";
+import { environmentArgs } from "./argument-values.ts";
+import { readCommandLine } from "./command-line.ts";
+import { ENV_VALIDATE } from "./commands.ts";
+import { CommandError, EXIT, type ExitCode } from "./exit.ts";
+import { printJson, terminal } from "./terminal.ts";
+import {
+  CAPABILITIES,
+  type Cast,
+  cast,
+  locate,
+  unmetNeeds,
+  uploadedRows,
+} from "./validation-subject.ts";
+
+const EXAMPLES = 20;
+const MARKS: Readonly<Record<Check["status"], string>> = {
+  ok: "✓",
+  warning: "!",
+  error: "✗",
+  skipped: "–",
+};
+
+interface Request {
+  readonly args: Record<string, unknown>;
+  readonly examples: number;
+  /** A file of rows. */
+  readonly dataset: string | undefined;
+}
+
+export async function envValidateCommand(argv: readonly string[]): Promise<ExitCode> {
+  const line = readCommandLine(ENV_VALIDATE, argv);
+  const term = terminal(line.on("json"));
+  const request = {
+    args: environmentArgs(line.all("args")),
+    examples: line.count("examples", 1) ?? EXAMPLES,
+    dataset: line.text("dataset"),
+  };
+  const found = locate(line.one("one environment"));
+  // What an environment prints must not end up in the one object of --json.
+  globalThis.console = new Console(process.stderr);
+  const validation = await validate(found, request);
+  term.print(validationText(found, validation));
+  if (line.on("json")) {
+    printJson({ environment: found.id, version: found.version, ...validation });
+  }
+  return validation.ok ? EXIT.good : EXIT.bad;
+}
+
+async function validate(found: EnvironmentPackage, request: Request): Promise<Validation> {
+  let made: Cast;
+  try {
+    made = await cast(found, request.args);
+  } catch (thrown) {
+    if (thrown instanceof CommandError) throw thrown;
+    return unbuilt(thrown instanceof Error ? thrown.message : String(thrown));
+  }
+  const { environment } = made;
+  return validateEnvironment(
+    { ...made, capabilities: CAPABILITIES, later: onAnotherDay },
+    {
+      examples: request.examples,
+      uploaded: uploadedRows(found, environment, request.dataset),
+      unmet: unmetNeeds(environment.needs),
+    },
+  );
+}
+
+function validationText(found: EnvironmentPackage, validation: Validation): string {
+  const { checks, policies, examples } = validation;
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const lines = checks.map(({ name, status, message }) => {
+    return `${MARKS[status]} ${name.padEnd(width)}  ${message}`;
+  });
+  const means = Object.entries(policies).map(([name, { mean, n }]) => {
+    return mean === null ? `${name} –` : `${name} ${mean.toFixed(3)} (${n})`;
+  });
+  const rows = examples === 1 ? "1 row" : `${examples} rows`;
+  return [
+    `${found.id}@${found.version}, ${rows} played`,
+    "",
+    ...lines,
+    "",
+    `mean rewards: ${means.join(", ")}`,
+    verdict(validation),
+  ].join("\n");
+}
+
+function verdict({ checks }: Validation): string {
+  const count = (status: Check["status"]) =>
+    checks.filter((check) => check.status === status).length;
+  const [errors, warnings] = [count("error"), count("warning")];
+  if (errors > 0) return `not fit to run: ${errors} of ${checks.length} checks failed`;
+  return warnings > 0 ? `fit to run, with ${warnings} to look at` : "fit to run";
+}

@@ -1,0 +1,39 @@
+/** A list read from the platform, printed as a table, or as the API's own envelope with --json. */
+import type { Page } from "../sdk/client.ts";
+import { columns } from "./columns.ts";
+import { safeLine } from "./safe-text.ts";
+
+/** At most `limit` of what comes. `has_more` says whether there was more. */
+export async function gather<T extends { readonly id: string }>(
+  items: AsyncIterable<T>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Page<T>> {
+  const data: T[] = [];
+  let more = false;
+  for await (const item of items) {
+    more = data.length >= limit;
+    if (more) break;
+    data.push(item);
+  }
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: more,
+  };
+}
+
+/** `none` is what is said of an empty list: how to get something into it. */
+export function listText<T>(
+  items: readonly T[],
+  header: readonly string[],
+  rowOf: (item: T) => readonly string[],
+  none: string,
+): string {
+  if (items.length === 0) return none;
+  return columns(
+    header,
+    items.map((item) => rowOf(item).map(safeLine)),
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * A command that asks a platform something and is done: connects, bounds the time, prints one answer. Ctrl-C and
+ * --timeout end it at once; what the platform was asked to do it may still do.
+ */
+import type { RollcallClient } from "../sdk/client.ts";
+import type { CommandLine } from "./command-line.ts";
+import { connect } from "./connect.ts";
+import { CommandError, EXIT, type ExitCode, interruption, unreachable } from "./exit.ts";
+import { aborted, catchInterrupts } from "./interrupt.ts";
+import { printJson, type Terminal, terminal } from "./terminal.ts";
+
+export interface Session {
+  readonly client: RollcallClient;
+  /** Aborted by Ctrl-C and when the time is up. */
+  readonly signal: AbortSignal;
+  readonly term: Terminal;
+  /** The answer: the object with --json, the text without. */
+  answer(value: unknown, text: () => string): void;
+}
+
+export async function onPlatform(
+  line: CommandLine<"json" | "platform" | "timeout">,
+  work: (session: Session) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const json = line.on("json");
+  const timeoutMs = line.timeoutMs("timeout");
+  const term = terminal(json);
+  using interrupt = catchInterrupts();
+  const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
+  const signal = timeout === null ? interrupt.signal : AbortSignal.any([interrupt.signal, timeout]);
+  const connection = await connect({
+    platform: line.text("platform"),
+    ephemeral: false,
+    say: term.say,
+  });
+  const stopped = aborted(signal).then((): never => {
+    throw interrupt.signal.aborted ? interruption() : timeIsUp();
+  });
+  const lost = connection.lost.then((reason): never => {
+    throw unreachable("the platform is gone", reason);
+  });
+  const answer = (value: unknown, text: () => string) => {
+    if (json) printJson(value);
+    else term.print(text());
+  };
+  try {
+    return await Promise.race([
+      work({ client: connection.client, signal, term, answer }),
+      stopped,
+      lost,
+    ]);
+  } finally {
+    await connection.close();
+  }
+}
+
+function timeIsUp(): CommandError {
+  return new CommandError(EXIT.bad, {
+    code: "timeout",
+    message: "the time of --timeout is up",
+    type: "timeout",
+  });
+}

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { command, helpText, readCommandLine } from "../../src/cli/command-line.ts";
+import { COMMANDS, findCommand } from "../../src/cli/commands.ts";
+import { asCommandError } from "../../src/cli/exit.ts";
+import { nearest } from "../../src/cli/nearest.ts";
+
+const SPEC = command({
+  name: "thing do",
+  takes: "<thing>",
+  argument: "other",
+  says: "does a thing",
+  flags: {
+    many: { short: "m", value: "N", repeatable: true, says: "how many" },
+    count: { short: "n", value: "N", says: "how often" },
+    kind: { value: "KIND", choices: ["a", "b"], says: "what kind" },
+    on: { says: "a switch" },
+    timeout: { value: "S", says: "how long" },
+  },
+});
+
+function refusal(read: () => unknown): string {
+  try {
+    read();
+  } catch (thrown) {
+    const { exit, message } = asCommandError(thrown);
+    return `${exit}: ${message}`;
+  }
+  throw new Error("it was accepted");
+}
+
+test("flags are read by the table, and negative numbers are values", () => {
+  const line = readCommandLine(SPEC, ["x", "-m", "1", "--many", "k=v", "-n", "-1", "--on"]);
+  expect(line.one("a thing")).toBe("x");
+  expect(line.all("many")).toEqual(["1", "k=v"]);
+  expect([line.number("count"), line.on("on"), line.text("kind")]).toEqual([-1, true, undefined]);
+  expect(line.timeoutMs("timeout")).toBeNull();
+});
+
+test.each([
+  [["--no-such"], "2: Unknown option '--no-such'"],
+  [["--kind", "c"], "2: --kind: c is not one of a, b"],
+])("%j is refused", (argv, message) => {
+  expect(refusal(() => readCommandLine(SPEC, argv))).toContain(message);
+});
+
+test("values are checked where they are read, and name their flag", () => {
+  const line = readCommandLine(SPEC, ["-n", "x", "-m", "novalue", "--timeout", "0", "a", "b"]);
+  expect(refusal(() => line.number("count"))).toBe("2: --count: x is not a number");
+  expect(refusal(() => line.pairs("many"))).toBe("2: --many: novalue is not k=v");
+  expect(refusal(() => line.timeoutMs("timeout"))).toBe(
+    "2: --timeout: must be more than 0 seconds",
+  );
+  expect(refusal(() => line.one("a thing"))).toBe("2: a thing, not a, b");
+  expect(refusal(() => line.none())).toContain("no argument is taken here");
+  const fraction = readCommandLine(SPEC, ["-n", "1.5"]);
+  expect(refusal(() => fraction.count("count", 1))).toContain("must be a whole number, 1 at least");
+});
+
+test("the help names every flag, what it takes and what it may be", () => {
+  expect(helpText(SPEC)).toBe(`Usage: rollcall thing do <thing> [flags]
+
+does a thing
+
+  -m, --many N                how many; repeatable
+  -n, --count N               how often
+      --kind KIND             what kind; one of a, b
+      --on                    a switch
+      --timeout S             how long
+  -h, --help                  print this
+`);
+});
+
+test("the words of a command are found in front of its arguments, and no two flags share a letter", () => {
+  expect(findCommand(["run", "list", "--json"])).toEqual(["run list", ["--json"]]);
+  expect(findCommand(["eval", "run"])).toEqual(["eval", ["run"]]);
+  expect(findCommand(["run"])).toBeNull();
+  for (const { name, flags } of COMMANDS) {
+    const letters = Object.values(flags).flatMap((flag) => ("short" in flag ? [flag.short] : []));
+    expect(new Set(letters).size, name).toBe(letters.length);
+  }
+});
+
+test("what was probably meant is near, and what is far is not guessed", () => {
+  const names = ["eval", "serve", "endpoint", "env"];
+  expect(nearest("evla", names)).toBe("eval");
+  expect(nearest("endpiont", names)).toBe("endpoint");
+  expect(nearest("frobnicate", names)).toBeNull();
+});

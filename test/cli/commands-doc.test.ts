@@ -1,0 +1,166 @@
+/** docs/commands.md against the code: its flags are those of the table, and its examples run as they stand there. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PLATFORM_FLAGS } from "../../src/cli/command-line.ts";
+import { COMMANDS, type CommandName, findCommand } from "../../src/cli/commands.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { testPort } from "../local/test-port.ts";
+
+const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
+const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
+const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) };
+const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
+const SUMMARY = { run_id: expect.stringMatching(/^run_/), status: "completed" };
+const ENDPOINT = { object: "endpoint", id: expect.stringMatching(/^ep_/) };
+const DATASET = { object: "dataset", id: expect.stringMatching(/^ds_/), rows: 3 };
+const DELETED = { deleted: true };
+
+/** What the examples of a command print: as text, and as the object of --json. */
+const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> = {
+  eval: { text: /^environment +reward[\s\S]*\n\nRewards of \d+ scored rollouts\n/, json: SUMMARY },
+  "run list": { text: /^run +status +environment[\s\S]*\nrun_\w+ +completed/, json: LIST },
+  "run show": { text: /^run +run_\w+\n[\s\S]*counts +scored 4\n/, json: RUN },
+  "run watch": {
+    text: /^environment +reward[\s\S]*\nRewards of/,
+    json: { object: "list", data: [expect.objectContaining(SUMMARY)] },
+  },
+  "run cancel": { json: RUN },
+  "run results": {
+    text: /^(\{"example_id":.*\}\n){4}$/,
+    json: { object: "results", rows: 4, file: "rollouts.jsonl" },
+  },
+  "rollout show": {
+    text: /^Rollout ro_\w+\noutcome +scored[\s\S]*── Turn 1 [\s\S]*assistant +It is 7\./,
+    json: { object: "rollout", outcome: "scored", turns: expect.any(Array) },
+  },
+  "dataset push": { text: /^dataset +ds_\w+\nname +questions\nrows +3\n/, json: DATASET },
+  "dataset list": { text: /\nds_\w+ +questions +3 /, json: LIST },
+  "dataset show": {
+    json: { ...DATASET, head: [expect.objectContaining({ index: 0 }), expect.anything()] },
+  },
+  "dataset delete": { json: DELETED },
+  "endpoint add": {
+    text: /^endpoint +fast\n[\s\S]*key +…1234\n[\s\S]*supports +chat/,
+    json: ENDPOINT,
+  },
+  "endpoint list": { text: /\nfast +http/, json: LIST },
+  "endpoint show": { text: /^endpoint +fast\n/ },
+  "endpoint update": { json: { ...ENDPOINT, rpm: 600, prices: null } },
+  "endpoint probe": { json: ENDPOINT },
+  "endpoint delete": { text: /^Deleted ep_/, json: DELETED },
+  "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
+  "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
+  "secret delete": { json: DELETED },
+  "env list": { text: /\ncalculator +\d/, json: LIST },
+  completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
+};
+
+/** Made by their own tests. */
+const ELSEWHERE: readonly CommandName[] = ["env init", "env validate", "serve", "start"];
+
+const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
+  .flatMap(([, block = ""]) => block.trim().split("\n"))
+  .flatMap((line) => {
+    const [name] = findCommand(line.split(" ").slice(1)) ?? [];
+    return name !== undefined && EXPECTED[name] ? [{ line, expected: EXPECTED[name], name }] : [];
+  });
+
+let platform: Platform;
+let model: ScriptedModel;
+const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
+const ids = { RUN: "", ROLLOUT: "" };
+
+beforeAll(async () => {
+  const row = '{"question":"What is 3 + 4?","answer":"#### 7"}\n';
+  writeFileSync(join(folder, "rows.jsonl"), row.repeat(3));
+  writeFileSync(join(folder, "key.txt"), "a value\n");
+  model = await startScriptedModel({ reply: () => "It is 7." });
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(16), say });
+}, 60_000);
+afterAll(async () => {
+  await platform.stop();
+  await model.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** A line of the page, run by a shell. */
+function run(line: string): Promise<{ stdout: string; stderr: string }> {
+  const command = line.replaceAll("MODEL_URL", model.url).replaceAll("-m MODEL", "-m m");
+  const env = {
+    ...process.env,
+    ...ids,
+    ROLLCALL_URL: platform.url,
+    ROLLCALL_API_KEY: platform.key,
+    OPENAI_API_KEY: "",
+    MODEL_KEY: "sk-a-key-of-some-length-1234",
+  };
+  const script = `rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`;
+  return new Promise((resolve, reject) => {
+    execFile("bash", ["-c", script], { cwd: folder, env }, (error, stdout, stderr) => {
+      if (error === null) resolve({ stdout, stderr });
+      else reject(new Error(`${line}: ${error.code}\n${stdout}${stderr}`));
+    });
+  });
+}
+
+/** Runs an example and checks what it printed. */
+async function play({ line, expected }: (typeof examples)[number]): Promise<void> {
+  const { stdout } = await run(line);
+  if (!line.includes("--json")) {
+    expect(stdout, line).toMatch(expected.text ?? /^$/);
+    return;
+  }
+  expect(stdout.trimEnd().split("\n"), line).toHaveLength(1);
+  const printed = JSON.parse(stdout);
+  expect(printed, line).toMatchObject(expected.json ?? {});
+  if (!line.includes("--name nightly")) return;
+  ids.RUN = printed.run_id;
+  const { stdout: rows } = await run("rollcall run results $RUN");
+  ids.ROLLOUT = JSON.parse(rows.split("\n")[0] ?? "").rollout_id;
+}
+
+test("every example prints what its section says", async () => {
+  // In the order of the page; what only reads may be read at once.
+  let reading: Promise<void>[] = [];
+  for (const example of examples) {
+    if (/ (list|show|watch|results)$|^completion$/.test(example.name)) {
+      reading.push(play(example));
+      continue;
+    }
+    await Promise.all(reading);
+    reading = [];
+    await play(example);
+  }
+  await Promise.all(reading);
+}, 180_000);
+
+test("every command has its section with its flags, no others, and an example", () => {
+  for (const { name, flags } of COMMANDS) {
+    const section = sectionOf(name);
+    const written = new Set(section.match(/--[a-z][a-z-]*/g)?.map((flag) => flag.slice(2)));
+    const common = Object.keys(PLATFORM_FLAGS);
+    for (const flag of Object.keys(flags)) {
+      if (!common.includes(flag)) expect([...written], `${name} --${flag}`).toContain(flag);
+    }
+    const known = [...Object.keys(flags), ...common];
+    expect(
+      [...written].filter((flag) => !known.includes(flag)),
+      name,
+    ).toEqual([]);
+    const shown = examples.some((example) => example.name === name) || ELSEWHERE.includes(name);
+    expect(shown, `an example of ${name}`).toBe(true);
+  }
+});
+
+/** From a command's heading to the next one. */
+function sectionOf(name: CommandName): string {
+  const heading = name === "start" ? "npm start" : `rollcall ${name}`;
+  const section = PAGE.split(/\n##+ /).find((part) => part.startsWith(`${heading}\n`));
+  expect(section, `a section on ${heading}`).toBeDefined();
+  return section ?? "";
+}

@@ -1,0 +1,130 @@
+/** What `rollcall env init` makes is run as its author would run it: its types, its tests, its validation. */
+import { execFile } from "node:child_process";
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { envInitCommand, makeEnvironment } from "../../src/cli/env-init.ts";
+import { KINDS, PINS, scaffold } from "../../src/cli/scaffold.ts";
+import * as singleTurn from "../../src/cli/templates/single-turn/environment.ts";
+import * as stateful from "../../src/cli/templates/stateful/environment.ts";
+import * as withTool from "../../src/cli/templates/tool/environment.ts";
+import { validateEnvironment } from "../../src/core/validation/validate.ts";
+import { environmentPackage } from "../../src/local/environment-package.ts";
+import { rollcall } from "./run-rollcall.ts";
+
+const root = join(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "rollcall-init-"));
+const run = promisify(execFile);
+
+beforeAll(() => {
+  // Stands for `npm install`: the versions are those of the scaffold.
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  for (const kind of KINDS) makeEnvironment(`my-${kind}`, kind, folder);
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+test("it makes a package with an environment, and says what to do next", async () => {
+  const argv = ["env", "init", "@me/another", "--kind", "tool", "--json"];
+  const { code, stdout, stderr } = await rollcall(argv, {}, undefined, folder);
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    {
+      name: "@me/another",
+      kind: "tool",
+      folder: join(folder, "another"),
+      files: Object.keys(scaffold("another", "tool")),
+      next: ["cd another && npm install", "npm test", "npx rollcall env validate ."],
+    },
+  ]);
+  expect(stderr).toContain("Next:\n  cd another && npm install\n");
+  expect(environmentPackage(join(folder, "another"))).toMatchObject({
+    id: "another",
+    version: "0.1.0",
+    entry: expect.stringMatching(/environment\.ts$/),
+  });
+  expect(readFileSync(join(folder, "another/README.md"), "utf8")).toMatch(/^# @me\/another\n/);
+});
+
+test("its versions are those that this Rollcall is tested with", () => {
+  const { dependencies, devDependencies } = manifest;
+  expect({ ...dependencies, ...devDependencies }).toMatchObject(PINS);
+});
+
+test("what it makes has no type errors", async () => {
+  const config = { extends: "./my-tool/tsconfig.json", include: ["my-*/*.ts"] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  await expect(run(process.execPath, [tsc], { cwd: folder })).resolves.toMatchObject({
+    stdout: "",
+  });
+}, 60_000);
+
+test("its own tests pass", async () => {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  // Of the run around it nothing must reach this one.
+  const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...env } = process.env;
+  const options = { cwd: folder, env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
+  const { stdout } = await run(process.execPath, [vitest, "run", "my-"], options);
+  expect(stdout).toMatch(/Test Files +3 passed \(3\)\s+Tests +11 passed \(11\)/);
+}, 60_000);
+
+test("`rollcall env validate` finds nothing to say about it", async () => {
+  const at = join(folder, "my-stateful");
+  const { code, stdout } = await rollcall(["env", "validate", at, "--json"]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { environment: "my-stateful", version: "0.1.0", policies: { gold: { mean: 1, n: 20 } } },
+  ]);
+});
+
+test.each([
+  ["single-turn", singleTurn, null],
+  ["tool", withTool, null],
+  ["stateful", stateful, stateful.goldPolicy],
+] as const)("a new %s environment passes every check", async (_kind, module, goldPolicy) => {
+  const [environment, twin] = [await module.loadEnvironment(), await module.loadEnvironment()];
+  const { checks } = await validateEnvironment(
+    { environment, twin, goldPolicy, capabilities: {}, later: (again) => again() },
+    { examples: 20, uploaded: [], unmet: [] },
+  );
+  expect(checks.filter(({ status }) => status === "warning" || status === "error")).toEqual([]);
+});
+
+test.each([
+  ["Upper", "cannot be a package's name"],
+  [".hidden", "cannot be a package's name"],
+  ["../elsewhere", "cannot be a package's name"],
+  ["fs", "is a module of Node"],
+  ["node_modules", "is refused by npm"],
+  ["vitest", "is a package that the environment needs"],
+  ["@me/gsm8k", "is an environment of Rollcall's own"],
+  ["my-tool", "exists and is not empty"],
+])("%s is refused, and nothing is written", (name, why) => {
+  const files = () => globSync("*/*", { cwd: folder, exclude: ["node_modules"] }).sort();
+  const before = files();
+  expect(() => makeEnvironment(name, "stateful", folder)).toThrow(why);
+  expect(files()).toEqual(before);
+});
+
+test("an empty folder of the name is taken", () => {
+  mkdirSync(join(folder, "empty"));
+  expect(makeEnvironment("empty", "tool", folder).files).toContain("environment.ts");
+});
+
+test("a kind that is none is refused", () => {
+  expect(() => envInitCommand(["other", "--kind", "chess"])).toThrow("chess is not one of");
+});

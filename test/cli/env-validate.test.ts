@@ -1,0 +1,192 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
+import { loadEnvironment as gsm8k } from "../../environments/gsm8k/environment.ts";
+import { onAnotherDay } from "../../src/cli/another-day.ts";
+import { envValidateCommand } from "../../src/cli/env-validate.ts";
+import { EXIT } from "../../src/cli/exit.ts";
+import { locate, unmetNeeds, uploadedRows } from "../../src/cli/validation-subject.ts";
+import type { Check } from "../../src/core/validation/checks.ts";
+import { rollcall } from "./run-rollcall.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rollcall-validate-"));
+
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const HEAD = `
+import { dataset, defineEnvironment, MultiTurnEnv, SingleTurnEnv } from "rollcall";
+import * as z from "zod";
+const Task = z.object({ question: z.string(), answer: z.string() });
+const rows = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
+const rewards = { right: ({ completion, answer }) => completion.at(-1)?.content === answer };
+`;
+
+/** The folder of a package whose module is `HEAD` and these lines. */
+function environment(name: string, ...lines: string[]): string {
+  const at = join(folder, name);
+  mkdirSync(at);
+  const manifest = { name, version: "1.2.3", rollcall: { environment: "./environment.ts" } };
+  writeFileSync(join(at, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(at, "environment.ts"), [HEAD, ...lines].join("\n"));
+  return at;
+}
+
+async function validate(...argv: string[]) {
+  const { code, stdout, stderr } = await rollcall(["env", "validate", ...argv, "--json"]);
+  const answer = JSON.parse(stdout);
+  const checks: readonly Check[] = answer.checks ?? [];
+  const said = Object.fromEntries(
+    checks.map(({ name, status, message }) => [name, [status, message]]),
+  );
+  return { code, answer, said, stderr };
+}
+
+test("one of Rollcall's own environments is found by its id and is fit to run", async () => {
+  const { code, stdout, stderr } = await rollcall([
+    "env",
+    "validate",
+    "calculator",
+    "--examples",
+    "3",
+  ]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
+  expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
+  expect(stdout).toMatch(
+    /mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nfit to run\n$/,
+  );
+});
+
+test("with --json it is one object with the checks and each policy's mean", async () => {
+  const { code, answer } = await validate("guess-number", "--examples", "2", "-a", "max=7");
+  expect([code, answer]).toEqual([
+    0,
+    {
+      environment: "guess-number",
+      version: "1.1.0",
+      examples: 2,
+      checks: expect.arrayContaining([
+        { name: "gold", status: "ok", message: "every gold play scores 1 or more" },
+      ]),
+      policies: {
+        gold: { mean: 1, n: 2 },
+        null: { mean: 0, n: 2 },
+        random: { mean: expect.any(Number), n: 2 },
+      },
+      ok: true,
+    },
+  ]);
+});
+
+test("rows that come with a run are read from a file, or from the examples beside the environment", async () => {
+  const file = join(folder, "rows.jsonl");
+  writeFileSync(
+    file,
+    '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n',
+  );
+  const found = locate("gsm8k");
+  const uploaded = await gsm8k();
+  expect(uploadedRows(found, uploaded, file)).toEqual([
+    { question: "1 + 1?", answer: "2" },
+    { question: "1 + 2?", answer: "3" },
+  ]);
+  expect(uploadedRows(found, uploaded, undefined)).toHaveLength(12);
+  const bare = { ...found, folder };
+  expect(() => uploadedRows(bare, uploaded, undefined)).toThrow("give some with --dataset");
+  const generated = await calculator();
+  expect(uploadedRows(found, generated, undefined)).toEqual([]);
+  expect(() => uploadedRows(found, generated, file)).toThrow("has rows of its own");
+});
+
+test("state in a module's variable and the day's date are found, and a print does not spoil --json", async () => {
+  const at = environment(
+    "forgetful",
+    "let asked = 0;",
+    "const dated = dataset(Task, () => ({ question: new Date().toDateString(), answer: '2' }));",
+    "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
+    "  new MultiTurnEnv({ dataset: dated, maxTurns: 3, rubric: { rewards },",
+    "    setupState: () => { asked = 0; console.log('set up'); return { shown: 0 }; },",
+    "    envResponse: (_messages, state) => { asked += 1; state.shown = asked; return 'go on'; } }) });",
+  );
+  const { code, said, answer } = await validate(at, "--examples", "1");
+  expect([code, answer.environment, answer.version, answer.ok]).toEqual([
+    1,
+    "forgetful",
+    "1.2.3",
+    false,
+  ]);
+  expect(said["restarts"]).toEqual([
+    "error",
+    expect.stringContaining("state.shown is 2 and then 1"),
+  ]);
+  expect(said["reset"]).toEqual(["error", expect.stringContaining("row.question is")]);
+});
+
+test("a module's gold policy is played where rows have no answer, with secrets from the environment", async () => {
+  const at = environment(
+    "golden",
+    "const bare = dataset(z.object({ question: z.string() }), [{ question: 'Say the word.' }]);",
+    "export const goldPolicy = () => ['please'];",
+    "export const loadEnvironment = defineEnvironment({",
+    "  args: z.strictObject({}), needs: ['secret:MY_WORD'], build: () =>",
+    "    new MultiTurnEnv({ dataset: bare, maxTurns: 1, envResponse: () => '',",
+    "      setupState: async (_state, { secret }) => ({ word: await secret('MY_WORD') }),",
+    "      rubric: { rewards: {",
+    "        said: ({ completion, state }) => completion.at(-1)?.content === state.word } } }) });",
+  );
+  const { code, stdout } = await rollcall(["env", "validate", at, "--json"], { MY_WORD: "please" });
+  expect([code, JSON.parse(stdout).policies.gold]).toEqual([0, { mean: 1, n: 1 }]);
+});
+
+test("a need that is not met here is said with what to do", () => {
+  expect(unmetNeeds(["fetch", "sql", "secret:NO_SUCH_VARIABLE"])).toEqual([
+    "sql is not offered in this version: a run is refused (unmet_need)",
+    "secret:NO_SUCH_VARIABLE is read from the environment variable NO_SUCH_VARIABLE here: set it and try again",
+  ]);
+});
+
+test("an environment that cannot be made is an error, not a wrong use", async () => {
+  const at = environment(
+    "broken",
+    "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
+    "  new SingleTurnEnv({ dataset: rows, rubrik: {} }) });",
+  );
+  const { code, said } = await validate(at);
+  expect([code, said["build"]]).toEqual([1, ["error", expect.stringContaining("rubrik")]]);
+});
+
+test("arguments that do not fit are a wrong use", async () => {
+  const { code, answer } = await validate("calculator", "-a", "max=1");
+  expect([code, answer.error.message]).toEqual([2, expect.stringContaining("--args: ")]);
+});
+
+test.each([
+  [["nowhere"], "no package nowhere is installed here"],
+  [["./nowhere"], "there is no folder"],
+  [["calculator", "--examples", "0"], "--examples: must be a whole number, 1 at least"],
+  [[], "name one environment"],
+])("%j is a wrong use that says why", async (argv, why) => {
+  await expect(envValidateCommand(argv)).rejects.toMatchObject({
+    exit: EXIT.usage,
+    message: expect.stringContaining(why),
+  });
+});
+
+test("on another day every reading of the clock is of another day, and afterwards of this one", async () => {
+  const readings = () => [
+    new Date().toDateString(),
+    new Date(Date.now()).toDateString(),
+    Date().slice(0, 15),
+  ];
+  const today = readings();
+  const other = await onAnotherDay(async () => readings());
+  expect(other.every((text, at) => text !== today[at])).toBe(true);
+  expect(new Set(other).size).toBe(1);
+  expect(await onAnotherDay(async () => new Date(0).getTime())).toBe(0);
+  await expect(onAnotherDay(() => Promise.reject(new Error("x")))).rejects.toThrow("x");
+  expect(readings()).toEqual(today);
+});

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { asCommandError, EXIT } from "../../src/cli/exit.ts";
+import { chooseModel } from "../../src/cli/model-choice.ts";
+import { POLICY_MODEL } from "../../src/local/policy/known-environments.ts";
+
+const POLICY = { policyUrl: "http://127.0.0.1:1/v1" };
+const ELSEWHERE = { policyUrl: null };
+const said: string[] = [];
+const options = { force: false, say: (line: string) => said.push(line) };
+
+beforeEach(() => {
+  vi.stubEnv("OPENAI_BASE_URL", "");
+  vi.stubEnv("OPENAI_API_KEY", "");
+  said.length = 0;
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** The exit code and the words of a choice that is refused. */
+function refusal(choose: () => unknown): [number, string] {
+  try {
+    choose();
+  } catch (thrown) {
+    const { exit, message } = asCommandError(thrown);
+    return [exit, message];
+  }
+  throw new Error("it was accepted");
+}
+
+test("without an endpoint the policy plays what it knows, at the sizes it knows, and it is said", () => {
+  expect(chooseModel({}, "calculator", POLICY, options)).toEqual({
+    model: POLICY_MODEL,
+    endpoint: { base_url: POLICY.policyUrl },
+    environment_args: { steps: 1, max: 9 },
+    sampling: { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } },
+  });
+  expect(said).toEqual([
+    expect.stringContaining("the policy beside the platform plays calculator"),
+  ]);
+});
+
+test("arguments the caller gave are left alone, and sampling is filled up", () => {
+  const draft = { environment_args: { max: 5 }, sampling: { temperature: 0 } };
+  expect(chooseModel(draft, "calculator", POLICY, options)).toMatchObject({
+    environment_args: { max: 5 },
+    sampling: { temperature: 0, max_tokens: 16 },
+  });
+});
+
+test("what the policy has never seen is refused with the names it knows, unless forced", () => {
+  const [exit, message] = refusal(() => chooseModel({}, "mine", POLICY, options));
+  expect(exit).toBe(EXIT.usage);
+  expect(message).toMatch(/-b.*calculator, guess-number, grid-walk, reverse-text.*--force/);
+  const forced = chooseModel({}, "mine", POLICY, { ...options, force: true });
+  expect(forced).toMatchObject({ model: POLICY_MODEL, sampling: { max_tokens: 16 } });
+  expect(forced.environment_args).toBeUndefined();
+});
+
+test("a platform elsewhere has no policy: the endpoint must be named", () => {
+  const [exit, message] = refusal(() => chooseModel({}, "calculator", ELSEWHERE, options));
+  expect([exit, message]).toEqual([
+    EXIT.usage,
+    "calculator needs a model: name its endpoint with -b",
+  ]);
+});
+
+test("a named endpoint, one by URL and OPENAI_BASE_URL go before the policy, and need a model", () => {
+  const choose = (draft: Parameters<typeof chooseModel>[0]) =>
+    chooseModel({ model: "m", ...draft }, "calculator", POLICY, options);
+  expect(choose({ endpoint: "mine" })).toEqual({ model: "m", endpoint: "mine" });
+  const given = { base_url: "http://h/v1", api_key: "sk-1" };
+  expect(choose({ endpoint: given })).toEqual({ model: "m", endpoint: given });
+  vi.stubEnv("OPENAI_BASE_URL", "http://usual/v1");
+  vi.stubEnv("OPENAI_API_KEY", "sk-2");
+  const usual = { base_url: "http://usual/v1", api_key: "sk-2" };
+  expect(choose({})).toEqual({ model: "m", endpoint: usual });
+  expect(refusal(() => chooseModel({}, "calculator", POLICY, options))).toEqual([
+    EXIT.usage,
+    "name a model with -m",
+  ]);
+  expect(said).toEqual([]);
+});

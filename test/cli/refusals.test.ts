@@ -1,0 +1,46 @@
+/** What is wrong with a command line is said before a platform is looked for, let alone booted. */
+import { expect, test } from "vitest";
+import { completionCommand } from "../../src/cli/completion.ts";
+import { datasetShowCommand } from "../../src/cli/dataset.ts";
+import { datasetPushCommand } from "../../src/cli/dataset-push.ts";
+import { endpointAddCommand, endpointUpdateCommand } from "../../src/cli/endpoint-write.ts";
+import { asCommandError, EXIT } from "../../src/cli/exit.ts";
+import { runListCommand } from "../../src/cli/run-list.ts";
+import { runResultsCommand } from "../../src/cli/run-results.ts";
+import { runCancelCommand } from "../../src/cli/run-show.ts";
+import { runWatchCommand } from "../../src/cli/run-watch.ts";
+import { secretSetCommand } from "../../src/cli/secret.ts";
+
+async function refusal(command: () => Promise<unknown>): Promise<string> {
+  try {
+    await command();
+  } catch (thrown) {
+    const { exit, message } = asCommandError(thrown);
+    expect(exit).toBe(EXIT.usage);
+    return message;
+  }
+  throw new Error("it was accepted");
+}
+
+test.each([
+  [runListCommand, "--status odd", "--status: odd is not one of queued, running"],
+  [runListCommand, "run_1", "no argument is taken here"],
+  [runListCommand, "--limit 0", "--limit: must be a whole number, 1 at least"],
+  [runResultsCommand, "", "name a run"],
+  [runCancelCommand, "run_1 run_2", "a run, not run_1, run_2"],
+  [runWatchCommand, "--json", "name one run or more"],
+  [datasetPushCommand, "no-such-file", "no-such-file: there is no such file"],
+  [datasetPushCommand, ".", ".: is a folder"],
+  [datasetPushCommand, "- -a max=1", "add --environment"],
+  [datasetShowCommand, "d -n 1001", "--num-rows: at most 1000"],
+  [endpointAddCommand, "x", "--base-url: say where it is with -b URL"],
+  [endpointAddCommand, "x -b nowhere", "--base-url: nowhere is not a URL"],
+  [endpointAddCommand, "x -b http://h/v1 -k NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
+  [endpointAddCommand, "x -b http://h/v1 --input-price 1", "--output-price: prices come in pairs"],
+  [endpointUpdateCommand, "x", "name what is to change"],
+  [secretSetCommand, "X --from-env NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
+  [completionCommand, "powershell", "there are bash, zsh and fish"],
+])("%o %s is refused as wrong usage", async (command, argv, message) => {
+  const words = argv.split(" ").filter((word) => word !== "");
+  expect(await refusal(async () => command(words))).toContain(message);
+});

@@ -1,0 +1,115 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { displayWidth } from "../../src/cli/text-width.ts";
+import { transcript } from "../../src/cli/transcript.ts";
+import { aRollout } from "./a-run.ts";
+
+const PLAIN = { width: 64, colour: false };
+
+test("a transcript has the head, each turn with its calls beside their results, and the scores", () => {
+  expect(transcript(aRollout(), PLAIN)).toBe(`Rollout ro_1
+outcome    scored · reward 1.100
+run        run_1
+task       1 (group 1, slot 0, attempt 0)
+stop       no_tools_called
+used       2 turns, 200 + 40 tokens, 75 ms at the model
+began      2026-11-21 10:52:09Z
+
+── Turn 1 ───────────────── 100 + 20 tokens · 37 ms · tool_calls
+user       What is 3 + 4?
+assistant  add({"a":3,"b":4}) → 7
+           add({}) → Error: a is required
+
+── Turn 2 ───────────── 100 + 20 tokens · 37 ms · 3 calls · stop
+assistant  It is 7.
+
+── The end ─────────────────────────────────────────────────────
+user       Right.
+
+── Scores ──────────────────────────────────────────────────────
+right         1.000  × 1
+brief             –  × 0.1
+num_turns     2.000  metric
+brief      ScorerError: no
+
+── State ───────────────────────────────────────────────────────
+           low: 1`);
+});
+
+test("a result that does not fit beside its call stands below it", () => {
+  const text = transcript(aRollout(), { width: 40, colour: false });
+  expect(text).toContain(`assistant  add({"a":3,"b":4}) → 7
+           add({})
+  → tool   Error: a is required`);
+});
+
+test("a call nobody answered says so, and so does an answer without words", () => {
+  const rollout = aRollout();
+  const turns = rollout.turns.slice(0, 1);
+  const text = transcript(aRollout({ turns, completion: rollout.completion.slice(0, 1) }), PLAIN);
+  expect(text).toContain("add({}) → (no result)");
+  const silent = rollout.turns.map((turn) => ({
+    ...turn,
+    completion: { role: "assistant", content: "" },
+  }));
+  expect(transcript(aRollout({ turns: silent }), PLAIN)).toContain("assistant  (nothing)");
+});
+
+test("a failed rollout shows its error and what led to it; one not begun its prompt", () => {
+  const error = {
+    error: "ProviderError",
+    message: "the endpoint answered 500",
+    error_chain_str: "ProviderError: the endpoint answered 500 → Error: boom",
+    error_chain_repr: "…",
+    retryable: true,
+  };
+  const text = transcript(
+    aRollout({ outcome: "failed", reason: "provider", reward: null, error, turns: [] }),
+    { width: 100, colour: false },
+  );
+  expect(text).toContain("outcome    failed · provider\n");
+  expect(text).toContain("error      ProviderError: the endpoint answered 500\n");
+  expect(text).toContain("chain      ProviderError: the endpoint answered 500 → Error: boom");
+  expect(text).toContain("user       What is 3 + 4?");
+});
+
+test("a history an environment rewrote is marked", () => {
+  const rollout = aRollout();
+  const turns = rollout.turns.map((turn) =>
+    turn.index === 1 ? { ...turn, prompt: { ...turn.prompt, keep: 1 } } : turn,
+  );
+  expect(transcript(aRollout({ turns }), PLAIN)).toContain(
+    "the history was rewritten: 1 of 2 messages kept",
+  );
+});
+
+test("what a model wrote moves no cursor, changes no colour and turns no text around", () => {
+  const nasty = "a\x1b[2Jb\x07c\u202ed\r\ne\x9b31mf";
+  const text = transcript(
+    aRollout({ prompt: [{ role: "user", content: nasty }], turns: [] }),
+    PLAIN,
+  );
+  expect(text).toContain("user       a\\u{1b}[2Jb\\u{7}c\\u{202e}d\n           e\\u{9b}31mf");
+});
+
+test("colours change nothing but the colours, and no line is wider than the terminal", () => {
+  const long = {
+    role: "user",
+    content: `${"word ".repeat(40)}${"x".repeat(100)} 漢字漢字漢字漢字漢字`,
+  };
+  for (const width of [30, 64, 120]) {
+    const rollout = aRollout({ prompt: [long], turns: [] });
+    const plain = transcript(rollout, { width, colour: false });
+    const coloured = transcript(rollout, { width, colour: true });
+    expect(coloured).not.toBe(plain);
+    expect(stripVTControlCharacters(coloured)).toBe(plain);
+    expect(Math.max(...plain.split("\n").map(displayWidth))).toBeLessThanOrEqual(width);
+  }
+});
+
+test("a long message is cut and says what is missing", () => {
+  const long = { role: "user", content: `${"line\n".repeat(150)}` };
+  const text = transcript(aRollout({ prompt: [long], turns: [] }), PLAIN);
+  expect(text.match(/line/g)).toHaveLength(100);
+  expect(text).toContain("… 251 more characters; --json has them");
+});
