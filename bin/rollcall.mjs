@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Starts the command line. Plain JavaScript: it is the one file that any Node >= 20 must be able to read. The rest is
-// TypeScript, which Node runs by itself from 22.18 and 23.6 on; an older Node hands over to the one npm brought along.
+// TypeScript in a checkout, which Node runs by itself from 22.18 and 23.6 on, and compiled in a package; both use what
+// those have. An older Node hands over to the one npm brought along.
 import { spawn } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { constants } from "node:os";
@@ -9,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const script = realpathSync(fileURLToPath(import.meta.url));
 
-function runsTypeScript(version) {
+function isNewEnough(version) {
   const [major, minor] = version.split(".").map(Number);
   if (major === 22) return minor >= 18;
   if (major === 23) return minor >= 6;
@@ -43,14 +44,15 @@ function handOver(node) {
   });
 }
 
-if (runsTypeScript(process.versions.node)) {
-  await import("../src/cli/main.ts");
+if (isNewEnough(process.versions.node)) {
+  const compiled = join(dirname(script), "../dist/cli/main.js");
+  await import(existsSync(compiled) ? compiled : "../src/cli/main.ts");
 } else {
   const node = bundledNode();
   if (node === null) {
     process.stderr.write(
-      `rollcall: Node ${process.versions.node} cannot run TypeScript and the bundled Node is not installed; ` +
-        "run `npm install`, or use Node 24.\n",
+      `rollcall: Node ${process.versions.node} is too old, and the Node that npm brings along is not ` +
+        "installed; run `npm install` with optional packages, or use Node 24.\n",
     );
     process.exit(1);
   }

@@ -1,13 +1,26 @@
 /**
  * The bundle that deploys is the bundle that runs here: wrangler makes it, and it is made again only when a source
- * changed. `dist/.sources` holds the hash of what `dist/index.js` was made from.
+ * changed. `.sources` beside it holds the hash of what it was made from. With environments of one's own it is made the
+ * same way, from a generated entry module, in a folder of the state directory.
  */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, type Hash } from "node:crypto";
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
-import { promisify } from "node:util";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify, stripVTControlCharacters } from "node:util";
+import * as z from "zod";
+import type { EnvironmentPackage } from "./environment-package.ts";
+import { loadEnvironmentModule } from "./load-environment.ts";
 
 /** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
 const SOURCES = [
@@ -20,50 +33,142 @@ const SOURCES = [
   "tsconfig.json",
 ];
 
+/** How one bundle is made, and what it is made of. */
+interface Recipe {
+  readonly folder: string;
+  /** Differs when a source changed since it was asked first; null before the first time a bundle is made. */
+  readonly hash: () => string | null;
+  /** Writes index.js and index.js.map into `draft`. */
+  readonly make: (draft: string) => Promise<void>;
+}
+
 /** The path of an up-to-date bundle. Throws with the bundler's own words when the sources do not bundle. */
-export async function bundleWorker(root: string): Promise<string> {
-  const folder = join(root, "dist");
+export function bundleWorker(root: string): Promise<string> {
+  const sources = sourcesHash(root);
+  return upToDate({
+    folder: join(root, "dist"),
+    hash: () => sources,
+    make: (draft) => runWrangler(root, ["--outdir", draft]),
+  });
+}
+
+/**
+ * The same with these environments in it, kept in `folder`. Throws NoEnvironmentPackage when one of them cannot be
+ * loaded.
+ */
+export function bundleWorkerWith(
+  environments: readonly EnvironmentPackage[],
+  root: string,
+  folder: string,
+): Promise<string> {
+  const sources = sourcesHash(root);
+  const entry = entryModule(environments, root);
+  const inputs = join(folder, "inputs.json");
+  return upToDate({
+    folder,
+    hash: () => hashWith([sources, entry], inputs),
+    make: async (draft) => {
+      // In this process first: what is wrong with one is said in terms of its own files.
+      for (const environment of environments) await loadEnvironmentModule(environment);
+      writeFileSync(join(folder, "index.ts"), entry);
+      copyFileSync(join(root, "wrangler.toml"), join(folder, "wrangler.toml"));
+      await runWrangler(folder, [
+        ...["index.ts", "--outdir", draft, "--metafile", inputs],
+        ...["--alias", `rollcall:${join(root, "src/core/entry.ts")}`],
+        ...["--alias", `zod:${fileURLToPath(import.meta.resolve("zod"))}`],
+      ]);
+    },
+  });
+}
+
+/** Same sources, same hash, wherever `root` is. */
+export function sourcesHash(root: string): string {
+  const files = globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: ["**/node_modules"] })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+  return hashFiles(createHash("sha256"), root, files);
+}
+
+/** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
+function entryModule(environments: readonly EnvironmentPackage[], root: string): string {
+  const from = (path: string) => JSON.stringify(join(root, path));
+  return [
+    `import { registerEnvironment } from ${from("src/runtime/environments.ts")};`,
+    ...environments.map(({ entry }, index) => {
+      return `import { loadEnvironment as environment${index} } from ${JSON.stringify(entry)};`;
+    }),
+    `export * from ${from("src/index.ts")};`,
+    `export { default } from ${from("src/index.ts")};`,
+    ...environments.map(({ id, version, digest }, index) => {
+      const pin = JSON.stringify({ id, version, digest });
+      return `registerEnvironment({ ...${pin}, ...environment${index} });`;
+    }),
+    "",
+  ].join("\n");
+}
+
+const Metafile = z.object({ inputs: z.record(z.string(), z.unknown()) });
+
+/** Over everything the last bundle was made of, the packages that the environments import included. */
+function hashWith(known: readonly string[], inputs: string): string | null {
+  const hash = createHash("sha256").update(known.join("\0"));
+  const folder = join(inputs, "..");
+  try {
+    const files = Metafile.parse(JSON.parse(readFileSync(inputs, "utf8"))).inputs;
+    return hashFiles(hash, folder, Object.keys(files).sort());
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+function hashFiles(hash: Hash, folder: string, files: readonly string[]): string {
+  for (const file of files) {
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(folder, file)))
+      .update("\0");
+  }
+  return hash.digest("hex");
+}
+
+async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
   const bundle = join(folder, "index.js");
-  const hash = hashSources(root);
-  if (isFresh(folder, bundle, hash)) return bundle;
+  if (isFresh(folder, bundle, hash())) return bundle;
   // Made aside and moved into place: another command may be reading or making the bundle at this moment.
   const draft = join(folder, `.draft-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   try {
-    await runWrangler(root, draft);
+    await make(draft);
     for (const name of ["index.js.map", "index.js"])
       renameSync(join(draft, name), join(folder, name));
-    writeFileSync(join(folder, ".sources"), hash);
+    writeFileSync(join(folder, ".sources"), hash() ?? "");
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
   return bundle;
 }
 
-function hashSources(root: string): string {
-  const files = globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: ["**/node_modules"] })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-  const hash = createHash("sha256");
-  for (const file of files) hash.update(`${file}\0`).update(readFileSync(file)).update("\0");
-  return hash.digest("hex");
-}
-
-function isFresh(folder: string, bundle: string, hash: string): boolean {
+function isFresh(folder: string, bundle: string, hash: string | null): boolean {
   try {
     readFileSync(bundle);
     return readFileSync(join(folder, ".sources"), "utf8") === hash;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
+    if (isMissing(error)) return false;
     throw error;
   }
 }
 
-async function runWrangler(root: string, outdir: string): Promise<void> {
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+/** `folder` has the wrangler.toml. */
+async function runWrangler(folder: string, flags: readonly string[]): Promise<void> {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
   const script = join(wrangler, "..", "bin", "wrangler.js");
-  const args = [script, "deploy", "--dry-run", "--outdir", outdir];
+  const args = [script, "deploy", "--dry-run", ...flags];
   const env = {
     ...process.env,
     WRANGLER_SEND_METRICS: "false",
@@ -71,12 +176,11 @@ async function runWrangler(root: string, outdir: string): Promise<void> {
     FORCE_COLOR: "0",
   };
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: root, env });
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env });
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const said = ["stdout", "stderr"].map((name) => Reflect.get(error, name)).join("\n");
-    throw new Error(`the Worker could not be bundled:\n${said.trim() || error.message}`, {
-      cause: error,
-    });
+    const why = stripVTControlCharacters(said).trim() || error.message;
+    throw new Error(`the Worker could not be bundled:\n${why}`, { cause: error });
   }
 }

@@ -8,20 +8,21 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
-import { bundleWorker } from "./bundle.ts";
-import { demoReply } from "./demo-model.ts";
+import { bundleWorker, bundleWorkerWith } from "./bundle.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import type { EnvironmentPackage } from "./environment-package.ts";
 import { answersHealthz } from "./healthz.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
+import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
 import { DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
-import { type ScriptedModel, startScriptedModel } from "./scripted-model.ts";
+import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import {
   apiKeyOf,
-  demoModelPort,
-  keepDemoModelPort,
+  keepPolicyPort,
   makeThrowAwayDirectory,
   openStateDirectory,
+  policyPort,
   type ReadyFile,
   removeReadyFile,
   secretOf,
@@ -36,6 +37,8 @@ export interface PlatformOptions {
   readonly port?: number | undefined;
   /** One line for the person who watches. */
   readonly say: (line: string) => void;
+  /** Held beside those that come with Rollcall. */
+  readonly environments?: readonly EnvironmentPackage[] | undefined;
   /** The folder of wrangler.toml; this package unless a test brings a Worker of its own. */
   readonly root?: string | undefined;
   /** Which values replace those of wrangler.toml; for tests and benchmarks. */
@@ -46,15 +49,14 @@ export interface Platform {
   readonly url: string;
   readonly key: string;
   readonly directory: string;
-  readonly demoModelUrl: string;
+  /** The policy server, up to and including /v1. */
+  readonly policyUrl: string;
   workerdPid(): number;
   /** Resolves with the reason if workerd died and could not be started again. Never rejects. */
   readonly lost: Promise<Error>;
   /** Ends workerd, removes the ready file and gives the directory back. Work under way goes on at the next boot. */
   stop(): Promise<void>;
 }
-
-const PACKAGE_ROOT = join(import.meta.dirname, "..", "..");
 
 /** What to undo at the stop, last first. */
 type Undo = (() => void | Promise<void>)[];
@@ -94,16 +96,20 @@ async function start(
   undo: Undo,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
-  const bundle = await bundleWorker(root);
-  const model = await startDemoModel(directory);
-  undo.push(() => model.stop());
+  const own = options.environments ?? [];
+  const bundle =
+    own.length === 0
+      ? await bundleWorker(root)
+      : await bundleWorkerWith(own, root, join(directory, "worker"));
+  const policy = await startPolicy(directory, options.say);
+  undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
   const { url, miniflare, watch } = await launch(options, lock, undo, {
     root,
     bundle,
     store: join(directory, "store"),
     bindings: { ...machineBindings(directory), ...options.bindings },
-    onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, model.url)),
+    onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
     onDown: () => removeReadyFile(directory),
   });
   const database = await miniflare.getD1Database("DB");
@@ -111,7 +117,7 @@ async function start(
   await seedApiKey(database, key, Date.now());
   await watch.begin();
   const workerdPid = () => watch.pid();
-  return { url, key, directory, demoModelUrl: model.url, workerdPid, lost: watch.lost };
+  return { url, key, directory, policyUrl: policy.url, workerdPid, lost: watch.lost };
 }
 
 interface Launch {
@@ -193,18 +199,20 @@ async function launchOn(
 function machineBindings(directory: string): Record<string, string | number> {
   return {
     LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
+    // Here the network is the person's own: their models answer on it.
+    ALLOW_PRIVATE_ENDPOINTS: "true",
     ROLLCALL_SECRET: secretOf(directory),
   };
 }
 
-function ready(url: string, key: string, workerdPid: number, demoModelUrl: string): ReadyFile {
+function ready(url: string, key: string, workerdPid: number, policyUrl: string): ReadyFile {
   return {
     url,
     key,
     pid: process.pid,
     workerd_pid: workerdPid,
     started_at: nowSeconds(),
-    demo_model_url: demoModelUrl,
+    policy_url: policyUrl,
   };
 }
 
@@ -213,10 +221,14 @@ function nowSeconds(): number {
 }
 
 /** Part of every local platform, not of a command: a run goes on after the command that made it has ended. */
-async function startDemoModel(directory: string): Promise<ScriptedModel> {
-  const model = await startScriptedModel({ reply: demoReply, port: demoModelPort(directory) });
-  keepDemoModelPort(directory, model.port);
-  return model;
+async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
+  const policy = await startPolicyServer({
+    port: policyPort(directory),
+    onLost: (reason) =>
+      say(`The policy server died: ${reason}. It comes back with the next start.`),
+  });
+  keepPolicyPort(directory, policy.port);
+  return policy;
 }
 
 /** Miniflare ends the process on a signal, at once; how to stop is the command's to decide, so its handlers go. */

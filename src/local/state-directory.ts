@@ -1,7 +1,7 @@
 /**
  * The state directory: everything a local platform keeps. `platform.lock` (whose it is), `platform.json` (present only
  * while the platform answers), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
- * R2) and `demo-model-port`. Delete the directory to start afresh.
+ * R2) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -25,7 +25,7 @@ export const ReadyFile = z.object({
   pid: z.int(),
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
-  demo_model_url: z.string().nullable(),
+  policy_url: z.string().nullable(),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 
@@ -80,13 +80,13 @@ export function readReadyFile(directory: string): ReadyFile | null {
   return text === null ? null : ReadyFile.parse(JSON.parse(text));
 }
 
-/** The demo model keeps its port, so that a run cut off by a stop finds it again after the next start. */
-export function demoModelPort(directory: string): number {
-  return Number(readIfThere(join(directory, "demo-model-port")) ?? 0);
+/** The policy server keeps its port, so that a run cut off by a stop finds it again after the next start. */
+export function policyPort(directory: string): number {
+  return Number(readIfThere(join(directory, "policy-port")) ?? 0);
 }
 
-export function keepDemoModelPort(directory: string, port: number): void {
-  replaceFile(join(directory, "demo-model-port"), String(port));
+export function keepPolicyPort(directory: string, port: number): void {
+  replaceFile(join(directory, "policy-port"), String(port));
 }
 
 function readyPath(directory: string): string {

@@ -4,12 +4,12 @@
  * the truth about what was asked.
  */
 import type { Usage } from "../../src/core/messages.ts";
-import type { ReplyParts } from "../../src/local/completion-body.ts";
+import type { ReplyParts } from "../fakes/completion-body.ts";
 import {
   type ModelRequest,
   type ScriptedModel,
   startScriptedModel,
-} from "../../src/local/scripted-model.ts";
+} from "../fakes/scripted-model.ts";
 
 export const TURNS = 3;
 

@@ -40,7 +40,7 @@ test("a booted platform answers, is described by its ready file, and keeps its d
     key: first.key,
     pid: process.pid,
     workerd_pid: first.workerdPid(),
-    demo_model_url: first.demoModelUrl,
+    policy_url: first.policyUrl,
   });
   expect(statSync(join(directory, "platform.json")).mode & 0o777).toBe(0o600);
   await expect(boot(directory, testPort(0))).rejects.toBeInstanceOf(DirectoryInUse);
@@ -52,7 +52,7 @@ test("a booted platform answers, is described by its ready file, and keeps its d
 
   const second = await boot(directory, testPort(0));
   expect(await read(second, "/count")).toBe(2);
-  expect([second.key, second.demoModelUrl]).toEqual([first.key, first.demoModelUrl]);
+  expect([second.key, second.policyUrl]).toEqual([first.key, first.policyUrl]);
 });
 
 test("the Worker gets its secret, its ceiling, one key and a dead-letter queue that works", async () => {

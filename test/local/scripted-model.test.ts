@@ -8,7 +8,7 @@ import {
   type ScriptedModel,
   type ScriptedModelOptions,
   startScriptedModel,
-} from "../../src/local/scripted-model.ts";
+} from "../fakes/scripted-model.ts";
 
 const models: ScriptedModel[] = [];
 afterEach(async () => {
@@ -157,7 +157,7 @@ test("a port somebody has is exchanged for a free one", async () => {
 
 test("as a process it prints where it listens and answers from a dataset", async () => {
   const dataset = join(import.meta.dirname, "questions.jsonl");
-  const main = join(import.meta.dirname, "../../src/local/scripted-model-main.ts");
+  const main = join(import.meta.dirname, "../fakes/scripted-model-main.ts");
   const args = [main, "--behaviour", "altered", "--dataset", dataset];
   const child = execFile(process.execPath, args);
   const [line = ""] = (await createInterface({ input: child.stdout ?? process.stdin })

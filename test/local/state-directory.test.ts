@@ -4,9 +4,9 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import {
   apiKeyOf,
-  demoModelPort,
-  keepDemoModelPort,
+  keepPolicyPort,
   makeThrowAwayDirectory,
+  policyPort,
   readReadyFile,
   removeReadyFile,
   secretOf,
@@ -35,7 +35,7 @@ test("the ready file is read back while it is there, and null after", () => {
     pid: 1,
     workerd_pid: 2,
     started_at: 3,
-    demo_model_url: null,
+    policy_url: null,
   };
   writeReadyFile(directory, ready);
   expect(readReadyFile(directory)).toEqual(ready);
@@ -44,10 +44,10 @@ test("the ready file is read back while it is there, and null after", () => {
   expect(readReadyFile(directory)).toBeNull();
 });
 
-test("the demo model's port is remembered", () => {
-  expect(demoModelPort(directory)).toBe(0);
-  keepDemoModelPort(directory, 4321);
-  expect(demoModelPort(directory)).toBe(4321);
+test("the policy server's port is remembered", () => {
+  expect(policyPort(directory)).toBe(0);
+  keepPolicyPort(directory, 4321);
+  expect(policyPort(directory)).toBe(4321);
 });
 
 test("ROLLCALL_DIR names the directory; without it, it is .rollcall where the command runs", () => {

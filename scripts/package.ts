@@ -1,0 +1,91 @@
+/**
+ * Makes what is published: dist/package and, from it, dist/rollcall-<version>.tgz, whose path is printed.
+ *
+ * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ to dist/, at the same depth:
+ * a path relative to a module holds in both. The Worker's sources go along as they are, since it is bundled anew with
+ * environments that do not come with Rollcall; without any, the bundle made here serves.
+ *
+ * node scripts/package.ts [--out DIR]
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, cpSync, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import manifest from "../package.json" with { type: "json" };
+import { bundleWorker, sourcesHash } from "../src/local/bundle.ts";
+
+const ROOT = resolve(import.meta.dirname, "..");
+
+/** What the Worker is bundled from, and what a person reads. */
+const COPIED = [
+  ...["bin", "docs", "environments", "migrations", "src"],
+  ...["wrangler.toml", "README.md", "LICENSE"],
+];
+/** The folders of src that are compiled run in Node alone. */
+const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
+
+/** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
+const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
+  const out = resolve(ROOT, values.out);
+  const folder = join(out, "package");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  compile(folder);
+  copySources(folder);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(), null, 2)}\n`);
+  await addBundle(folder);
+  process.stdout.write(`${pack(folder, out)}\n`);
+}
+
+function compile(folder: string): void {
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const args = [tsc, "-p", "tsconfig.package.json", "--outDir", join(folder, "dist")];
+  execFileSync(process.execPath, args, { cwd: ROOT, stdio: ["ignore", 2, 2] });
+}
+
+function copySources(folder: string): void {
+  for (const path of COPIED) {
+    const filter = (from: string) => !NOT_COPIED.test(from);
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter });
+  }
+  const assets = globSync(ASSETS, { cwd: ROOT, withFileTypes: true }).filter((it) => it.isFile());
+  for (const asset of assets) {
+    const from = join(asset.parentPath, asset.name);
+    const to = join(folder, "dist", from.slice(join(ROOT, "src").length));
+    mkdirSync(dirname(to), { recursive: true });
+    copyFileSync(from, to);
+  }
+}
+
+/** The root's package.json without what is for working on it, its doors opening on what is compiled. */
+function published(): object {
+  const { name, version, description, license, type, engines, bin } = manifest;
+  const { dependencies, optionalDependencies } = manifest;
+  const doors = Object.entries(manifest.exports).map(([door, source]) => {
+    const compiled = source.replace("./src/", "./dist/").replace(/\.ts$/, "");
+    return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
+  });
+  return {
+    ...{ name, version, description, license, type, engines, bin },
+    exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
+    files: [...COPIED, "dist"],
+    dependencies,
+    optionalDependencies,
+  };
+}
+
+async function addBundle(folder: string): Promise<void> {
+  copyFileSync(await bundleWorker(ROOT), join(folder, "dist", "index.js"));
+  writeFileSync(join(folder, "dist", ".sources"), sourcesHash(folder));
+}
+
+function pack(folder: string, out: string): string {
+  const args = ["pack", "--silent", "--pack-destination", out];
+  const said = execFileSync("npm", args, { cwd: folder, encoding: "utf8" });
+  return join(out, basename(said.trim()));
+}
+
+await main();

@@ -1,0 +1,164 @@
+/**
+ * Environments as packages: a folder, or something npm installed, whose package.json names the module that exports
+ * `loadEnvironment`.
+ *
+ * Invariants. An id is the package's name without its scope. A digest covers what can change a rollout: the package's
+ * name and version and every file of its folder but tests, prose, example rows, tools' settings and whatever else no
+ * rollout reads; it does not cover the core, whose rollout state is versioned on its own. Paths are real paths, so a
+ * linked package and its folder are one.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import * as z from "zod";
+
+export interface EnvironmentPackage {
+  readonly id: string;
+  readonly version: string;
+  readonly folder: string;
+  /** The module that exports `loadEnvironment`: an absolute path. */
+  readonly entry: string;
+  readonly digest: string;
+}
+
+/** What was named is no environment; the message says why and what to do. */
+export class NoEnvironmentPackage extends Error {
+  override readonly name = "NoEnvironmentPackage";
+}
+
+const Manifest = z.object({
+  name: z.string(),
+  version: z.string(),
+  rollcall: z.object({ environment: z.string() }).optional(),
+});
+
+const LEGAL_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+const NOT_COVERED = [
+  /\.test\.ts$/,
+  /\.md$/,
+  /\.tgz$/,
+  /^package\.json$/,
+  /^package-lock\.json$/,
+  /^tsconfig\.json$/,
+  /^vitest\.config\.ts$/,
+  /^examples\.jsonl$/,
+];
+
+/** Folders of tools and of results, and everything hidden. */
+const NOT_ENTERED = /^(node_modules|outputs|coverage|\..*)$/;
+
+/** `./x`, `../x`, `.` and absolute paths; anything else is a name. */
+export function isFolderReference(reference: string): boolean {
+  return /^\.{1,2}([/\\]|$)/.test(reference) || isAbsolute(reference);
+}
+
+/**
+ * The package of a folder, or of a name (with `@scope/` and `@version`) as Node would find it from `cwd`. Throws
+ * NoEnvironmentPackage.
+ */
+export function resolveEnvironmentPackage(reference: string, cwd: string): EnvironmentPackage {
+  if (isFolderReference(reference)) return environmentPackage(resolve(cwd, reference));
+  const found = findInstalledEnvironment(reference, cwd);
+  if (found !== null) return found;
+  throw new NoEnvironmentPackage(
+    `no package ${reference} is installed here; install it with npm, or name a folder: ./${reference}`,
+  );
+}
+
+/** The same for a name alone; null when nothing of that name is installed. */
+export function findInstalledEnvironment(
+  reference: string,
+  cwd: string,
+): EnvironmentPackage | null {
+  const [, name, wanted] = /^((?:@[^/@]+\/)?[^/@]+)(?:@(.+))?$/.exec(reference) ?? [];
+  if (name === undefined) return null;
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const candidate = join(folder, "node_modules", name);
+    if (existsSync(join(candidate, "package.json"))) return matching(candidate, name, wanted);
+    if (folder === dirname(folder)) return null;
+  }
+}
+
+function matching(folder: string, name: string, wanted: string | undefined): EnvironmentPackage {
+  const found = environmentPackage(folder);
+  const { version } = found;
+  if (wanted === undefined || version === wanted || version.startsWith(`${wanted}.`)) return found;
+  throw new NoEnvironmentPackage(`${name}@${wanted} is not installed here; version ${version} is`);
+}
+
+/** The package of exactly this folder. */
+export function environmentPackage(named: string): EnvironmentPackage {
+  if (!existsSync(named)) throw new NoEnvironmentPackage(`there is no folder ${named}`);
+  const folder = realpathSync(named);
+  const { name, version, rollcall } = readManifest(folder);
+  const module = rollcall?.environment;
+  if (module === undefined) {
+    throw new NoEnvironmentPackage(
+      `${join(folder, "package.json")} names no environment; add "rollcall": { "environment": "./environment.ts" }`,
+    );
+  }
+  const entry = join(folder, module);
+  if (!existsSync(entry)) {
+    throw new NoEnvironmentPackage(`${folder} has no ${module}, which its package.json names`);
+  }
+  return { id: idOf(name), version, folder, entry, digest: digestOf(folder, name, version) };
+}
+
+/** The packages right below a folder, in order of id. */
+export function environmentPackagesIn(folder: string): EnvironmentPackage[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .map((entry) => join(folder, entry.name))
+    .filter((path) => existsSync(join(path, "package.json")))
+    .map(environmentPackage)
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function readManifest(folder: string): z.infer<typeof Manifest> {
+  const file = join(folder, "package.json");
+  if (!existsSync(file)) {
+    throw new NoEnvironmentPackage(
+      `${folder} has no package.json; make a new environment with: rollcall env init <name>`,
+    );
+  }
+  try {
+    return Manifest.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
+    throw new NoEnvironmentPackage(`${file} cannot be used: ${why}`, { cause: error });
+  }
+}
+
+function idOf(name: string): string {
+  const id = name.replace(/^@[^/]+\//, "");
+  if (LEGAL_ID.test(id)) return id;
+  throw new NoEnvironmentPackage(
+    `${JSON.stringify(id)} cannot be an environment's id: up to 64 of a-z, 0-9, ".", "_" and "-"; rename the package`,
+  );
+}
+
+function digestOf(folder: string, name: string, version: string): string {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([name, version]));
+  for (const file of coveredFiles(folder)) {
+    const content = readFileSync(join(folder, file));
+    hash.update(`\n${JSON.stringify([file, content.length])}\n`).update(content);
+  }
+  return `sha256:${hash.digest("hex")}`;
+}
+
+function coveredFiles(folder: string): string[] {
+  return filesBelow(folder)
+    .map((file) => relative(folder, file).replaceAll(sep, "/"))
+    .filter((file) => !NOT_COVERED.some((pattern) => pattern.test(file)))
+    .sort();
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (NOT_ENTERED.test(entry.name)) return [];
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesBelow(path);
+    return entry.isFile() ? [path] : [];
+  });
+}

@@ -1,0 +1,142 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { DIGESTS } from "../../environments/digests.ts";
+import {
+  environmentPackagesIn,
+  findInstalledEnvironment,
+  resolveEnvironmentPackage,
+} from "../../src/local/environment-package.ts";
+import { loadEnvironmentModule } from "../../src/local/load-environment.ts";
+import { rollcallSpecifier } from "../../src/local/rollcall-specifier.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const MODULE = `
+import { dataset, defineEnvironment, SingleTurnEnv } from "rollcall";
+import * as z from "zod";
+const rows = [{ question: "Say yes.", answer: "yes" }];
+export const loadEnvironment = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new SingleTurnEnv({
+    dataset: dataset(z.object({ question: z.string(), answer: z.string() }), rows),
+    rubric: { rewards: { right: ({ completion, answer }) => completion.at(-1)?.content === answer } },
+  }),
+});
+`;
+
+let base = "";
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "rollcall-environment-package-"));
+});
+afterEach(() => rmSync(base, { recursive: true }));
+
+function write(file: string, text: string): void {
+  const path = join(base, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+function writePackage(folder: string, manifest: object = {}): void {
+  const whole = {
+    ...{ name: "dice", version: "1.2.3", rollcall: { environment: "./environment.ts" } },
+    ...manifest,
+  };
+  write(`${folder}/package.json`, JSON.stringify(whole));
+  write(`${folder}/environment.ts`, MODULE);
+}
+
+test("a folder and an installed name are the same package, from any folder below", () => {
+  writePackage("node_modules/@me/dice", { name: "@me/dice" });
+  const found = resolveEnvironmentPackage("@me/dice", join(base, "deep/down"));
+  expect(found).toMatchObject({ id: "dice", version: "1.2.3" });
+  expect(found.entry).toMatch(/@me\/dice\/environment\.ts$/);
+  expect(resolveEnvironmentPackage("./node_modules/@me/dice", base)).toEqual(found);
+});
+
+test("a linked package is its folder", () => {
+  writePackage("dice");
+  mkdirSync(join(base, "node_modules"));
+  symlinkSync("../dice", join(base, "node_modules/dice"));
+  expect(findInstalledEnvironment("dice", base)).toEqual(resolveEnvironmentPackage("./dice", base));
+});
+
+test.each([
+  ["dice@1.2.3", "1.2.3"],
+  ["dice@1.2", "1.2.3"],
+  ["dice@1", "1.2.3"],
+])("%s is met by version 1.2.3", (reference, version) => {
+  writePackage("node_modules/dice");
+  expect(resolveEnvironmentPackage(reference, base)).toMatchObject({ version });
+});
+
+test.each([
+  ["./nowhere", {}, "there is no folder"],
+  ["./empty", {}, "has no package.json; make a new environment with: rollcall env init"],
+  ["./dice", { rollcall: undefined }, 'add "rollcall": { "environment": "./environment.ts" }'],
+  ["./dice", { rollcall: { environment: "./else.ts" } }, "has no ./else.ts"],
+  ["./dice", { name: "Dice!" }, '"Dice!" cannot be an environment\'s id'],
+  ["./dice", { version: 1 }, "cannot be used"],
+  ["dice@2", {}, "dice@2 is not installed here; version 1.2.3 is"],
+  ["cards", {}, "no package cards is installed here"],
+])("%s with %j in its package.json is refused: %s", (reference, manifest, message) => {
+  mkdirSync(join(base, "empty"));
+  writePackage("dice", manifest);
+  writePackage("node_modules/dice");
+  expect(() => resolveEnvironmentPackage(reference, base)).toThrow(message);
+});
+
+test("the digests are those that the deployment pins", () => {
+  const packages = environmentPackagesIn(join(ROOT, "environments"));
+  expect(Object.fromEntries(packages.map(({ id, digest }) => [id, digest]))).toEqual(DIGESTS);
+});
+
+test("what no rollout reads does not change the digest; code and rows do", () => {
+  writePackage("dice");
+  const digest = () => resolveEnvironmentPackage("./dice", base).digest;
+  const before = digest();
+  const untouched = ["README.md", "environment.test.ts", "node_modules/x/index.ts"];
+  for (const file of [...untouched, ".rollcall/secret", "dice-1.2.3.tgz", "outputs/results.jsonl"])
+    write(`dice/${file}`, "x");
+  expect(digest()).toBe(before);
+  write("dice/rows.jsonl", "{}");
+  const withRows = digest();
+  expect(withRows).not.toBe(before);
+  write("dice/environment.ts", `${MODULE}// edited\n`);
+  expect(digest()).not.toBe(withRows);
+});
+
+test("an installed module is loaded, types, own files and all", async () => {
+  writePackage("node_modules/dice");
+  write("node_modules/dice/names.ts", "export const names: string[] = [];");
+  write("node_modules/dice/environment.ts", `import { names } from "./names.ts";\n${MODULE}names;`);
+  const found = resolveEnvironmentPackage("dice", base);
+  const { loadEnvironment } = await loadEnvironmentModule(found);
+  expect((await loadEnvironment.load({})).dataset.kind).toBe("rows");
+});
+
+test.each([
+  ["const one = ;", /environment\.ts:1:12/],
+  ['import "./nowhere.ts";', /Could not resolve "\.\/nowhere\.ts"/],
+  [
+    "throw new Error('not today');",
+    /throws while it is loaded: Error: not today[\s\S]*environment\.ts:1/,
+  ],
+  ["export const environment = 1;", /must export loadEnvironment/],
+])("the module %j is refused in terms of its own file", async (module, message) => {
+  writePackage("dice");
+  write("dice/environment.ts", module);
+  const found = resolveEnvironmentPackage("./dice", base);
+  await expect(loadEnvironmentModule(found)).rejects.toThrow(message);
+});
+
+test("a new environment depends on the checkout, the tarball or the version that made it", () => {
+  expect(rollcallSpecifier(ROOT)).toBe(`file:${ROOT}`);
+  write("node_modules/rollcall/package.json", '{ "name": "rollcall", "version": "0.4.2" }');
+  const installed = join(base, "node_modules/rollcall");
+  expect(rollcallSpecifier(installed)).toBe("^0.4.2");
+  const packages = { "node_modules/rollcall": { resolved: "file:../rollcall-0.4.2.tgz" } };
+  write("node_modules/.package-lock.json", JSON.stringify({ packages }));
+  expect(rollcallSpecifier(installed)).toBe(`file:${resolve(base, "../rollcall-0.4.2.tgz")}`);
+});

@@ -1,0 +1,124 @@
+/** `rollcall eval` and `rollcall serve` with an environment that does not come with Rollcall: which platform plays it. */
+import { appendFileSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { type CommandResult, rollcall } from "../cli/run-rollcall.ts";
+import { testPort } from "./test-port.ts";
+
+const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
+const base = mkdtempSync(join(tmpdir(), "rollcall-own-"));
+let platform: Platform;
+
+function writeEnvironment(id: string): void {
+  const folder = join(base, id);
+  const rollcall = { environment: "./environment.ts" };
+  cpSync(TEMPLATE, folder, { recursive: true });
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: id, version: "0.1.0", rollcall }),
+  );
+}
+
+beforeAll(async () => {
+  writeEnvironment("letters");
+  platform = await bootPlatform({
+    directory: null,
+    environments: [resolveEnvironmentPackage("./letters", base)],
+    port: testPort(30),
+    say: (line) => process.stderr.write(`${line}\n`),
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await platform.stop();
+  rmSync(base, { recursive: true });
+});
+
+function play(named: string, flags: readonly string[] = [], env: Record<string, string> = {}) {
+  const argv = ["eval", named, "--force", "-n", "2", "--json", ...flags];
+  return rollcall(argv, { ROLLCALL_DIR: platform.directory, ...env }, undefined, base);
+}
+
+function json({ stdout, stderr }: CommandResult) {
+  expect(stdout, stderr).toMatch(/^\{.*\}\n$/);
+  return JSON.parse(stdout);
+}
+
+test("a running platform that holds the same code plays it", async () => {
+  const result = await play("./letters");
+  expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
+  expect(result.stderr).toContain(`on ${platform.url}`);
+}, 60_000);
+
+test("one that holds other code does not: a throw-away platform plays it, and says how to keep the runs", async () => {
+  appendFileSync(join(base, "letters/environment.ts"), "// edited\n");
+  const result = await play("./letters");
+  expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
+  expect(result.stderr).toContain("rollcall serve --env ./letters");
+  expect(result.stderr).not.toContain(`on ${platform.url}\n`);
+}, 60_000);
+
+test("without a running platform the state directory's own one plays it, bundled once", async () => {
+  writeEnvironment("twice");
+  const directory = join(base, "state");
+  const made = () => statSync(join(directory, "worker/index.js")).mtimeMs;
+  expect(json(await play("./twice", [], { ROLLCALL_DIR: directory }))).toMatchObject({
+    status: "completed",
+  });
+  const first = made();
+  expect(json(await play("./twice", [], { ROLLCALL_DIR: directory }))).toMatchObject({
+    status: "completed",
+  });
+  expect(made()).toBe(first);
+}, 120_000);
+
+test("an environment of Rollcall's own, named by its folder, is itself", async () => {
+  const folder = resolve(import.meta.dirname, "../../environments/reverse-text");
+  const result = await play(folder);
+  expect(json(result)).toMatchObject({ status: "completed" });
+  expect(result.stderr).toContain(`on ${platform.url}`);
+}, 60_000);
+
+test("code is not sent to a platform elsewhere", async () => {
+  writeEnvironment("elsewhere");
+  const result = await play("./elsewhere", ["--platform", platform.url], {
+    ROLLCALL_API_KEY: platform.key,
+  });
+  expect(result.code).toBe(2);
+  expect(json(result).error.message).toContain("code is not sent to a platform elsewhere");
+}, 60_000);
+
+test("a mistake in the environment ends with exit 2 and names its file", async () => {
+  writeEnvironment("broken");
+  appendFileSync(join(base, "broken/environment.ts"), 'import "./nowhere.ts";\n');
+  const result = await play("./broken");
+  expect(result.code).toBe(2);
+  expect(json(result).error.message).toMatch(/broken\/environment\.ts:\d+:7[\s\S]*nowhere\.ts/);
+}, 60_000);
+
+test("serve refuses two environments of one name, and one that is Rollcall's", async () => {
+  writeEnvironment("calculator");
+  writeEnvironment("other/letters");
+  const manifest = { name: "letters", version: "0.2.0" };
+  writeFileSync(
+    join(base, "other/letters/package.json"),
+    JSON.stringify({ ...manifest, rollcall: { environment: "./environment.ts" } }),
+  );
+  const serve = (...names: string[]) => {
+    const flags = names.flatMap((name) => ["--env", name]);
+    return rollcall(["serve", ...flags, "--json"], {}, undefined, base);
+  };
+  const twice = await serve("./letters", "./other/letters");
+  expect([twice.code, json(twice).error.message]).toEqual([
+    2,
+    expect.stringContaining("two environments are called letters"),
+  ]);
+  const taken = await serve("./calculator");
+  expect([taken.code, json(taken).error.message]).toEqual([
+    2,
+    expect.stringContaining("the name of an environment that comes with Rollcall"),
+  ]);
+}, 60_000);

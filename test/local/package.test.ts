@@ -1,0 +1,73 @@
+/**
+ * The way of an environment outside this repository, from end to end: Rollcall is packed and installed in an empty
+ * folder, makes an environment there, the environment's own tests run, it is packed too, and both packages, installed in
+ * another empty folder, play it.
+ *
+ * Rollcall is really installed once. The other two folders begin with a copy of that node_modules, and npm installs into
+ * them what is missing: unpacking workerd and Node three times would take half a minute and show nothing new.
+ */
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { copyPackages, succeedIn } from "./in-a-folder.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;
+const MINUTES_MS = 60_000;
+
+const base = mkdtempSync(join(tmpdir(), "rollcall-package-"));
+const author = join(base, "author");
+const environment = join(author, "my-env");
+const reader = join(base, "reader");
+let tarball = "";
+
+beforeAll(async () => {
+  const script = join(ROOT, "scripts/package.ts");
+  tarball = (await succeedIn(ROOT, [process.execPath, script, "--out", base])).trim();
+  mkdirSync(author);
+  await succeedIn(author, [...INSTALL, tarball]);
+  await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
+  await copyPackages(author, environment);
+  await succeedIn(environment, INSTALL);
+}, 4 * MINUTES_MS);
+
+afterAll(() => rm(base, { recursive: true }), MINUTES_MS);
+
+test(
+  "a new environment passes its own tests, its types and its validation",
+  async () => {
+    expect(await succeedIn(environment, ["npm", "test"])).toMatch(/Tests +\d+ passed/);
+    await succeedIn(environment, ["npm", "run", "check"]);
+    const command = ["npm", "run", "--silent", "validate", "--", "--json"] as const;
+    const report = JSON.parse(await succeedIn(environment, command));
+    expect(report).toMatchObject({ environment: "my-env", version: "0.1.0", ok: true });
+  },
+  MINUTES_MS,
+);
+
+test(
+  "packed, and installed beside rollcall elsewhere, it plays by name and by folder",
+  async () => {
+    const pack = ["npm", "pack", "--silent", "--pack-destination", base] as const;
+    const packed = (await succeedIn(environment, pack)).trim();
+    mkdirSync(reader);
+    await copyPackages(author, reader);
+    await succeedIn(reader, [...INSTALL, tarball, join(base, packed)]);
+    for (const named of ["my-env", "../author/my-env"]) {
+      const command = ["npx", "rollcall", "eval", named, "--force", "-n", "3", "--json"] as const;
+      const summary = JSON.parse(await succeedIn(reader, command));
+      expect(summary).toMatchObject({
+        status: "completed",
+        environment: "my-env@0.1.0",
+        counts: { planned: 3, scored: 3 },
+      });
+    }
+    const registry = "environments/registry.ts";
+    expect(readFileSync(join(reader, "node_modules/rollcall", registry), "utf8")).toBe(
+      readFileSync(join(ROOT, registry), "utf8"),
+    );
+  },
+  2 * MINUTES_MS,
+);
