@@ -97,3 +97,7 @@ test("an answer to one step is brief with one call, and no longer with two", asy
   expect(await brief(difference, "7")).toBe(1);
   expect(await brief(difference, difference, "7")).toBe(0);
 });
+
+test("operands so large that results would not be exact are refused", async () => {
+  await expect(loadEnvironment({ max: 1_000_001 })).rejects.toThrow("1000000");
+});

@@ -29,7 +29,8 @@ const multiply = tool({
 
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
-    max: z.int().min(2).default(99),
+    // Beyond this the results are no longer exact.
+    max: z.int().min(2).max(1_000_000).default(99),
     steps: z.literal([1, 2]).default(2),
   }),
   build: ({ max, steps }) =>

@@ -1,5 +1,5 @@
 /** `rollcall env init`: a new environment in a folder of its own, ready to be installed, tested and played. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
@@ -32,7 +32,11 @@ interface NewEnvironment {
 export function makeEnvironment(name: string, kind: Kind, parent: string): NewEnvironment {
   const id = checkedId(name);
   const folder = join(parent, id);
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
+  const there = statSync(folder, { throwIfNoEntry: false });
+  if (there !== undefined && !there.isDirectory()) {
+    throw usageError(`${folder} is a file: name another, or move it away`, "name");
+  }
+  if (there !== undefined && readdirSync(folder).length > 0) {
     throw usageError(`${folder} exists and is not empty: name another, or empty it`, "name");
   }
   mkdirSync(folder, { recursive: true });

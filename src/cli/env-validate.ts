@@ -3,8 +3,9 @@
  * platform and no endpoint take part.
  */
 import { Console } from "node:console";
+import { once } from "node:events";
 import type { Check } from "../core/validation/checks.ts";
-import { unbuilt, type Validation, validateEnvironment } from "../core/validation/validate.ts";
+import { unplayed, type Validation, validateEnvironment } from "../core/validation/validate.ts";
 import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { onAnotherDay } from "./another-day.ts";
 import { environmentArgs } from "./argument-values.ts";
@@ -47,7 +48,7 @@ export async function envValidateCommand(argv: readonly string[]): Promise<ExitC
   const found = locate(line.one("one environment"));
   // What an environment prints must not end up in the one object of --json.
   globalThis.console = new Console(process.stderr);
-  const validation = await validate(found, request);
+  const validation = await Promise.race([validate(found, request), stuck()]);
   term.print(validationText(found, validation));
   if (line.on("json")) {
     printJson({ environment: found.id, version: found.version, ...validation });
@@ -61,7 +62,8 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
     made = await cast(found, request.args);
   } catch (thrown) {
     if (thrown instanceof CommandError) throw thrown;
-    return unbuilt(thrown instanceof Error ? thrown.message : String(thrown));
+    const fault = thrown instanceof Error ? thrown.message : String(thrown);
+    return unplayed("build", `it cannot be made: ${fault}`);
   }
   const { environment } = made;
   return validateEnvironment(
@@ -72,6 +74,14 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
       unmet: unmetNeeds(environment.needs),
     },
   );
+}
+
+/** Node would end without a word when nothing is left to wait for and the environment still waits. */
+async function stuck(): Promise<Validation> {
+  await once(process, "beforeExit");
+  const message =
+    "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
+  return unplayed("rollouts", message);
 }
 
 function validationText(found: EnvironmentPackage, validation: Validation): string {

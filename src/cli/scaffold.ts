@@ -27,7 +27,7 @@ function manifest(name: string) {
     version: "0.1.0",
     type: "module",
     rollcall: { environment: "./environment.ts" },
-    files: ["*.ts", "!*.test.ts", "*.jsonl"],
+    files: ["**/*.ts", "!**/*.test.ts", "*.jsonl"],
     scripts: { test: "vitest run", check: "tsc", validate: "rollcall env validate ." },
     dependencies: { zod: PINS.zod },
     // Whoever installs the package has a Rollcall already, and not at this path.
@@ -58,7 +58,7 @@ const TSCONFIG = {
     skipLibCheck: true,
     types: [],
   },
-  include: ["*.ts"],
+  include: ["**/*.ts"],
 };
 
 function template(kind: Kind, file: string): string {

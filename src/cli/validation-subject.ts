@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { Need } from "../core/environments/contract.ts";
+import { Environment } from "../core/environments/environment.ts";
 import type { Stage } from "../core/validation/plays.ts";
 import type { GoldPolicy } from "../core/validation/policies.ts";
 import {
@@ -14,6 +15,7 @@ import {
 } from "../local/environment-package.ts";
 import { type EnvironmentModule, loadEnvironmentModule } from "../local/load-environment.ts";
 import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { onAnotherDay } from "./another-day.ts";
 import { readRows } from "./dataset-argument.ts";
 import { usageError } from "./exit.ts";
 
@@ -32,14 +34,14 @@ export function locate(reference: string): EnvironmentPackage {
 export type Cast = Pick<Stage, "environment" | "twin" | "goldPolicy">;
 
 /**
- * The environment, twice. Each time its module is loaded afresh: what a module or an instance keeps to itself is then not
- * found again in the other. Throws a usage error for arguments that do not fit, and what the environment throws.
+ * The environment, twice. Each time its module is loaded afresh, the second time as if on another day: what a module or an
+ * instance keeps to itself is then not found again in the other, nor what it drew or read from the clock. Throws a usage error for arguments that do not fit, and what the environment throws.
  */
 export async function cast(found: EnvironmentPackage, args: unknown): Promise<Cast> {
-  const [module, other] = [await loaded(found), await loaded(found)];
+  const module = await loaded(found);
   return {
     environment: await built(module, args),
-    twin: await built(other, args),
+    twin: await onAnotherDay(async () => built(await loaded(found), args)),
     goldPolicy: goldPolicyOf(module),
   };
 }
@@ -89,8 +91,10 @@ async function loaded(found: EnvironmentPackage): Promise<EnvironmentModule> {
 
 async function built({ loadEnvironment }: EnvironmentModule, args: unknown) {
   const checked = loadEnvironment.args.safeParse(args);
-  if (checked.success) return loadEnvironment.load(args);
-  throw usageError(`--args: ${z.prettifyError(checked.error)}`, "args");
+  if (!checked.success) throw usageError(`--args: ${z.prettifyError(checked.error)}`, "args");
+  const environment = await loadEnvironment.load(args);
+  if (environment instanceof Environment) return environment;
+  throw new TypeError("build must return an environment: a SingleTurnEnv, MultiTurnEnv or ToolEnv");
 }
 
 function goldPolicyOf({ exports }: EnvironmentModule): GoldPolicy | null {

@@ -13,25 +13,34 @@ export type JsonObject = { readonly [key: string]: Json };
  * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
  * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.
  */
-export function findNonJson(value: unknown, path: string): { path: string; found: string } | null {
+export function findNonJson(
+  value: unknown,
+  path: string,
+  depth = 0,
+): { path: string; found: string } | null {
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
   if (typeof value === "number") {
     return Number.isFinite(value) ? null : { path, found: String(value) };
   }
   if (typeof value !== "object") return { path, found: `a ${typeof value}` };
+  // A value that holds itself has no end.
+  if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "nesting without end" };
   if (Array.isArray(value)) {
-    return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`));
+    return firstOf(value, (item, index) =>
+      findNonJson(item ?? null, `${path}[${index}]`, depth + 1),
+    );
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     return { path, found: `an instance of ${value.constructor?.name ?? "an unnamed class"}` };
   }
   return firstOf(Object.entries(value), ([key, member]) =>
-    member === undefined ? null : findNonJson(member, `${path}.${key}`),
+    member === undefined ? null : findNonJson(member, `${path}.${key}`, depth + 1),
   );
 }
 
 const DEEPEST = 100;
+const DEEPEST_STORED = 1000;
 
 /**
  * What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. The

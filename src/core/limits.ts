@@ -18,8 +18,10 @@ export const LIMITS = {
   datasetBytes: 1024 * MIB,
   /** A multipart upload's parts, all but the last; R2 wants them of one size. */
   datasetPartBytes: 8 * MIB,
-  /** Every so many rows their byte offset is kept, so that a rollout reads its row by one ranged get. */
-  datasetIndexRows: 256,
+  /** An uploaded file is read in blocks of whole rows, by one ranged get: at most so many rows, */
+  datasetBlockRows: 256,
+  /** and so many bytes, unless it is one longer row. */
+  datasetBlockBytes: 1 * MIB,
   secretCharacters: 8192,
   maxConcurrent: 10_000,
   groupSize: 1024,

@@ -46,7 +46,10 @@ export interface PlayOptions {
   readonly model: TestModel;
   /** Stores the rollout, drops the harness and its handles, and goes on afresh after every step. */
   readonly restartAfterEachTurn?: boolean;
-  /** A second copy of the environment: restarts alternate between the two, so what one keeps to itself is not found again. */
+  /**
+   * A second copy of the environment: restarts alternate between the two, and it scores, so what one keeps to itself is
+   * not found again.
+   */
   readonly twin?: AnyEnvironment;
   readonly seed?: number;
   /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
@@ -79,7 +82,8 @@ export async function playTask(
   const named = { ...task, id: "rollout", task_key: "task" };
   const done = await drive(environment, newRollout(named, now(options)), options);
   const trajectory = trajectoryOf(done);
-  const [record] = await scoreUnit(environment, [trajectory]);
+  const scorer = options.restartAfterEachTurn ? (options.twin ?? environment) : environment;
+  const [record] = await scoreUnit(scorer, [trajectory]);
   return {
     reward: record?.reward ?? null,
     metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),

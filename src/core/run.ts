@@ -355,8 +355,14 @@ export const EnvironmentView = z
     version: z.string(),
     digest: z.string(),
     args: z.record(z.string(), z.unknown()).describe("JSON Schema of environment_args"),
-    dataset: z.enum(["uploaded", "rows", "generated"]),
-    row: z.record(z.string(), z.unknown()).describe("JSON Schema of one task row"),
+    dataset: z
+      .enum(["uploaded", "rows", "generated"])
+      .nullable()
+      .describe("null where its arguments must be given before it can be built"),
+    row: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe("JSON Schema of one task row; null where dataset is"),
     needs: z.array(z.string()),
     judges: z.array(z.string()).describe("judges a run must name in `judges`"),
   })

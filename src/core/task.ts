@@ -7,7 +7,14 @@
  */
 import type * as z from "zod";
 import type { TaskRow } from "./environments/contract.ts";
-import { canonicalJson, cloneJson, deepFreeze, findNonJson, type Json } from "./json.ts";
+import {
+  canonicalJson,
+  cloneJson,
+  deepFreeze,
+  findNonJson,
+  findOddity,
+  type Json,
+} from "./json.ts";
 import { asMessages, Messages } from "./messages.ts";
 import { permute } from "./permutation.ts";
 import { seededRandom } from "./random.ts";
@@ -52,7 +59,7 @@ export function parseRow<Task>(
   row: unknown,
   index: number,
 ): Task & TaskRow {
-  const parsed = schema.safeParse(row);
+  const parsed = parsedRow(schema, row, index);
   if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
   const stray = findNonJson(parsed.data, "");
   if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
@@ -70,6 +77,16 @@ export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): T
   }
   if (index >= source.length) throw new RangeError(`row ${index} of ${source.length}`);
   return parseRow(from, source[index], index);
+}
+
+/** A refinement or a transform is the author's code, and may throw or be asynchronous. */
+function parsedRow<Task>(schema: z.ZodType<Task>, row: unknown, index: number) {
+  try {
+    return schema.safeParse(row);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new RowError(index, "", `the schema failed to read it: ${message}`);
+  }
 }
 
 function madeRow(
@@ -162,8 +179,15 @@ function asText(answer: Json | undefined): string {
 /** `info` may be a JSON text: rows of one file whose objects differ in shape are often stored so. */
 function readInfo(info: Json | undefined, index: number): Json {
   if (typeof info !== "string") return info ?? {};
+  const read = parseInfo(info, index);
+  const odd = findOddity(read, "info");
+  if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
+  return deepFreeze(read);
+}
+
+function parseInfo(text: string, index: number): Json {
   try {
-    return deepFreeze(JSON.parse(info));
+    return JSON.parse(text);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new RowError(index, ".info", `info is text but no JSON: ${why}`);

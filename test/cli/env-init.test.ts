@@ -120,6 +120,12 @@ test.each([
   expect(files()).toEqual(before);
 });
 
+test("a file of the name is left as it is", () => {
+  writeFileSync(join(folder, "taken"), "mine");
+  expect(() => makeEnvironment("taken", "tool", folder)).toThrow("is a file: name another");
+  expect(readFileSync(join(folder, "taken"), "utf8")).toBe("mine");
+});
+
 test("an empty folder of the name is taken", () => {
   mkdirSync(join(folder, "empty"));
   expect(makeEnvironment("empty", "tool", folder).files).toContain("environment.ts");

@@ -126,6 +126,48 @@ test("state in a module's variable and the day's date are found, and a print doe
   expect(said["reset"]).toEqual(["error", expect.stringContaining("row.question is")]);
 });
 
+test("what a module or the build drew or read from the clock, once for all rows, is found", async () => {
+  const at = environment(
+    "drawn-once",
+    "const year = new Date().getFullYear();",
+    "const drawn = () => dataset(Task, [{ question: year + `: ` + Math.random(), answer: `2` }]);",
+    "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
+    "  new SingleTurnEnv({ dataset: drawn(), rubric: { rewards } }) });",
+  );
+  const { code, said } = await validate(at);
+  const thisYear = new Date().getFullYear();
+  expect([code, said["reset"]]).toEqual([
+    1,
+    ["error", expect.stringContaining(`"${thisYear}: 0.`)],
+  ]);
+  const again = expect.stringMatching(new RegExp(`and then "${thisYear + 1}: 0\\.`));
+  expect(said["reset"]).toEqual(["error", again]);
+});
+
+test("a promise that nothing settles ends the validation with an error, not without a word", async () => {
+  const at = environment(
+    "stuck",
+    "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
+    "  new SingleTurnEnv({ dataset: rows, rubric: { rewards: { never: () => new Promise(() => {}) } } }) });",
+  );
+  const { code, said } = await validate(at);
+  expect([code, said]).toEqual([
+    1,
+    { rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")] },
+  ]);
+});
+
+test("a build that returns no environment is an error that says what to return", async () => {
+  const at = environment(
+    "no-environment",
+    "export const loadEnvironment =",
+    "  defineEnvironment({ args: z.strictObject({}), build: () => ({}) });",
+  );
+  const { code, said } = await validate(at);
+  const why = expect.stringContaining("build must return an environment");
+  expect([code, said["build"]]).toEqual([1, ["error", why]]);
+});
+
 test("a module's gold policy is played where rows have no answer, with secrets from the environment", async () => {
   const at = environment(
     "golden",

@@ -20,6 +20,8 @@ test.each([
 test.each([
   "http://localhost:8000/v1",
   "http://LOCALHOST./v1",
+  "http://localhost../v1",
+  "http://localhost.localdomain/v1",
   "http://model.localhost/v1",
   "http://printer.local/v1",
   "http://metadata.google.internal/v1",

@@ -18,6 +18,20 @@ test("what holds no secret stays as it is, and so does everything when there are
   expect(redact(value, [])).toBe(value);
 });
 
+test("a secret that JSON writes in another way is taken out of a JSON text too", () => {
+  const secret = 'line 1\n"line 2"';
+  const state = { told: JSON.stringify({ secret }), plain: `a ${secret} b` };
+  expect(redact(state, [secret])).toEqual({
+    told: '{"secret":"[secret]"}',
+    plain: "a [secret] b",
+  });
+});
+
+test("a secret that begins like another leaves no rest of it", () => {
+  const secrets = ["sk-123456", "sk-123456-admin"];
+  expect(redact("sk-123456-admin, sk-123456", secrets)).toBe("[secret], [secret]");
+});
+
 test("a secret too short to be told from ordinary text is left alone", () => {
   expect(redact("a cat", ["a"])).toBe("a cat");
 });

@@ -104,6 +104,26 @@ test("a row JSON cannot hold is refused where it stops being JSON", () => {
   expect(refusal).toMatchObject({ path: "rows[0].day", message: expect.stringContaining("Date") });
 });
 
+test("a schema that throws or is asynchronous, and a row that holds itself, are refused as rows", () => {
+  const thrower = Question.transform((): never => {
+    throw new Error("no such level");
+  });
+  expect(refusalOf(() => parseRow({ schema: thrower }, { question: "a" }, 2))).toEqual({
+    index: 2,
+    path: "rows[2]",
+    message: "the schema failed to read it: no such level",
+  });
+  const later = Question.refine(async () => true);
+  expect(refusalOf(() => parseRow({ schema: later }, { question: "a" }, 0)).message).toContain(
+    "the schema failed to read it",
+  );
+  const row: Record<string, unknown> = { question: "a" };
+  row["self"] = row;
+  const endless = refusalOf(() => parseRow({ schema: z.looseObject({}) }, row, 0));
+  expect(endless.path).toMatch(/^rows\[0\](\.self){20}$/);
+  expect(endless.message).toBe("JSON cannot hold nesting without end");
+});
+
 test("without shuffling examples come in order; with it each comes once, the same for one seed", () => {
   const positions = Array.from({ length: 50 }, (_, position) => position);
   const plain = { length: 50, shuffle: false, seed: 1 };
@@ -182,6 +202,7 @@ test("info may be an object or the text of one", () => {
   expect(ask({ k: 1 })).toEqual({ k: 1 });
   expect(ask('{"k": 1}')).toEqual({ k: 1 });
   expect(refusalOf(() => ask("{k")).path).toBe("rows[0].info");
+  expect(refusalOf(() => ask('{"a":[{"__proto__":1}]}')).path).toBe("rows[0].info.a[0].__proto__");
 });
 
 test("a task's key is the hash of its content, whatever the order of its columns", async () => {

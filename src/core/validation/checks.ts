@@ -57,7 +57,9 @@ export function checkRestarts(plays: readonly Play[]): Check {
   }
   const unsteady = plays.flatMap((play) => (play.unsteady === null ? [] : at(play, play.unsteady)));
   if (unsteady.length > 0) {
-    const advice = "each time it is played it differs, so nothing is known about restarts";
+    const advice =
+      "each time it is played it differs, so nothing is known about restarts; " +
+      "keep what must last in the state, and draw from can.random()";
     return { ...bad("restarts", unsteady, advice), status: "warning" };
   }
   return ok("restarts", "a restart after every step changes nothing");
@@ -80,7 +82,11 @@ export function checkRewards(environment: AnyEnvironment, plays: readonly Play[]
 }
 
 /** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
-export function checkVariety(plays: readonly Play[], goldIsSure: boolean): Check {
+export function checkVariety(
+  { rubric }: AnyEnvironment,
+  plays: readonly Play[],
+  goldIsSure: boolean,
+): Check {
   const rewards = rewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
   if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
@@ -91,10 +97,16 @@ export function checkVariety(plays: readonly Play[], goldIsSure: boolean): Check
     const advice = "export goldPolicy(task) to show that something scores more";
     return { name: "variety", status: "warning", message: `${found}; ${advice}` };
   }
+  const functions = rubric.rubrics.flatMap((one) => one.functions);
+  if (functions.some((fn) => fn.group && fn.weight !== 0)) {
+    const advice = "group rewards compare rollouts of one task, and here each is alone";
+    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+  }
   return bad("variety", [found], "the rubric must tell good play from bad");
 }
 
-export function checkGold(plays: readonly Play[], goldIsSure: boolean): Check {
+/** `exported`: the gold plays are the author's own policy. */
+export function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolean): Check {
   const gold = plays.filter(({ policy }) => policy === "gold");
   const scored = gold.flatMap((play) => {
     const reward = play.report?.reward ?? null;
@@ -110,7 +122,11 @@ export function checkGold(plays: readonly Play[], goldIsSure: boolean): Check {
   const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
   if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
   const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
-  if (goldIsSure) return bad("gold", found, "correct the rubric, or the row's answer");
+  if (goldIsSure) {
+    const unless = "or export goldPolicy(task) that says it as the rubric wants it";
+    const advice = "correct the rubric, or the row's answer";
+    return bad("gold", found, exported ? advice : `${advice}, ${unless}`);
+  }
   const advice = "the answer was merely said: export goldPolicy(task) that plays the right way";
   return { ...bad("gold", found, advice), status: "warning" };
 }

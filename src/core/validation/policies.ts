@@ -33,7 +33,14 @@ export function goldPolicies(
   if (goldPolicy !== null) return [() => asModel(goldPolicy(task.task))];
   const { answer } = task;
   if (answer === "") return [];
-  return [answer, `\\boxed{${answer}}`, `#### ${answer}`].map((text) => () => () => text);
+  const forms = [
+    answer,
+    `\\boxed{${answer}}`,
+    `#### ${answer}`,
+    `<answer>${answer}</answer>`,
+    `<think></think>${answer}`,
+  ];
+  return forms.map((text) => () => () => text);
 }
 
 /** Whether the answer, merely said, ought to score in full: not where it has to be reached through tools or turns. */
@@ -54,7 +61,12 @@ export function randomPolicy(example: number): Policy {
 }
 
 function asModel(gold: readonly Reply[] | TestModel): TestModel {
-  return typeof gold === "function" ? gold : ({ turn }) => gold[turn] ?? gold.at(-1) ?? "";
+  if (typeof gold === "function") return gold;
+  // It comes from the author's module, where nothing may have checked its type.
+  if (Array.isArray(gold)) return ({ turn }) => gold[turn] ?? gold.at(-1) ?? "";
+  throw new TypeError(
+    `goldPolicy returned ${Object.prototype.toString.call(gold)}: return a list of replies, or a function that gives one`,
+  );
 }
 
 function randomText({ messages }: ModelRequest, random: () => number): string {

@@ -73,12 +73,12 @@ export async function validateEnvironment(
   };
 }
 
-/** Of an environment that could not even be made. */
-export function unbuilt(fault: string): Validation {
+/** Of an environment that could not be played to the end. `name` is the check that says why. */
+export function unplayed(name: "build" | "rollouts", message: string): Validation {
   const none = { mean: null, n: 0 };
   return {
     examples: 0,
-    checks: [{ name: "build", status: "error", message: `it cannot be made: ${fault}` }],
+    checks: [{ name, status: "error", message }],
     policies: { gold: none, null: none, random: none },
     ok: false,
   };
@@ -98,8 +98,8 @@ async function playedChecks(
     checkRollouts(plays),
     checkRestarts(plays),
     checkRewards(environment, plays),
-    checkVariety(plays, goldIsSure),
-    checkGold(plays, goldIsSure),
+    checkVariety(environment, plays, goldIsSure),
+    checkGold(plays, goldIsSure, goldPolicy !== null),
   ];
 }
 

@@ -37,15 +37,23 @@ export function sampleToken(
   forbidden: readonly number[] = [],
 ): SampledToken {
   const greedy = options.temperature === 0;
-  const distribution = softmax(logits, greedy ? 1 : options.temperature);
+  const temperature = greedy ? 1 : options.temperature;
+  const distribution = softmax(logits, temperature);
   const top = likeliest(distribution.weights, options.topLogprobs).map((id) => ({
     id,
     logprob: distribution.logprob(id),
   }));
-  const allowed = distribution.weights;
-  for (const id of forbidden) allowed[id] = 0;
+  const { weights: allowed } =
+    forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
   const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
   return { id, logprob: distribution.logprob(id), top };
+}
+
+/** Their weights are made anew, not cut: beside a forbidden peak a low temperature leaves nothing of the others. */
+function without(logits: Float32Array, forbidden: readonly number[]): Float32Array {
+  const kept = logits.slice();
+  for (const id of forbidden) kept[id] = Number.NEGATIVE_INFINITY;
+  return kept;
 }
 
 interface Distribution {

@@ -1,7 +1,6 @@
 import {
   dataset,
   defineEnvironment,
-  type EnvironmentLoader,
   MultiTurnEnv,
   SingleTurnEnv,
   StatefulToolEnv,
@@ -20,56 +19,7 @@ import {
   goldPolicy as halve,
 } from "../../../environments/guess-number/environment.ts";
 import { loadEnvironment as reverseText } from "../../../environments/reverse-text/environment.ts";
-import type { Check } from "../../../src/core/validation/checks.ts";
-import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
-import { type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
-
-const Task = z.object({ question: z.string(), answer: z.string() });
-const rows = dataset(Task, [
-  { question: "1 + 1?", answer: "2" },
-  { question: "1 + 2?", answer: "3" },
-]);
-const said = ({
-  completion,
-  answer,
-}: {
-  completion: readonly { content: string | null }[];
-  answer: string;
-}) => completion.at(-1)?.content === answer;
-
-type Build = Parameters<typeof defineEnvironment>[0]["build"];
-
-function validated(
-  load: EnvironmentLoader<z.ZodObject>,
-  options: {
-    gold?: GoldPolicy;
-    later?: <T>(run: () => Promise<T>) => Promise<T>;
-    uploaded?: unknown[];
-    unmet?: string[];
-  } = {},
-): Promise<Validation> {
-  return Promise.all([load.load({}), load.load({})]).then(([environment, twin]) =>
-    validateEnvironment(
-      {
-        environment,
-        twin,
-        goldPolicy: options.gold ?? null,
-        capabilities: {},
-        later: options.later ?? ((run) => run()),
-      },
-      { examples: 5, uploaded: options.uploaded ?? [], unmet: options.unmet ?? [] },
-    ),
-  );
-}
-
-async function checksOf(build: Build, options: Parameters<typeof validated>[1] = {}) {
-  const load = defineEnvironment({ args: z.strictObject({}), build });
-  return named((await validated(load, options)).checks);
-}
-
-function named(checks: readonly Check[]): Record<string, [Check["status"], string]> {
-  return Object.fromEntries(checks.map(({ name, status, message }) => [name, [status, message]]));
-}
+import { checksOf, named, rows, said, Task, validated } from "./validated.ts";
 
 test.each([
   ["calculator", calculator, undefined, 1.1],
@@ -107,40 +57,15 @@ test("a constant reward is an error, unless it is 0 and nobody knows what is rig
   expect(unknown["gold"]).toEqual(["skipped", expect.stringContaining("export goldPolicy(task)")]);
 });
 
-test("a right answer below 1 is an error, and with tools or turns in the way a warning", async () => {
-  const rubric = { rewards: { half: { weight: 0.5, fn: said } } };
-  const single = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
-  expect(single["gold"]).toEqual([
-    "error",
-    "row 0, gold play: the reward is 0.5, below 1 (and 1 more); correct the rubric, or the row's answer",
-  ]);
-  const ping = tool({
-    name: "ping",
-    description: "Ping.",
-    parameters: z.object({}),
-    run: () => "",
-  });
-  const tools = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }));
-  expect(tools["gold"]?.[0]).toBe("warning");
-  const gold: GoldPolicy = () => ["nothing"];
-  const exported = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }), {
-    gold,
-  });
-  expect(exported["gold"]?.[0]).toBe("error");
-});
-
-test.each([
-  ["as it is", "2"],
-  ["boxed", "\\boxed{2}"],
-  ["after ####", "#### 2"],
-])("an answer that is expected %s is found", async (_form, expected) => {
-  const one = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
-  const rewards = {
-    right: ({ completion }: { completion: readonly { content: string | null }[] }) =>
-      completion.at(-1)?.content === expected,
-  };
-  const checks = await checksOf(() => new SingleTurnEnv({ dataset: one, rubric: { rewards } }));
-  expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
+test("a group reward that is the same for all is only a warning: here every rollout is alone", async () => {
+  const checks = await checksOf(
+    () =>
+      new SingleTurnEnv({
+        dataset: rows,
+        rubric: { groupRewards: { shortest: (group) => group.map(() => 1) } },
+      }),
+  );
+  expect(checks["variety"]).toEqual(["warning", expect.stringContaining("here each is alone")]);
 });
 
 test("a row or a state that is drawn anew each time is not deterministic", async () => {
@@ -216,6 +141,40 @@ test("state that is kept beside the state does not survive a restart", async () 
     expect.stringContaining("row 0, gold play: state.shown is 3 and then 2"),
   ]);
   expect(checks["reset"]?.[0]).toBe("ok");
+});
+
+test("what a hook leaves beside the state for the rubric does not survive a restart", async () => {
+  const checks = await checksOf(() => {
+    const secrets = new Map<string, string>();
+    return new MultiTurnEnv({
+      dataset: rows,
+      setupState: ({ task }) => {
+        secrets.set(task.question, task.answer);
+        return {};
+      },
+      maxTurns: 1,
+      rubric: {
+        rewards: {
+          right: ({ completion, task }) =>
+            completion.at(-1)?.content === secrets.get(task.question),
+        },
+      },
+    });
+  });
+  expect(checks["restarts"]).toEqual(["error", expect.stringContaining("reward is 1 and then 0")]);
+});
+
+test("what is drawn when the environment is built is not deterministic", async () => {
+  let built = 0;
+  const checks = await checksOf(() => {
+    built += 1;
+    const drawn = Array.from({ length: 3 - built }, () => ({ question: `${built}?`, answer: "2" }));
+    return new SingleTurnEnv({ dataset: dataset(Task, drawn), rubric: { rewards: { said } } });
+  });
+  expect(checks["reset"]).toEqual([
+    "error",
+    expect.stringMatching(/^row 0: row\.question is "1\?" and then "2\?" \(and 1 more\)/),
+  ]);
 });
 
 test("play that differs every time says nothing about restarts", async () => {
@@ -298,17 +257,6 @@ test("hooks that throw, rewards that are not finite, and rollouts without end ar
   expect(endless["rollouts"]?.[1]).toContain(
     "no end after 100 model calls; set maxTurns or add a stop",
   );
-});
-
-test("a gold policy that throws is an error of the rollouts", async () => {
-  const gold: GoldPolicy = () => {
-    throw new Error("no such key");
-  };
-  const checks = await checksOf(
-    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
-    { gold },
-  );
-  expect(checks["rollouts"]).toEqual(["error", "row 0, gold play: no such key (and 1 more)"]);
 });
 
 test("a tool without description is a warning, and random play calls it with arguments that fit", async () => {

@@ -77,6 +77,19 @@ test("a forbidden token is never drawn", () => {
   expectShares(shares({}, [1, 3]), [0.05 / 0.3, 0, 0.1 / 0.3, 0, 0.15 / 0.3]);
 });
 
+test("beside a forbidden token that takes all the probability, the others keep their shares", () => {
+  const peaked = Float32Array.from([0, 50, 2, 3]);
+  const cold = { ...plain, temperature: 0.01 };
+  for (const options of [
+    cold,
+    { ...cold, topP: 0.5 },
+    { ...cold, topK: 1 },
+    { ...cold, minP: 1 },
+  ]) {
+    expect(sampleToken(peaked, options, () => 0.5, [1]).id).toBe(3);
+  }
+});
+
 test("the ends of the random range draw the first and the last token", () => {
   expect(sampleToken(logits, plain, () => 0).id).toBe(0);
   expect(sampleToken(logits, plain, () => 1 - 2 ** -53).id).toBe(4);

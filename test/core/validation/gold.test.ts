@@ -1,0 +1,91 @@
+import {
+  dataset,
+  MaybeThinkParser,
+  SingleTurnEnv,
+  ThinkParser,
+  ToolEnv,
+  tool,
+  XMLParser,
+} from "rollcall";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
+import { checksOf, rows, said, Task } from "./validated.ts";
+
+test("a right answer below 1 is an error, and with tools or turns in the way a warning", async () => {
+  const rubric = { rewards: { half: { weight: 0.5, fn: said } } };
+  const single = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
+  expect(single["gold"]).toEqual([
+    "error",
+    "row 0, gold play: the reward is 0.5, below 1 (and 1 more); correct the rubric, or the row's answer, " +
+      "or export goldPolicy(task) that says it as the rubric wants it",
+  ]);
+  const ping = tool({
+    name: "ping",
+    description: "Ping.",
+    parameters: z.object({}),
+    run: () => "",
+  });
+  const tools = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }));
+  expect(tools["gold"]?.[0]).toBe("warning");
+  const gold: GoldPolicy = () => ["nothing"];
+  const exported = await checksOf(() => new ToolEnv({ dataset: rows, tools: [ping], rubric }), {
+    gold,
+  });
+  expect(exported["gold"]?.[0]).toBe("error");
+});
+
+test.each([
+  ["as it is", "2"],
+  ["boxed", "\\boxed{2}"],
+  ["after ####", "#### 2"],
+])("an answer that is expected %s is found", async (_form, expected) => {
+  const one = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
+  const rewards = {
+    right: ({ completion }: { completion: readonly { content: string | null }[] }) =>
+      completion.at(-1)?.content === expected,
+  };
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: one, rubric: { rewards } }));
+  expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
+});
+
+test.each([
+  ["an XMLParser", new XMLParser(["think", "answer"])],
+  ["a ThinkParser", new ThinkParser()],
+  ["a MaybeThinkParser", new MaybeThinkParser()],
+])("an answer that %s finds is found", async (_name, parser) => {
+  const checks = await checksOf(
+    () =>
+      new SingleTurnEnv({
+        dataset: rows,
+        parser,
+        rubric: {
+          rewards: { right: (said) => said.parser.parseAnswer(said.completion) === said.answer },
+        },
+      }),
+  );
+  expect(checks["gold"]?.[0]).toBe("ok");
+});
+
+test("a gold policy that throws is an error of the rollouts", async () => {
+  const gold: GoldPolicy = () => {
+    throw new Error("no such key");
+  };
+  const checks = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
+    { gold },
+  );
+  expect(checks["rollouts"]).toEqual(["error", "row 0, gold play: no such key (and 1 more)"]);
+});
+
+test("a gold policy that returns neither replies nor a model is told what to return", async () => {
+  // As a module without types might.
+  const gold: GoldPolicy = () => Object(Promise.resolve(["2"]));
+  const checks = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
+    { gold },
+  );
+  expect(checks["rollouts"]?.[1]).toContain(
+    "goldPolicy returned [object Promise]: return a list of replies",
+  );
+});

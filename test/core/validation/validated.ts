@@ -1,0 +1,54 @@
+/** Validates environments written in a test: two questions, and what a validation said of them. */
+import { dataset, defineEnvironment, type EnvironmentLoader } from "rollcall";
+import * as z from "zod";
+import type { Check } from "../../../src/core/validation/checks.ts";
+import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
+import { type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
+
+export const Task = z.object({ question: z.string(), answer: z.string() });
+export const rows = dataset(Task, [
+  { question: "1 + 1?", answer: "2" },
+  { question: "1 + 2?", answer: "3" },
+]);
+export const said = ({
+  completion,
+  answer,
+}: {
+  completion: readonly { content: string | null }[];
+  answer: string;
+}) => completion.at(-1)?.content === answer;
+
+type Build = Parameters<typeof defineEnvironment>[0]["build"];
+
+export function validated(
+  load: EnvironmentLoader<z.ZodObject>,
+  options: {
+    gold?: GoldPolicy;
+    later?: <T>(run: () => Promise<T>) => Promise<T>;
+    uploaded?: unknown[];
+    unmet?: string[];
+  } = {},
+): Promise<Validation> {
+  return Promise.all([load.load({}), load.load({})]).then(([environment, twin]) =>
+    validateEnvironment(
+      {
+        environment,
+        twin,
+        goldPolicy: options.gold ?? null,
+        capabilities: {},
+        later: options.later ?? ((run) => run()),
+      },
+      { examples: 5, uploaded: options.uploaded ?? [], unmet: options.unmet ?? [] },
+    ),
+  );
+}
+
+/** Each check by its name. */
+export async function checksOf(build: Build, options: Parameters<typeof validated>[1] = {}) {
+  const load = defineEnvironment({ args: z.strictObject({}), build });
+  return named((await validated(load, options)).checks);
+}
+
+export function named(checks: readonly Check[]): Record<string, [Check["status"], string]> {
+  return Object.fromEntries(checks.map(({ name, status, message }) => [name, [status, message]]));
+}
