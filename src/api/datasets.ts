@@ -197,10 +197,13 @@ function refuseStatedLength(request: Request): void {
   throw new Refusal({ code: "too_large", message, param: null });
 }
 
-function requireJsonLines(request: Request): void {
-  const type = request.headers.get("content-type") ?? "";
-  if (/^application\/(jsonl|x-ndjson)\s*(;|$)/i.test(type)) return;
-  const message = "send the rows as content-type: application/jsonl (or application/x-ndjson)";
+function requireJsonLines({ headers }: Request): void {
+  const isLines = /^application\/(jsonl|x-ndjson)\s*(;|$)/i.test(headers.get("content-type") ?? "");
+  const isPlain = /^identity$/i.test(headers.get("content-encoding") ?? "identity");
+  if (isLines && isPlain) return;
+  const message = isLines
+    ? "send the rows uncompressed, without content-encoding"
+    : "send the rows as content-type: application/jsonl (or application/x-ndjson)";
   throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
 }
 

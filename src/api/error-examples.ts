@@ -113,6 +113,13 @@ export function whenAnswered(code: ErrorCode): string {
   return EXAMPLES[code].when;
 }
 
+/** The reply to a body of another type than the one an operation reads. */
+export function wrongTypeExample(contentType: string): ApiError {
+  const message = `send the body as content-type: ${contentType}`;
+  const [, type] = STATUS_OF.invalid_request;
+  return { error: { code: "invalid_request", message, param: null, type } };
+}
+
 /** `missing`: what is not there, for an operation on one object. */
 export function errorExample(code: ErrorCode, missing: string | null): ApiError {
   const { message, param } = EXAMPLES[code];

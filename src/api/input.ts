@@ -26,10 +26,20 @@ export function queryOf(url: string): Record<string, string | Record<string, str
   for (const [name, value] of new URL(url).searchParams) {
     if (name.includes("__proto__")) throw notAName(name);
     const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
-    if (group === undefined || key === undefined) plain[name] = value;
-    else groups[group] = { ...groups[group], [key]: value };
+    if (group !== undefined && key !== undefined) {
+      groups[group] = { ...groups[group], [key]: value };
+      continue;
+    }
+    // Read as a number it would be 0: a page after nothing is not the page after row 0.
+    if (value === "") throw emptyParameter(name);
+    plain[name] = value;
   }
   return { ...plain, ...groups };
+}
+
+function emptyParameter(param: string): Refusal {
+  const message = `${param}: give it a value, or leave it out`;
+  return new Refusal({ code: "invalid_request", message, param });
 }
 
 /** A query parameter that holds a JSON object, as text. */
@@ -77,7 +87,7 @@ function parseJson(bytes: Uint8Array): Json {
 
 /** Without the piece of the text that the parser quotes at its end: a key may stand in it, and errors end up in logs. */
 function unquoted(reason: string): string {
-  return reason.replace(/, (\.\.\.)?"[^]*$/, "");
+  return reason.replace(/, (\.\.\.)?".*$/s, "");
 }
 
 function refuseOddities(value: Json, name: string): void {

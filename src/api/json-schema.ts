@@ -4,7 +4,7 @@ import * as z from "zod";
 /** What zod writes and the reference page reads. */
 export interface JsonSchema {
   readonly $ref?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly default?: unknown;
   readonly example?: unknown;

@@ -7,7 +7,7 @@
  */
 import * as z from "zod";
 import { ApiError, type ErrorCode } from "../core/api-error.ts";
-import { errorExample, whenAnswered } from "./error-examples.ts";
+import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { STATUS_OF } from "./errors.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
@@ -209,22 +209,21 @@ class Description {
     const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
     const replies = Object.entries(byStatus).map(([status, codes = []]) => [
       status,
-      this.#failure(codes, missing),
+      this.#failure(codes, (code) => errorExample(code, missing)),
     ]);
-    const otherType = body && { "415": this.#failure(["invalid_request"], missing) };
+    const wrongType = () => wrongTypeExample(body?.contentType ?? "application/json");
+    const otherType = body && { "415": this.#failure(["invalid_request"], wrongType) };
     return { ...Object.fromEntries(replies), ...otherType };
   }
 
-  #failure(codes: readonly ErrorCode[], missing: string | null): DocumentedReply {
+  #failure(codes: readonly ErrorCode[], exampleOf: (code: ErrorCode) => ApiError): DocumentedReply {
     return {
       description: codes.map((code) => `\`${code}\`: ${whenAnswered(code)}`).join("; "),
       headers: REQUEST_ID,
       content: {
         "application/json": {
           schema: this.#schemas.of(ApiError),
-          examples: Object.fromEntries(
-            codes.map((code) => [code, { value: errorExample(code, missing) }]),
-          ),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
         },
       },
     };

@@ -129,7 +129,7 @@ function frameOf(event: unknown): string {
 function parameterTable(parameters: readonly Parameter[]): Html {
   const rows = parameters.map(
     ({ name, in: place, schema, description, example }) => html`<tr><td><code>${name}</code></td>
-<td>${place}</td><td>${typeOf(schema)}</td><td>${description ?? ""} ${notesOf(schema)}</td>
+<td>${place}</td><td>${typeOf(schema)}</td><td>${notesOf(schema, description)}</td>
 <td><code>${typeof example === "string" ? example : JSON.stringify(example)}</code></td></tr>`,
   );
   return html`<div class="table"><table><thead><tr><th>name</th><th>in</th><th>type</th><th></th><th>example</th></tr></thead>

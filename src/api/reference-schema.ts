@@ -50,11 +50,12 @@ export function typeOf(schema: JsonSchema): Html {
   if (typeof additionalProperties === "object" && Object.keys(additionalProperties).length > 0) {
     return html`object of ${typeOf(additionalProperties)}`;
   }
-  return html`${schema.type ?? "any"}`;
+  return html`${[schema.type ?? "any"].flat().join(" | ")}`;
 }
 
-export function notesOf(schema: JsonSchema): Html {
-  const { description, default: fallback } = schema;
+/** What there is to know of a field besides its type; a parameter is described beside its schema. */
+export function notesOf(schema: JsonSchema, description = schema.description): Html {
+  const { default: fallback } = schema;
   const notes = [
     ...(description === undefined ? [] : [html`${description}`]),
     ...boundsOf(schema).map((bound) => html`${bound}`),

@@ -10,9 +10,11 @@ code, pre { font: 0.875em/1.5 ui-monospace, monospace; }
 pre { overflow: auto; max-height: 28rem; margin: 0.5rem 0 1rem; padding: 0.75rem 1rem; background: var(--soft); border-radius: 6px; }
 code { overflow-wrap: anywhere; }
 pre code { overflow-wrap: normal; }
+td code { overflow-wrap: break-word; }
 nav { padding: 1.5rem; border-bottom: 1px solid var(--line); font-size: 0.875rem; }
 nav ul { list-style: none; margin: 0 0 1rem; padding: 0; }
-nav li { margin: 0.15rem 0; }
+nav li { margin: 0.15rem 0; padding-left: 3.4rem; text-indent: -3.4rem; }
+nav .method { text-indent: 0; }
 nav strong { text-transform: capitalize; }
 main { max-width: 60rem; padding: 1.5rem; }
 h1 { margin: 0 0 0.5rem; }

@@ -17,7 +17,7 @@ export async function chooseEnvironment(
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
   const parsed = registered.args.safeParse(args);
   if (!parsed.success) return refuseArgs(parsed.error.issues[0]);
-  const environment = await built(registered, args);
+  const environment = await builtOrError(registered, args);
   if (environment instanceof Error) {
     const message = `${registered.id} cannot be built from these arguments: ${environment.message}`;
     return refuse("invalid_request", message, "environment_args");
@@ -26,7 +26,10 @@ export async function chooseEnvironment(
 }
 
 /** The environment, or what its own code had to say against the arguments. */
-async function built(registered: HeldEnvironment, args: unknown): Promise<AnyEnvironment | Error> {
+export async function builtOrError(
+  registered: HeldEnvironment,
+  args: unknown,
+): Promise<AnyEnvironment | Error> {
   try {
     return await registered.load(args);
   } catch (thrown) {

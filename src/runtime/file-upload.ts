@@ -60,9 +60,9 @@ export class FileUpload {
 
   async discard(): Promise<void> {
     const multipart = this.#multipart;
-    await this.#subrequests.fetch(() =>
-      multipart === null ? this.#bucket.delete(this.#key) : multipart.abort(),
-    );
+    // Also of one in parts: of a `complete` that failed nobody knows whether it has made the object.
+    await this.#subrequests.fetch(() => this.#bucket.delete(this.#key));
+    if (multipart !== null) await this.#subrequests.fetch(() => multipart.abort());
   }
 
   async #sendPart(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import { datasetViewOf, deleteUnusedDataset, findDataset } from "../db/datasets.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
-import { rowsFrom } from "./dataset-rows.ts";
+import { type RowsFile, RowsMissing, rowsFrom } from "./dataset-rows.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { uploadKeys } from "./names.ts";
 import { type Result, refuse } from "./refusal.ts";
@@ -35,22 +35,36 @@ export async function readDatasetRows(
   if (!found.ok) return found;
   const { id, rows } = found.value;
   const first = page.after === null ? 0 : page.after + 1;
+  try {
+    const lines =
+      first < rows ? await linesFrom(env, uploadKeys(scope, id), first, page.limit) : [];
+    const end = first + lines.length;
+    return { ok: true, value: { lines, next: end < rows ? end - 1 : null } };
+  } catch (thrown) {
+    return refusalOfRows(thrown, idOrName, "id");
+  }
+}
+
+async function linesFrom(
+  env: Env,
+  file: RowsFile,
+  first: number,
+  limit: number,
+): Promise<string[]> {
   const lines: string[] = [];
   let characters = 0;
-  if (first < rows) {
-    for await (const { row, text } of rowsFrom(
-      env,
-      uploadKeys(scope, id),
-      first,
-      new Subrequests(),
-    )) {
-      lines.push(`{"index":${row},"row":${text}}\n`);
-      characters += text.length;
-      if (lines.length >= page.limit || characters > LIMITS.inlinePageBytes) break;
-    }
+  for await (const { row, text } of rowsFrom(env, file, first, new Subrequests())) {
+    lines.push(`{"index":${row},"row":${text}}\n`);
+    characters += text.length;
+    if (lines.length >= limit || characters > LIMITS.inlinePageBytes) break;
   }
-  const end = first + lines.length;
-  return { ok: true, value: { lines, next: end < rows ? end - 1 : null } };
+  return lines;
+}
+
+/** Whoever finds the rows gone has read of the dataset just before it was deleted. */
+export function refusalOfRows(thrown: unknown, idOrName: string, param: string): Result<never> {
+  if (!(thrown instanceof RowsMissing)) throw thrown;
+  return refuse("not_found", `the rows of dataset ${idOrName} are gone`, param);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The environments of this deployment, as the API shows them. */
 import { inputSchema } from "../core/input-schema.ts";
 import type { EnvironmentView } from "../core/run.ts";
+import { builtOrError } from "./choose-environment.ts";
 import { findEnvironment, type HeldEnvironment, heldEnvironments, pinOf } from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 
@@ -15,16 +16,17 @@ export async function readEnvironment(named: string): Promise<Result<Environment
 }
 
 async function viewOf(registered: HeldEnvironment): Promise<EnvironmentView> {
-  // Built with its defaults, only to say what its rows look like.
-  const environment = await registered.load({});
-  const source = environment.evalDataset ?? environment.dataset;
+  // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
+  const environment = await builtOrError(registered, {});
+  const source =
+    environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
   return {
     object: "environment",
     ...pinOf(registered),
     args: inputSchema(registered.args),
-    dataset: source.kind,
-    row: inputSchema(source.schema),
+    dataset: source?.kind ?? null,
+    row: source === null ? null : inputSchema(source.schema),
     needs: [...registered.needs],
-    judges: [...environment.rubric.judges],
+    judges: environment instanceof Error ? [] : [...environment.rubric.judges],
   };
 }

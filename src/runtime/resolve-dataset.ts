@@ -8,8 +8,8 @@ import type { DatasetTableRow } from "../db/schema.ts";
 import { refusedRow } from "./check-row.ts";
 import { type RowsFile, rowsFrom } from "./dataset-rows.ts";
 import { uploadKeys } from "./names.ts";
-import { openDataset } from "./read-datasets.ts";
-import type { Refusal, Result } from "./refusal.ts";
+import { openDataset, refusalOfRows } from "./read-datasets.ts";
+import type { Result } from "./refusal.ts";
 import { Subrequests } from "./subrequests.ts";
 import type { EnvironmentPin } from "./wire.ts";
 
@@ -25,8 +25,9 @@ interface Against {
 }
 
 /** Of rows that nobody held to this environment before, so many are, and no more than so many characters of them. */
-const ROWS_TRIED = LIMITS.datasetIndexRows;
-const CHARACTERS_TRIED = 1024 * 1024;
+const ROWS_TRIED = LIMITS.datasetBlockRows;
+const CHARACTERS_TRIED = LIMITS.datasetBlockBytes;
+const GOOD: Result<null> = { ok: true, value: null };
 
 /** Refuses with `dataset`, or the row, as the field at fault. A row that is not tried may still fail its rollouts. */
 export async function resolveDataset(
@@ -39,8 +40,12 @@ export async function resolveDataset(
   if (!found.ok) return found;
   const { id, rows } = found.value;
   const keys = uploadKeys(scope, id);
-  const refusal = wasHeldTo(against, found.value) ? null : await firstBadRow(env, keys, against);
-  if (refusal !== null) return { ok: false, error: refusal };
+  const tried = wasHeldTo(against, found.value)
+    ? GOOD
+    : await tryFirstRows(env, keys, against).catch((thrown) =>
+        refusalOfRows(thrown, idOrName, "dataset"),
+      );
+  if (!tried.ok) return tried;
   return { ok: true, value: { id, dataset: { kind: "uploaded", ...keys, length: rows } } };
 }
 
@@ -49,18 +54,18 @@ function wasHeldTo({ pin, args }: Against, { environment }: DatasetTableRow): bo
   return canonicalJson(environment.args) === canonicalJson(args);
 }
 
-async function firstBadRow(
+async function tryFirstRows(
   env: Env,
   file: RowsFile,
   { environment }: Against,
-): Promise<Refusal | null> {
+): Promise<Result<null>> {
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
     const value: Json = JSON.parse(text);
     const refusal = refusedRow(environment, value, row, `row ${row + 1}`);
-    if (refusal !== null) return refusal;
+    if (refusal !== null) return { ok: false, error: refusal };
     characters += text.length;
-    if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) return null;
+    if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) break;
   }
-  return null;
+  return GOOD;
 }

@@ -53,7 +53,7 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  const receiving = receive(env, scope, upload, body, options);
+  const receiving = receive(env, scope, upload, body, options).catch(refusalOfBody);
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
   waitUntil(Promise.allSettled([receiving]));
   return await receiving;
@@ -67,7 +67,7 @@ async function receive(
   options: UploadOptions,
 ): Promise<Uploaded> {
   const made = await madeBefore(env, scope, options);
-  if (made !== null) return await replay(env, scope, upload, made, await hashOf(body));
+  if (made !== null) return await replay(env, scope, upload, made, await hashOf(body, options));
   const chosen = await checkedBy(upload);
   if (!chosen.ok) return chosen;
   const taken = await takenName(env, scope, upload);
@@ -154,12 +154,8 @@ class Reception {
 
   /** Reads on behind a refusal: a caller that is still sending when the connection ends never sees the answer. */
   async #readRows(body: Body): Promise<Refusal | null> {
-    const { maxBytes = LIMITS.datasetBytes } = this.#options;
     let refusal: Refusal | null = null;
-    let received = 0;
-    for await (const chunk of bytesOf(body)) {
-      received += chunk.length;
-      if (received > maxBytes) return refusal ?? tooLarge();
+    for await (const chunk of bytesOf(body, this.#options)) {
       refusal ??= this.#check(() => this.#lines.push(chunk));
       if (refusal === null) await this.#file.write(chunk);
     }
@@ -173,7 +169,7 @@ class Reception {
       for (const line of read()) {
         const refusal = refusedLine(this.#against, line);
         if (refusal !== null) return refusal;
-        this.#index.note(line.row, line.offset);
+        this.#index.note(line.row, line.offset, line.bytes.length);
         this.#rows = line.row + 1;
       }
       return null;
@@ -224,11 +220,6 @@ function refusedLine(against: Against, { row, line, bytes }: RowLine): Refusal |
   return refusedRow(against?.environment ?? null, value, row, where);
 }
 
-function tooLarge(): Refusal {
-  const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
-  return { code: "too_large", message, param: null };
-}
-
 async function takenName(
   env: Env,
   scope: Scope,
@@ -271,12 +262,49 @@ function requestHash(env: Env, upload: DatasetUpload, sha256: string): string {
   return keyedHash(env.ROLLCALL_SECRET, canonicalJson({ ...upload, sha256 }));
 }
 
-function bytesOf(body: Body): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
-  return body === null ? [] : chunksOf(body);
+/** The body is no file to be had, whatever its rows are. */
+class BodyRefused extends Error {
+  override readonly name = "BodyRefused";
+  readonly code: Refusal["code"];
+
+  constructor(code: Refusal["code"], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
 }
 
-async function hashOf(body: Body): Promise<string> {
+function refusalOfBody(thrown: unknown): Result<never> {
+  if (!(thrown instanceof BodyRefused)) throw thrown;
+  return refuse(thrown.code, thrown.message, null);
+}
+
+/** Throws `BodyRefused` where there are too many, or its sender breaks off. */
+async function* bytesOf(
+  body: Body,
+  { maxBytes = LIMITS.datasetBytes }: UploadOptions,
+): AsyncGenerator<Uint8Array> {
+  let received = 0;
+  for await (const chunk of body === null ? [] : unbroken(body)) {
+    received += chunk.length;
+    if (received > maxBytes) {
+      const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
+      throw new BodyRefused("too_large", message);
+    }
+    yield chunk;
+  }
+}
+
+async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunksOf(body);
+  } catch (thrown) {
+    const message = "the body broke off before its end: send it again";
+    throw new BodyRefused("invalid_request", message, thrown);
+  }
+}
+
+async function hashOf(body: Body, options: UploadOptions): Promise<string> {
   const hash = new FileHash();
-  for await (const chunk of bytesOf(body)) await hash.update(chunk);
+  for await (const chunk of bytesOf(body, options)) await hash.update(chunk);
   return await hash.digest();
 }

@@ -54,6 +54,16 @@ test("JSON lines go by either of their names, and any other content type is 415 
   expect(calls.length).toBe(2);
 });
 
+test("a compressed file is 415 and told so, and one that says it is not compressed is taken", async () => {
+  const { send, calls } = await takingDoor();
+  const reply = await send("", { "content-encoding": "gzip" });
+  expect(reply.status).toBe(415);
+  const message = expect.stringContaining("uncompressed");
+  expect(await reply.json()).toMatchObject({ error: { code: "invalid_request", message } });
+  expect((await send("", { "content-encoding": "identity" })).status).toBe(201);
+  expect(calls.length).toBe(1);
+});
+
 test.each([
   ["?nme=x", "unknown_field", "nme"],
   ["?name=a%20b", "invalid_request", "name"],
@@ -119,7 +129,7 @@ test("rows come as lines with a link to the rows behind them, which keeps the re
     ["mine", { after: null, limit: 2 }],
     ["mine", { after: 1, limit: 2 }],
   ]);
-  for (const query of ["limit=0", "limit=1001", "after=-1", "after=x"]) {
+  for (const query of ["limit=0", "limit=1001", "after=-1", "after=x", "after="]) {
     expect((await ask(`/v1/datasets/mine/rows?${query}`)).status).toBe(400);
   }
 });

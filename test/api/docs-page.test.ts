@@ -47,6 +47,14 @@ test("every named schema is a table with each of its fields", async () => {
   }
 });
 
+test("a field that may be null says so, and a parameter's notes are one sentence after the other", async () => {
+  const { text } = await pageServed();
+  const [, table = ""] = text.split('<h3 id="schema-RunList">');
+  expect(table).toMatch(/<code>first_id<\/code><\/td>\n<td>string \| null<\/td>/);
+  expect(text).not.toMatch(/<\/code><\/td>\n<td><\/td><td>required/);
+  expect(text).toContain("by time of creation; default <code>&#34;desc&#34;</code>");
+});
+
 test("the page loads nothing and runs nothing, and its policy holds a browser to that", async () => {
   const { text, headers } = await pageServed();
   expect(text).not.toMatch(/<(script|img|link|iframe|object)\b|\son\w+=|@import|url\(/i);

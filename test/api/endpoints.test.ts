@@ -10,6 +10,7 @@ import { createEndpoint } from "../../src/runtime/create-endpoint.ts";
 import { unseal } from "../../src/runtime/secrets.ts";
 import { script } from "../workers/script.ts";
 import { type Door, openDoor } from "./door.ts";
+import { overtaken } from "./overtaken.ts";
 
 const KEY = "sk-ab12cd34ef56";
 /** Nobody listens there, and it is asked of no resolver. */
@@ -132,6 +133,48 @@ test("a repeat of an Idempotency-Key gives the same endpoint, another body is re
   await door.ask("/v1/endpoints/qwen", { method: "DELETE" });
   const gone = await door.post("/v1/endpoints", REQUEST, key);
   expect(await errorOf(gone)).toMatchObject({ status: 409, code: "conflict", param: null });
+});
+
+test("a repeat that comes while the first is being made gives the same endpoint, not a conflict", async () => {
+  const { scope, clock } = await open();
+  const options = { idempotencyKey: "k", requestHash: "same", now: clock.now };
+  const request = { ...REQUEST, max_concurrent: null, rpm: null, prices: null };
+  const first = () => createEndpoint(env, scope, request, options);
+  const DB = overtaken(env.DB, /from "endpoints"/, first);
+  const second = await createEndpoint({ ...env, DB }, scope, request, options);
+  expect(second).toMatchObject({ ok: true, value: { replayed: true, value: { name: "qwen" } } });
+});
+
+test("a key is not joined to an address it was not given for by two changes at the same moment", async () => {
+  const door = await open();
+  const { scope, clock } = door;
+  const { id } = await created(door);
+  const moved = { base_url: "http://127.0.0.2:9/v1", api_key: null };
+  const DB = overtaken(env.DB, /^update/, () => patch(door, id, moved));
+  const late = await changeEndpoint({ ...env, DB }, scope, id, { rpm: 5 }, clock.now);
+  expect(late).toMatchObject({ ok: false, error: { code: "conflict", param: null } });
+  expect(await sealedKey(id)).toBeNull();
+  const keyed = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: KEY }));
+  const elsewhere = { base_url: "http://127.0.0.3:9/v1" };
+  const move = await changeEndpoint({ ...env, DB: keyed }, scope, id, elsewhere, clock.now);
+  expect(move).toMatchObject({ ok: false, error: { code: "conflict" } });
+  const endpoint = await (await door.ask(`/v1/endpoints/${id}`)).json();
+  expect(endpoint).toMatchObject({ base_url: moved.base_url, api_key_last4: "ef56", rpm: null });
+});
+
+test("a probe that is overtaken by a change leaves what the change found", async () => {
+  const door = await open();
+  const { id } = await created(door);
+  const DB = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: null }));
+  const probed = await probeEndpoint({ ...env, DB }, door.scope, id, door.clock.now + 60_000);
+  expect(probed).toMatchObject({ ok: false, error: { code: "conflict" } });
+  const { capabilities } = await (await door.ask(`/v1/endpoints/${id}`)).json<EndpointView>();
+  expect(capabilities?.checked_at).toBe(door.clock.now / 1000);
+  const gone = overtaken(env.DB, /^update/, () =>
+    door.ask(`/v1/endpoints/${id}`, { method: "DELETE" }),
+  );
+  const late = await changeEndpoint({ ...env, DB: gone }, door.scope, id, { rpm: 5 }, 0);
+  expect(late).toMatchObject({ ok: false, error: { code: "not_found" } });
 });
 
 test("a patch changes only what it names, and null removes the key", async () => {

@@ -93,6 +93,25 @@ test("secrets are listed, and a deleted one is gone with its name free", async (
   expect((await door.post("/v1/secrets", REQUEST)).status).toBe(201);
 });
 
+test("an id means the secret it belongs to, whatever another is called", async () => {
+  const door = await open();
+  const { id } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
+  await door.post("/v1/secrets", { name: id, value: "another" });
+  expect(await (await door.ask(`/v1/secrets/${id}`)).json()).toMatchObject({ id });
+  await door.ask(`/v1/secrets/${id}`, { method: "DELETE" });
+  expect((await door.ask(`/v1/secrets/${REQUEST.name}`)).status).toBe(404);
+});
+
+test("a body that is no JSON is refused without a piece of it, since a value may stand there", async () => {
+  const { post } = await open();
+  const cut = `{"name": "SEARCH_KEY", "value": ${REQUEST.value}}`;
+  for (const body of [cut, `[${cut.repeat(10)}`, REQUEST.value, `{"value": "${REQUEST.value}`]) {
+    const error = await errorOf(await post("/v1/secrets", body));
+    expect(error).toMatchObject({ status: 400, code: "invalid_request" });
+    expect(JSON.stringify(error)).not.toMatch(/s3arch|value-/);
+  }
+});
+
 test("a secret of another project does not exist", async () => {
   const [mine, theirs] = [await open(), await open()];
   await theirs.post("/v1/secrets", REQUEST);

@@ -141,6 +141,32 @@ test("a key among the models' names does not come out", async () => {
   expect(JSON.stringify(await probe(base_url))).not.toContain(KEY);
 });
 
+test("a key that JSON writes in another way does not come out of what is not read", async () => {
+  const api_key = 'sk-"quoted"-key';
+  const { base_url } = await serve(() => [401, { message: JSON.stringify({ given: api_key }) }]);
+  expect((await probe(base_url, { api_key })).error).toBe(
+    '401: the key was refused: {"given":"[key]"}',
+  );
+});
+
+test("models that no run could name are passed over, and odd extras are not there", async () => {
+  const listed = [{ id: "x".repeat(501) }, { id: "" }, { id: "mine", max_model_len: 0 }];
+  const odd = { choices: [{ message: {}, logprobs: [], token_ids: ["a"] }], usage: {} };
+  const { base_url } = await serve(({ route }) =>
+    route === "GET /v1/models" ? [200, { data: listed }] : [200, odd],
+  );
+  expect(await probe(base_url)).toMatchObject({
+    models: ["mine"],
+    max_model_len: null,
+    probed_model: "mine",
+    chat: true,
+    usage: false,
+    logprobs: false,
+    token_ids: false,
+    error: null,
+  });
+});
+
 test("nobody listening, no answer in time, and no JSON are each said in words", async () => {
   expect((await probe("http://127.0.0.1:9/v1")).error).toMatch(/^not reachable: /);
   const hanging = await serve(() => "hang");

@@ -37,7 +37,7 @@ test("a run over an uploaded dataset asks its rows, wherever they stand, and sco
   expect(new Set([...examples].map((index) => Math.floor(index / 256))).size).toBeGreaterThan(1);
 });
 
-test("long rows are read one by one and asked as they are", async () => {
+test("long rows are read in blocks of fewer, and asked as they are", async () => {
   const rows = questions(300).map(({ question, answer }) => ({
     question: question.padEnd(6000, "."),
     answer,
@@ -70,9 +70,11 @@ async function refusedRun(dataset: string) {
   return { status: response.status, ...error };
 }
 
-test("a run is refused a dataset that is not there, or belongs to somebody else", async () => {
+test("a run is refused a dataset that is not there, belongs to somebody else, or has lost its rows", async () => {
   const other = await uploaded(await openPlatform(), jsonLines(questions(1)), "name=theirs");
-  for (const named of ["nobody", "theirs", other.id]) {
+  const gone = await uploaded(platform, jsonLines(questions(1)));
+  await env.STORE.delete(uploadKeys(platform.scope, gone.id).index_key);
+  for (const named of ["nobody", "theirs", other.id, gone.id]) {
     const refused = { status: 404, code: "not_found", param: "dataset" };
     expect(await refusedRun(named)).toMatchObject(refused);
   }

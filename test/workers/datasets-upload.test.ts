@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../src/core/limits.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { uploadKeys } from "../../src/runtime/names.ts";
-import { createDataset } from "../../src/runtime/upload-dataset.ts";
+import { createDataset, type UploadOptions } from "../../src/runtime/upload-dataset.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { questions } from "./rows.ts";
 import { jsonLines, kept, rowPages, sha256, upload, uploaded } from "./upload.ts";
@@ -191,8 +191,11 @@ test("a file of several parts reads back whole", LARGE, async () => {
   expect(rows).toEqual([[{ index: last, row: { question: "the last" } }]]);
 });
 
-/** The real bucket, and the multipart uploads begun there. */
-function watchedBucket(): { bucket: R2Bucket; begun: R2MultipartUpload[] } {
+/** The real bucket, and the multipart uploads begun there; `watch` may change what becomes of one. */
+function watchedBucket(watch = (upload: R2MultipartUpload) => upload): {
+  bucket: R2Bucket;
+  begun: R2MultipartUpload[];
+} {
   const begun: R2MultipartUpload[] = [];
   const bucket = new Proxy(env.STORE, {
     get(target, name) {
@@ -203,7 +206,7 @@ function watchedBucket(): { bucket: R2Bucket; begun: R2MultipartUpload[] } {
       return async (key: string) => {
         const upload = await target.createMultipartUpload(key);
         begun.push(upload);
-        return upload;
+        return watch(upload);
       };
     },
   });
@@ -214,10 +217,10 @@ function receive(
   scope: Scope,
   bucket: R2Bucket,
   body: ReadableStream<Uint8Array>,
-  limits: { maxBytes?: number } = {},
+  given: Partial<UploadOptions> = {},
 ) {
   const asked = { name: null, environment: null, environment_args: {} };
-  const options = { idempotencyKey: null, now: Date.now(), ...limits };
+  const options = { idempotencyKey: null, now: Date.now(), ...given };
   return createDataset({ ...env, STORE: bucket }, scope, asked, body, options);
 }
 
@@ -259,15 +262,42 @@ test(
   async () => {
     const door = await openPlatform();
     const { bucket, begun } = watchedBucket();
-    const early = receive(door.scope, bucket, broken(encoder.encode(good)));
-    await expect(early).rejects.toThrow("the caller went away");
+    const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
+    const early = await receive(door.scope, bucket, broken(encoder.encode(good)));
+    expect(early).toMatchObject(brokenOff);
     expect(begun).toEqual([]);
-    const late = receive(door.scope, bucket, broken(largeFile(good)));
-    await expect(late).rejects.toThrow("the caller went away");
+    const late = await receive(door.scope, bucket, broken(largeFile(good)));
+    expect(late).toMatchObject(brokenOff);
     await expectAborted(begun);
     expect(await kept(door)).toEqual(NOTHING);
   },
 );
+
+test("a file whose last step failed after it was done is not kept either", LARGE, async () => {
+  const door = await openPlatform();
+  const { bucket } = watchedBucket((upload) => ({
+    ...upload,
+    uploadPart: (...args) => upload.uploadPart(...args),
+    abort: () => upload.abort(),
+    complete: async (parts) => {
+      await upload.complete(parts);
+      throw new Error("the answer was lost");
+    },
+  }));
+  await expect(receive(door.scope, bucket, streamOf(largeFile(good)))).rejects.toThrow();
+  expect(await kept(door)).toEqual(NOTHING);
+});
+
+test("a repeat of a key is read no further than a file may be long", async () => {
+  const door = await openPlatform();
+  const file = encoder.encode(good);
+  const given = { idempotencyKey: "k", maxBytes: file.length };
+  expect(await receive(door.scope, env.STORE, streamOf(file.slice()), given)).toMatchObject({
+    ok: true,
+  });
+  const more = await receive(door.scope, env.STORE, streamOf(file, file.slice()), given);
+  expect(more).toMatchObject({ ok: false, error: { code: "too_large" } });
+});
 
 async function expectAborted(begun: readonly R2MultipartUpload[]): Promise<void> {
   expect(begun).toHaveLength(1);

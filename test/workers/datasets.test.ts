@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { mintId } from "../../src/core/ids.ts";
 import { minting } from "../../src/runtime/minting.ts";
+import { uploadKeys } from "../../src/runtime/names.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { questions } from "./rows.ts";
 import { jsonLines, kept, rowPages, textOf, uploaded } from "./upload.ts";
@@ -18,7 +19,7 @@ beforeAll(async () => {
 
 test.for([
   ["short rows", 20],
-  ["rows whose blocks are too large to keep", 2500],
+  ["rows whose blocks are cut by their bytes", 2500],
 ] as const)("%s are read from any place, across the blocks of the index", async ([, padding]) => {
   const rows = Array.from({ length: 600 }, (_, index) => ({
     question: `${index} `.padEnd(padding, "é"),
@@ -86,6 +87,16 @@ test("nobody finds another's dataset, nor one that was never made", async () => 
   }
   expect((await platform.ask(`/v1/datasets/${guess}`)).status).toBe(404);
   expect((await platform.ask("/v1/datasets/private")).status).toBe(200);
+});
+
+test("rows that go while they are read are not found, as the dataset will be", async () => {
+  const { id } = await uploaded(platform, good);
+  await env.STORE.delete(uploadKeys(platform.scope, id).key);
+  const response = await platform.ask(`/v1/datasets/${id}/rows`);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({
+    error: { code: "not_found", message: expect.stringContaining("are gone"), param: "id" },
+  });
 });
 
 test("a deleted dataset is gone from both stores", async () => {

@@ -1,7 +1,9 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../src/core/endpoint.ts";
+import { RunRequest } from "../../src/core/run.ts";
 import { getRun, updateRun } from "../../src/db/runs.ts";
+import { acceptRun } from "../../src/runtime/accept-run.ts";
 import { acceptedOnly } from "./hand-made.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
@@ -98,6 +100,17 @@ test("an endpoint of another project, and one given with a run, cannot be named"
     const reply = await door.post("/v1/runs", { ...one, model: "m", endpoint });
     expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: "endpoint" } });
   }
+});
+
+test("a deployment refuses a run whose own endpoint is in its network", async () => {
+  const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
+  const endpoint = { base_url: "http://[::ffff:127.0.0.1]:8000/v1" };
+  const request = RunRequest.parse({ ...one, model: "m", endpoint });
+  const options = { idempotencyKey: null, requestHash: "", now: Date.now() };
+  expect(await acceptRun(deployed, door.scope, request, options)).toMatchObject({
+    ok: false,
+    error: { code: "url_not_allowed", param: "endpoint.base_url" },
+  });
 });
 
 test("a key stands in plain text nowhere: not after a run, a refused key, or a probe that repeats it", async () => {

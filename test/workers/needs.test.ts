@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import type { EnvironmentView } from "../../src/core/run.ts";
 import { openSecrets } from "../../src/runtime/secret-values.ts";
 import { type Door, openPlatform, rolloutAt } from "./platform.ts";
 import { registerTestEnvironments } from "./registered.ts";
@@ -60,11 +61,40 @@ test("a secret that is deleted before a rollout begins ends it as the environmen
   expect((await openSecrets(env, door.scope, needs, at + 300_000)).size).toBe(0);
 });
 
+test("a secret that is set again is known at once to rollouts that missed it", async () => {
+  const door = await openPlatform();
+  const needs = ["secret:SEARCH_KEY"];
+  expect((await openSecrets(env, door.scope, needs, 0)).size).toBe(0);
+  await setSecret(door, VALUE);
+  expect(await openSecrets(env, door.scope, needs, 0)).toEqual(new Map([["SEARCH_KEY", VALUE]]));
+});
+
 test("a need this platform does not offer is refused by name", async () => {
   const door = await openPlatform();
   expect(await refusal(door, { environment: "needs-sql" })).toMatchObject({
     code: "unmet_need",
     param: "environment",
     message: "needs-sql needs sql, which this platform does not offer",
+  });
+});
+
+test("an environment that cannot be built without arguments is listed beside the others, and played with them", async () => {
+  const door = await openPlatform();
+  const { data } = await (await door.ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
+  expect(data.length).toBeGreaterThan(1);
+  expect(data.find(({ id }) => id === "asking")).toMatchObject({
+    args: { required: ["word"] },
+    dataset: null,
+    row: null,
+    judges: [],
+  });
+  const run = { environment: "asking", model: script(["fine"]) };
+  expect(await refusal(door, { ...run, environment_args: { word: "" } })).toMatchObject({
+    code: "invalid_request",
+    param: "environment_args",
+    message: "asking cannot be built from these arguments: the word is empty",
+  });
+  expect(await refusal(door, { ...run, environment_args: { word: "yes" } })).toMatchObject({
+    status: 202,
   });
 });

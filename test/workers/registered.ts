@@ -45,9 +45,19 @@ const judged = defineEnvironment({
     }),
 });
 
+/** Cannot be built without an argument that has no default. */
+const asking = defineEnvironment({
+  args: z.strictObject({ word: z.string() }),
+  build: ({ word }) => {
+    if (word === "") throw new Error("the word is empty");
+    const said = dataset(Task, [{ question: `Say ${word}.` }]);
+    return new SingleTurnEnv({ dataset: said, rubric: { rewards: { one: () => 1 } } });
+  },
+});
+
 /** Ids under which the environments above are known from now on, in this file's Worker. */
 export function registerTestEnvironments(): void {
-  const all = { keyed, judged, "needs-sql": needsSql };
+  const all = { asking, keyed, judged, "needs-sql": needsSql };
   for (const [id, loader] of Object.entries(all)) {
     const { args, needs, load } = loader;
     registerEnvironment({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });

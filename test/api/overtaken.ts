@@ -1,0 +1,36 @@
+/** A database in which another request is faster: what a race needs to happen the same way every time. */
+
+/** `act` is awaited just before the first statement that matches is run. */
+export function overtaken(
+  database: D1Database,
+  statement: RegExp,
+  act: () => Promise<unknown>,
+): D1Database {
+  let acted = false;
+  const prepare = (query: string) => {
+    const prepared = database.prepare(query);
+    if (acted || !statement.test(query)) return prepared;
+    acted = true;
+    return late(prepared, act);
+  };
+  return changed(database, { prepare });
+}
+
+function late(prepared: D1PreparedStatement, act: () => Promise<unknown>): D1PreparedStatement {
+  return changed(prepared, {
+    bind: (...values: unknown[]) => late(prepared.bind(...values), act),
+    raw: async () => {
+      await act();
+      return await prepared.raw();
+    },
+  });
+}
+
+function changed<T extends object>(target: T, changes: Readonly<Record<string, unknown>>): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const value = typeof name === "string" ? changes[name] : undefined;
+      return value ?? Reflect.get(target, name);
+    },
+  });
+}
