@@ -1,8 +1,15 @@
-/** Text in columns. */
+/** Text in columns, and below each other where columns find no room. */
 import { displayWidth, padTo } from "./text-width.ts";
 
-/** A header, a rule, and a line for each row. */
-export function columns(header: readonly string[], rows: readonly (readonly string[])[]): string {
+/**
+ * A header, a rule, and a line for each row. Lines that a terminal would break are no columns any more: a table wider
+ * than `room` is given row by row, a name and a value a line.
+ */
+export function columns(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  room = Number.POSITIVE_INFINITY,
+): string {
   const widths = header.map((title, column) => {
     return Math.max(displayWidth(title), ...rows.map((row) => displayWidth(row[column] ?? "")));
   });
@@ -11,7 +18,13 @@ export function columns(header: readonly string[], rows: readonly (readonly stri
       .map((cell, column) => padTo(cell, widths[column] ?? 0))
       .join("   ")
       .trimEnd();
-  return [header, widths.map((width) => "─".repeat(width)), ...rows].map(line).join("\n");
+  const lines = [header, widths.map((width) => "─".repeat(width)), ...rows].map(line);
+  if (lines.every((text) => displayWidth(text) <= room)) return lines.join("\n");
+  return rows.map((row) => details(recordOf(header, row))).join("\n\n");
+}
+
+function recordOf(header: readonly string[], row: readonly string[]) {
+  return Object.fromEntries(header.map((title, column) => [title, row[column] || null]));
 }
 
 /** Names and values below each other; what is null is left out. */

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { usageError } from "./exit.ts";
+import { nearest } from "./nearest.ts";
 
 export interface Flag {
   readonly short?: string;
@@ -131,6 +132,7 @@ export function readCommandLine<Spec extends CommandSpec>(
     Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]),
   );
   const args = joinNegativeNumbers(argv, flags);
+  checkNames(spec.name, flags, args);
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   checkChoices(flags, values);
   return new CommandLine(values, positionals);
@@ -162,6 +164,21 @@ function valueFlagOf(word: string | undefined, flags: Flags): string | undefined
     return value !== undefined && (word === `--${name}` || (short && word === `-${short}`));
   });
   return found?.[0];
+}
+
+/** The words of `parseArgs` for a flag nobody takes are about something else. */
+function checkNames(command: string, flags: Flags, args: readonly string[]): void {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]),
+  );
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== "option" || Object.hasOwn(flags, token.name)) continue;
+    const guess = token.rawName.startsWith("--") ? nearest(token.name, Object.keys(flags)) : null;
+    const hint =
+      guess === null ? `rollcall ${command} --help lists them` : `did you mean: --${guess}?`;
+    throw usageError(`${token.rawName} is no flag of ${command}; ${hint}`);
+  }
 }
 
 function checkChoices(flags: Flags, values: Readonly<Record<string, unknown>>): void {

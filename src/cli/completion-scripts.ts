@@ -3,6 +3,9 @@ import { type CommandSpec, type Flag, HELP_FLAG } from "./command-line.ts";
 
 /** Asked at the time of completion. */
 const ENVIRONMENTS = "$(rollcall completion --environments 2>/dev/null)";
+/** Takes one wherever it stands. */
+const ENVIRONMENT_FLAG = "environment";
+const FISH_ENVIRONMENTS = "(rollcall completion --environments 2>/dev/null)";
 const SHELLS = "bash zsh fish";
 
 type Commands = readonly CommandSpec[];
@@ -97,7 +100,7 @@ function bashCommand({ name, flags, argument }: CommandSpec): string {
   }
 }
 
-/** What may stand behind a flag that takes a value: one of few words, or who knows, so files. */
+/** What may stand behind a flag that takes a value: one of few words, an environment, or who knows, so files. */
 function bashValues({ name, flags }: CommandSpec): string[] {
   const taking = Object.entries(flags).filter(([, { value }]) => value !== undefined);
   const chosen = taking.flatMap(([flag, { short, choices }]) => {
@@ -106,9 +109,13 @@ function bashValues({ name, flags }: CommandSpec): string[] {
     return [`    ${spellings(name, flag, short)}) COMPREPLY=($(${offer})); return ;;`];
   });
   const open = taking.filter(([, { choices }]) => choices === undefined);
-  if (open.length === 0) return chosen;
-  const all = open.map(([flag, { short }]) => spellings(name, flag, short)).join("|");
-  return [...chosen, `    ${all}) COMPREPLY=($(compgen -f -- "$cur")); return ;;`];
+  const offer = (flags: typeof open, what: string) => {
+    const all = flags.map(([flag, { short }]) => spellings(name, flag, short)).join("|");
+    return all === "" ? [] : [`    ${all}) COMPREPLY=($(compgen ${what} -- "$cur")); return ;;`];
+  };
+  const named = open.filter(([flag]) => flag === ENVIRONMENT_FLAG);
+  const others = open.filter(([flag]) => flag !== ENVIRONMENT_FLAG);
+  return [...chosen, ...offer(named, `-W "${ENVIRONMENTS}"`), ...offer(others, "-f")];
 }
 
 function spellings(command: string, flag: string, short: string | undefined): string {
@@ -126,11 +133,12 @@ function fishCommand({ name, flags, argument }: CommandSpec): string[] {
   const all = Object.entries<Flag>({ ...flags, ...HELP_FLAG });
   const lines = all.map(([flag, { short, value, choices, says }]) => {
     const letter = short === undefined ? "" : ` -s ${short}`;
-    const offer = choices === undefined ? " -F" : ` -a ${fishQuoted(choices.join(" "))}`;
+    const words = flag === ENVIRONMENT_FLAG ? FISH_ENVIRONMENTS : choices?.join(" ");
+    const offer = words === undefined ? " -F" : ` -a ${fishQuoted(words)}`;
     return `${start} -l ${flag}${letter}${value === undefined ? "" : ` -r${offer}`} -d ${fishQuoted(says)}`;
   });
   const offered = {
-    environment: ["-a '(rollcall completion --environments 2>/dev/null)'"],
+    environment: [`-a ${fishQuoted(FISH_ENVIRONMENTS)}`],
     shell: [`-a '${SHELLS}'`],
     file: ["-F"],
     other: [],

@@ -60,7 +60,16 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
   if (apiKey === undefined || apiKey === "") {
     throw usageError(`ROLLCALL_API_KEY must hold a key of ${url}`, "ROLLCALL_API_KEY");
   }
-  if (!URL.canParse(url)) throw usageError(`${url} is not a URL`, "platform");
+  // A header holds nothing else, and the error of one that does would show the key.
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw usageError(
+      "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?",
+      "ROLLCALL_API_KEY",
+    );
+  }
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
+  }
   return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
 }
 

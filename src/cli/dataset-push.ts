@@ -29,6 +29,8 @@ export function datasetPushCommand(argv: readonly string[]): Promise<ExitCode> {
       ...(environment !== undefined && { environmentArgs: args }),
       signal,
     });
+    // How far it came says nothing any more.
+    term.redraw(() => []);
     answer(dataset, () => datasetText(dataset));
     return EXIT.good;
   });

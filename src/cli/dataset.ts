@@ -16,10 +16,10 @@ const USUAL_ROWS = 3;
 export function datasetListCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(DATASET_LIST, argv);
   line.none();
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
     const page = await gather(client.datasets({}, { signal }));
     const none = "No datasets. Upload one with: rollcall dataset push FILE.jsonl";
-    answer(page, () => listText(page.data, HEADER, rowOf, none));
+    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
     return EXIT.good;
   });
 }
@@ -39,7 +39,10 @@ export function datasetShowCommand(argv: readonly string[]): Promise<ExitCode> {
     if (count > 0) {
       for await (const row of rows) if (head.push(row) >= count) break;
     }
-    answer({ ...dataset, head }, () => [datasetText(dataset), ...head.map(rowText)].join("\n"));
+    answer({ ...dataset, head }, () => {
+      const rowTexts = head.map(rowText).join("\n");
+      return rowTexts === "" ? datasetText(dataset) : `${datasetText(dataset)}\n\n${rowTexts}`;
+    });
     return EXIT.good;
   });
 }

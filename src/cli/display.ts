@@ -110,7 +110,7 @@ function plainLine(tracked: Tracked, now: number): string {
   const parts = [
     `${countText(doneOf(run))}/${countText(run.counts.planned)} rollouts`,
     `reward ${estimateText(run.report.reward)}`,
-    `${countText(Math.round(turnsPerSecond ?? 0))} turns/s`,
+    ...(turnsPerSecond === null ? [] : [`${countText(Math.round(turnsPerSecond))} turns/s`]),
     `${countText(run.report.usage.total_tokens)} tokens`,
   ];
   if (secondsLeft !== null) parts.push(`${durationText(secondsLeft)} left`);

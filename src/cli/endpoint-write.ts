@@ -34,6 +34,7 @@ export function endpointUpdateCommand(argv: readonly string[]): Promise<ExitCode
   const line = readCommandLine(ENDPOINT_UPDATE, argv);
   const endpointName = line.one("the endpoint");
   const name = line.text("name");
+  refuseBoth(line);
   const patch: EndpointPatch = {
     ...(name !== undefined && { name }),
     ...given(line),
@@ -48,6 +49,20 @@ export function endpointUpdateCommand(argv: readonly string[]): Promise<ExitCode
     answer(endpoint, () => endpointText(endpoint));
     return EXIT.good;
   });
+}
+
+const OPPOSITES = [
+  ["api-key-var", "no-api-key"],
+  ["max-concurrent", "no-max-concurrent"],
+  ["rpm", "no-rpm"],
+  ["input-price", "no-prices"],
+] as const;
+
+function refuseBoth(line: CommandLine<keyof typeof ENDPOINT_UPDATE.flags>): void {
+  for (const [set, forget] of OPPOSITES) {
+    if (line.text(set) === undefined || !line.on(forget)) continue;
+    throw usageError(`--${forget}: not beside --${set}`, forget);
+  }
 }
 
 type Settings = CommandLine<keyof typeof ENDPOINT_ADD.flags & keyof typeof ENDPOINT_UPDATE.flags>;

@@ -15,10 +15,10 @@ const MODELS_SHOWN = 5;
 export function endpointListCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(ENDPOINT_LIST, argv);
   line.none();
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
     const page = await gather(client.endpoints({}, { signal }));
     const none = "No endpoints. Name one with: rollcall endpoint add NAME -b URL";
-    answer(page, () => listText(page.data, HEADER, rowOf, none));
+    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
     return EXIT.good;
   });
 }
@@ -47,7 +47,7 @@ export function endpointProbeCommand(argv: readonly string[]): Promise<ExitCode>
   const line = readCommandLine(ENDPOINT_PROBE, argv);
   const name = line.one("an endpoint");
   return onPlatform(line, async ({ client, signal, answer }) => {
-    const endpoint = await client.probeEndpoint(name, {}, { signal });
+    const endpoint = await client.probeEndpoint(name, { signal });
     answer(endpoint, () => endpointText(endpoint));
     return endpoint.capabilities?.error ? EXIT.unreachable : EXIT.good;
   });

@@ -11,9 +11,10 @@ const HEADER = ["environment", "version", "dataset", "args", "judges", "needs"];
 export function envListCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(ENV_LIST, argv);
   line.none();
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
     const page = await gather(inOrder(await client.environments({ signal })));
-    answer(page, () => listText(page.data, HEADER, rowOf, "This platform has no environments."));
+    const none = "This platform has no environments.";
+    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
     return EXIT.good;
   });
 }
@@ -23,7 +24,7 @@ async function* inOrder<T>(items: readonly T[]): AsyncGenerator<T> {
 }
 
 function rowOf({ id, version, dataset, args, judges, needs }: EnvironmentView): string[] {
-  return [id, version, dataset, argsText(args), judges.join(", "), needs.join(", ")];
+  return [id, version, dataset ?? "–", argsText(args), judges.join(", "), needs.join(", ")];
 }
 
 /** "max=99, steps": the names an environment takes, with their defaults. */

@@ -38,7 +38,7 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
     const ended = await toTheEnd(run, connection, term, tally, ends);
     const seconds = (performance.now() - started) / 1000;
     const path = await writtenResults(connection.client, ended, args);
-    term.print(resultsText([{ run: ended, tally }], term.width));
+    term.print(resultsText([{ run: ended, tally }], term));
     if (path !== null) term.print(`Results: ${path}`);
     if (args.json) printJson(evalSummary(ended, seconds, path));
     return exitOf(ended, args);

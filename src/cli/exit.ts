@@ -83,16 +83,18 @@ export function asCommandError(thrown: unknown): CommandError {
 }
 
 function fromApi(error: ApiRequestError): CommandError {
-  const theirs = error.status >= 500 || error.status === 429;
+  const { status, code } = error;
+  const theirs = status >= 500 || status === 429 || code === "unreadable";
   return new CommandError(theirs ? EXIT.unreachable : EXIT.usage, {
-    code: error.code,
+    code,
     message: error.message + hintOf(error),
     param: error.param,
     type: error.type,
   });
 }
 
-function hintOf({ status, requestId }: ApiRequestError): string {
+function hintOf({ status, code, requestId }: ApiRequestError): string {
+  if (code === "unreadable") return "; is that the address of a Rollcall platform?";
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }

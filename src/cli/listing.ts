@@ -24,16 +24,20 @@ export async function gather<T extends { readonly id: string }>(
   };
 }
 
-/** `none` is what is said of an empty list: how to get something into it. */
+interface Listing<T> {
+  readonly header: readonly string[];
+  readonly rowOf: (item: T) => readonly string[];
+  /** What is said of an empty list: how to get something into it. */
+  readonly none: string;
+  /** Columns there are. */
+  readonly room: number;
+}
+
 export function listText<T>(
   items: readonly T[],
-  header: readonly string[],
-  rowOf: (item: T) => readonly string[],
-  none: string,
+  { header, rowOf, none, room }: Listing<T>,
 ): string {
   if (items.length === 0) return none;
-  return columns(
-    header,
-    items.map((item) => rowOf(item).map(safeLine)),
-  );
+  const rows = items.map((item) => rowOf(item).map(safeLine));
+  return columns(header, rows, room);
 }

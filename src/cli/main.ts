@@ -2,11 +2,15 @@
  * The command line. Every command answers `--help`; with `--json` stdout holds one JSON object, also on failure.
  * Exit codes are in exit.ts, the commands and their flags in commands.ts.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { helpText } from "./command-line.ts";
 import { COMMANDS, type CommandName, findCommand } from "./commands.ts";
 import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
 import { nearest } from "./nearest.ts";
-import { printJson } from "./terminal.ts";
+import { safeText } from "./safe-text.ts";
+import { isBrokenPipe, printJson } from "./terminal.ts";
 
 type Handler = (argv: readonly string[]) => Promise<ExitCode>;
 
@@ -49,7 +53,12 @@ function overview(words: readonly string[]): string {
   const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
     return `  ${name.padEnd(NAME_COLUMN)}${says}`;
   });
-  return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help says more.\n`;
+  return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help says more, rollcall --version which this is.\n`;
+}
+
+function version(): string {
+  const file = join(import.meta.dirname, "../../package.json");
+  return JSON.parse(readFileSync(file, "utf8")).version;
 }
 
 function isGroup(word: string | undefined): word is string {
@@ -58,6 +67,10 @@ function isGroup(word: string | undefined): word is string {
 
 async function run(words: readonly string[]): Promise<ExitCode> {
   const [first, ...rest] = words;
+  if (first === "--version") {
+    process.stdout.write(`${version()}\n`);
+    return EXIT.good;
+  }
   if (first === "help") return run([...rest, "--help"]);
   const help = words.includes("--help") || words.includes("-h");
   const found = findCommand(words);
@@ -92,17 +105,31 @@ function noSuchCommand(name: string, known: readonly string[]): CommandError {
 
 function report(error: CommandError, thrown: unknown, json: boolean): void {
   const { param } = error.failure;
-  const where = param === null || error.message.includes(param) ? "" : `${param}: `;
-  process.stderr.write(`rollcall: ${where}${error.message}\n`);
+  // What was wrong with an id is plain; our own words name the flag already.
+  const plain = param === null || param === "id" || error === thrown;
+  const where = plain || error.message.includes(param) ? "" : `${param}: `;
+  // A terminal has written ^C at the start of this line.
+  const start = error.exit === EXIT.interrupted && process.stderr.isTTY ? "\n" : "";
+  process.stderr.write(`${start}rollcall: ${where}${safeText(error.message)}\n`);
   const foreseen = error === thrown || error.exit !== EXIT.bad;
   if (!foreseen && thrown instanceof Error) process.stderr.write(`${thrown.stack}\n`);
   if (json) printJson({ error: error.failure });
 }
 
+// `| head` may stop reading at any time. The command goes on to its end, and nobody is told of what nobody reads.
+process.stdout.on("error", (error) => {
+  if (isBrokenPipe(error)) return;
+  process.stderr.write(`rollcall: stdout: ${error.message}\n`);
+  process.exit(EXIT.bad);
+});
+
 const words = process.argv.slice(2);
 try {
   // `rollcall --json` names no command, and says so in JSON.
-  process.exit(await run(words.filter((word, at) => at > 0 || word !== "--json")));
+  const code = await run(words.filter((word, at) => at > 0 || word !== "--json"));
+  // A disk that is full says so a moment after the write.
+  await setImmediate();
+  process.exit(code);
 } catch (thrown) {
   const error = asCommandError(thrown);
   report(error, thrown, words.includes("--json"));

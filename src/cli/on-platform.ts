@@ -18,9 +18,11 @@ export interface Session {
   answer(value: unknown, text: () => string): void;
 }
 
+/** `goOn` says how to go on when it is interrupted. */
 export async function onPlatform(
   line: CommandLine<"json" | "platform" | "timeout">,
   work: (session: Session) => Promise<ExitCode>,
+  goOn?: string,
 ): Promise<ExitCode> {
   const json = line.on("json");
   const timeoutMs = line.timeoutMs("timeout");
@@ -34,7 +36,7 @@ export async function onPlatform(
     say: term.say,
   });
   const stopped = aborted(signal).then((): never => {
-    throw interrupt.signal.aborted ? interruption() : timeIsUp();
+    throw interrupt.signal.aborted ? interruption(goOn) : timeIsUp();
   });
   const lost = connection.lost.then((reason): never => {
     throw unreachable("the platform is gone", reason);

@@ -37,9 +37,10 @@ export function nameEnvironment(reference: string, cwd: string): NamedEnvironmen
 /** The packages a platform is to hold beside those that come with Rollcall. */
 export function ownEnvironments(references: readonly string[], cwd: string): EnvironmentPackage[] {
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
-  const found = references.map((reference) =>
-    distinct(resolveEnvironmentPackage(reference, cwd), ours),
-  );
+  const found = references.map((reference) => {
+    const known = ours.find(({ id }) => id === reference);
+    return known ?? distinct(resolveEnvironmentPackage(reference, cwd), ours);
+  });
   const own = found.filter((environment) => !ours.includes(environment));
   const twice = own.find((environment, at) =>
     own.some((it, i) => i < at && it.id === environment.id),

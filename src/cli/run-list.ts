@@ -24,10 +24,12 @@ export function runListCommand(argv: readonly string[]): Promise<ExitCode> {
     // One more than is shown tells whether there are more.
     limit: Math.min(limit + 1, LARGEST_PAGE),
   };
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
+  const none = asked === undefined ? "No runs. Start one with: rollcall eval" : "No such runs.";
+  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
     const page = await gather(client.runs(query, { signal }), limit);
     answer(page, () => {
-      const text = listText(page.data, HEADER, rowOf, "No runs. Start one with: rollcall eval");
+      const text = listText(page.data, { header: HEADER, rowOf, none, room });
       return page.has_more ? `${text}\nThere are more: --limit N` : text;
     });
     return EXIT.good;

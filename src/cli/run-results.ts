@@ -8,6 +8,7 @@ import { RUN_RESULTS } from "./commands.ts";
 import { EXIT, type ExitCode, usageError } from "./exit.ts";
 import { countText } from "./format.ts";
 import { onPlatform } from "./on-platform.ts";
+import { isBrokenPipe } from "./terminal.ts";
 
 export function runResultsCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_RESULTS, argv);
@@ -51,9 +52,19 @@ async function writeAll(
   let written = 0;
   for await (const text of texts) {
     written += 1;
-    if (!stream.write(text)) await once(stream, "drain");
+    if (!stream.write(text)) await drained(stream);
+    if (!stream.writable) break;
   }
   return written;
+}
+
+/** Resolves when there is room, and when nobody reads any more. */
+async function drained(stream: NodeJS.WritableStream): Promise<void> {
+  try {
+    await once(stream, "drain");
+  } catch (error) {
+    if (!isBrokenPipe(error)) throw error;
+  }
 }
 
 async function* jsonLines(rows: AsyncIterable<ResultRow>): AsyncGenerator<string> {

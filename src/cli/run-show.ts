@@ -13,9 +13,9 @@ import { resultsTable } from "./table.ts";
 export function runShowCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_SHOW, argv);
   const id = line.one("a run");
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, term, answer }) => {
     const run = await client.getRun(id, { signal });
-    answer(run, () => runText(run));
+    answer(run, () => runText(run, term.room));
     return EXIT.good;
   });
 }
@@ -35,7 +35,7 @@ function cancelText(run: RunView): string {
   return `${run.id}: cancelling ${countText(run.counts.in_flight)} rollouts in flight`;
 }
 
-function runText(run: RunView): string {
+function runText(run: RunView, room: number): string {
   const { counts, environment, endpoint, judges } = run;
   const where =
     endpoint.name === null ? endpoint.base_url : `${endpoint.name}, ${endpoint.base_url}`;
@@ -67,7 +67,7 @@ function runText(run: RunView): string {
   const lines = Object.entries(fields).map(([name, value]) => {
     return [name, value === null ? null : safeLine(value)] as const;
   });
-  return `${details(Object.fromEntries(lines))}\n\n${resultsTable([run])}`;
+  return `${details(Object.fromEntries(lines))}\n\n${resultsTable([run], room)}`;
 }
 
 function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {

@@ -5,7 +5,7 @@ import { Display } from "./display.ts";
 import { EXIT, type ExitCode, usageError } from "./exit.ts";
 import { followRun } from "./follow.ts";
 import { RewardTally } from "./histogram.ts";
-import { onPlatform } from "./on-platform.ts";
+import { onPlatform, type Session } from "./on-platform.ts";
 import { evalSummary } from "./summary.ts";
 import { resultsText } from "./table.ts";
 
@@ -13,7 +13,8 @@ export function runWatchCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_WATCH, argv);
   const ids = [...new Set(line.positionals)];
   if (ids.length === 0) throw usageError("name one run or more");
-  return onPlatform(line, async ({ client, signal, term, answer }) => {
+  const goOn = `; the runs go on; follow them with: rollcall run watch ${ids.join(" ")}`;
+  const watch = async ({ client, signal, term, answer }: Session) => {
     const display = new Display(term, () => performance.now());
     // An id that is wrong is said before anything is drawn.
     for (const run of await Promise.all(ids.map((id) => client.getRun(id, { signal })))) {
@@ -32,7 +33,8 @@ export function runWatchCommand(argv: readonly string[]): Promise<ExitCode> {
     const data = ended.map(({ run }) => {
       return evalSummary(run, (run.finished_at ?? run.created_at) - run.created_at, null);
     });
-    answer({ object: "list", data }, () => resultsText(ended, term.width));
+    answer({ object: "list", data }, () => resultsText(ended, term));
     return ended.every(({ run }) => run.status === "completed") ? EXIT.good : EXIT.bad;
-  });
+  };
+  return onPlatform(line, watch, goOn);
 }

@@ -27,10 +27,10 @@ export function secretSetCommand(argv: readonly string[]): Promise<ExitCode> {
 export function secretListCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(SECRET_LIST, argv);
   line.none();
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
     const page = await gather(client.secrets({}, { signal }));
     const none = "No secrets. Keep one with: rollcall secret set NAME < file";
-    answer(page, () => listText(page.data, HEADER, rowOf, none));
+    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
     return EXIT.good;
   });
 }

@@ -80,7 +80,7 @@ async function playDemo(
   });
   try {
     const runs = await Promise.race([Promise.all(environments.map(play)), lost]);
-    term.print(`\n${resultsTable(runs)}\n`);
+    term.print(`\n${resultsTable(runs, term.room)}\n`);
     return runs;
   } catch (error) {
     if (signal.aborted) return [];

@@ -3,6 +3,8 @@ import type { RunView } from "../core/run.ts";
 import { columns } from "./columns.ts";
 import { countText, estimateText, namedCounts, sum } from "./format.ts";
 import { histogram, type RewardTally } from "./histogram.ts";
+import { safeLine } from "./safe-text.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** A run that was followed to its end. */
 export interface EndedRun {
@@ -22,17 +24,23 @@ const HEADER = [
 ];
 
 /** What stands at the end of runs: the table, and how the rewards of each are spread. */
-export function resultsText(ended: readonly EndedRun[], width: number): string {
+export function resultsText(
+  ended: readonly EndedRun[],
+  { width, room }: Pick<Terminal, "width" | "room">,
+): string {
   const histograms = ended.map(({ run, tally }) => {
     const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
     return histogram(tally, { scored: run.counts.scored, of, width });
   });
-  const table = resultsTable(ended.map(({ run }) => run));
+  const table = resultsTable(
+    ended.map(({ run }) => run),
+    room,
+  );
   return [table, ...histograms].filter((part) => part !== "").join("\n\n");
 }
 
-export function resultsTable(runs: readonly RunView[]): string {
-  return [columns(HEADER, runs.map(rowOf)), ...runs.flatMap(notesOf)].join("\n");
+export function resultsTable(runs: readonly RunView[], room: number): string {
+  return [columns(HEADER, runs.map(rowOf), room), ...runs.flatMap(notesOf)].join("\n");
 }
 
 function rowOf(run: RunView): string[] {
@@ -44,7 +52,7 @@ function rowOf(run: RunView): string[] {
     countText(counts.planned),
     countText(report.turns),
     countText(report.usage.total_tokens),
-    namedCounts(report.stop_conditions),
+    safeLine(namedCounts(report.stop_conditions)),
     namedCounts({
       scored: counts.scored,
       unscored: sum(counts.unscored),
@@ -54,14 +62,22 @@ function rowOf(run: RunView): string[] {
   ];
 }
 
+function whereItSaysWhy({ id, counts }: RunView): string {
+  const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
+  return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
+}
+
 function notesOf(run: RunView): string[] {
   const metrics = Object.entries(run.report.metrics).map(([name, metric]) => {
     return `${name} ${estimateText(metric)}`;
   });
   const notes = metrics.length > 0 ? [`  ${run.environment.id}: ${metrics.join(", ")}`] : [];
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
-  if (sum(causes) > 0) notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}`);
+  if (sum(causes) > 0) {
+    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
+  }
   if (run.error !== null)
     notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
-  return notes;
+  // An endpoint's own words may stand in them.
+  return notes.map(safeLine);
 }

@@ -21,6 +21,8 @@ export interface Terminal {
   readonly colour: boolean;
   /** Columns of what `print` writes to. */
   readonly width: number;
+  /** Columns a table may take there: no limit but that of a terminal. */
+  readonly room: number;
 }
 
 /** Lines no wider than `columns`, at most `rows` of them. */
@@ -70,6 +72,7 @@ export function terminal(json: boolean, around: Surroundings = process): Termina
     colour: out.isTTY === true && !plain,
     // A terminal that does not know its width says 0.
     width: (out.isTTY && out.columns) || USUAL.columns,
+    room: (out.isTTY && out.columns) || Number.POSITIVE_INFINITY,
     print: (text) => write(out, text),
     say: (line) => write(stderr, line),
     redraw: (draw) => {
@@ -133,6 +136,11 @@ class Screen {
   #columns(): number {
     return this.#output.columns || USUAL.columns;
   }
+}
+
+/** Whoever read the other end, such as `head`, has gone. */
+export function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
 
 /** The one object of --json. */

@@ -1,7 +1,7 @@
 /** The page a transcript is set on: a narrow column of names, a wide one of text. */
 import type { Paint, Style } from "./paint.ts";
 import { preview, safeText } from "./safe-text.ts";
-import { displayWidth, padTo, wrap } from "./text-width.ts";
+import { cutTo, displayWidth, padTo, wrap } from "./text-width.ts";
 
 export interface Page {
   /** Columns in all. */
@@ -11,6 +11,8 @@ export interface Page {
 
 const LABEL_WIDTH = 11;
 const NARROWEST_TEXT = 10;
+/** Dashes and spaces around a title and what is said of it. */
+const NARROWEST_RULE = 7;
 
 export function textWidth({ width }: Page): number {
   return Math.max(NARROWEST_TEXT, width - LABEL_WIDTH);
@@ -40,7 +42,8 @@ export function entry({ label, style, text, textStyle }: Entry, page: Page): str
 }
 
 export function rule(title: string, facts: string, { paint, width }: Page): string {
-  const said = facts === "" ? "" : ` ${facts}`;
+  const room = width - displayWidth(title) - NARROWEST_RULE;
+  const said = facts === "" ? "" : ` ${cutTo(facts, room)}`;
   const dashes = "─".repeat(Math.max(2, width - displayWidth(title) - displayWidth(said) - 4));
   return `${paint("grey", "──")} ${paint("bold", title)} ${paint("grey", dashes + said)}`;
 }

@@ -28,7 +28,7 @@ import type { RunEvent } from "../core/run-events.ts";
 import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
-import { ApiRequestError } from "./request-error.ts";
+import { ApiRequestError, unreadableReply } from "./request-error.ts";
 import { type Call, Transport, type TransportOptions } from "./transport.ts";
 
 export type { ApiError, ErrorCode } from "../core/api-error.ts";
@@ -259,12 +259,8 @@ export class RollcallClient {
   }
 
   /** Looks again at what the server supports. */
-  probeEndpoint(
-    idOrName: string,
-    request: { readonly model?: string | undefined } = {},
-    options: PostOptions = {},
-  ): Promise<EndpointView> {
-    return this.#post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, request, options);
+  probeEndpoint(idOrName: string, options: PostOptions = {}): Promise<EndpointView> {
+    return this.#post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
   }
 
   /** The value is written and never read back. */
@@ -315,7 +311,7 @@ export class RollcallClient {
   }
 
   #json<T>(path: string, call: Call): Promise<T> {
-    return this.#transport.request(this.#base + path, call, (reply) => reply.json() as Promise<T>);
+    return this.#transport.request(this.#base + path, call, readJson<T>);
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
@@ -325,6 +321,21 @@ export class RollcallClient {
       yield* page.rows;
       url = page.next === null ? null : withSearchOf(page.next, url);
     }
+  }
+}
+
+/** Text that is no JSON comes from something else that listens there. */
+async function readJson<T>(reply: Response): Promise<T> {
+  const text = await reply.text();
+  return parsed<T>(text, reply);
+}
+
+function parsed<T>(text: string, reply: Response): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw unreadableReply(reply, text);
   }
 }
 
@@ -338,7 +349,7 @@ async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
   if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");
   return {
-    rows: lines.map((line) => JSON.parse(line) as T),
+    rows: lines.map((line) => parsed<T>(line, reply)),
     next: /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(reply.headers.get("link") ?? "")?.[1] ?? null,
   };
 }

@@ -47,7 +47,7 @@ export async function* followEvents(
     if (standing.ended) return;
     await transport.pause(standing.retryMs, options.signal);
   }
-  throw new TypeError(`the event stream ${url} stays silent`);
+  throw new DOMException(`the event stream ${url} stays silent`, "TimeoutError");
 }
 
 /** The events of one connection, which may break off; `standing` says how far it came. */

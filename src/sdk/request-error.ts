@@ -1,6 +1,9 @@
 /** What the API said when it refused, as an exception. */
 import type { ApiError, ErrorCode } from "../core/api-error.ts";
 
+/** Characters of a reply nobody can read that are shown. */
+const QUOTED = 200;
+
 type Refusal = Omit<ApiError["error"], "code"> & { readonly code: ErrorCode | "unreadable" };
 
 /** The API answered with an error. `code` is `unreadable` when the reply was none of the API's own. */
@@ -39,6 +42,14 @@ export async function requestErrorOf(reply: Response): Promise<ApiRequestError> 
   });
 }
 
+/** A reply of status 2xx that is not what the API writes: whoever answers is no Rollcall platform. */
+export function unreadableReply(reply: Response, text: string): ApiRequestError {
+  const message = `the reply is none of Rollcall's: ${text.slice(0, QUOTED)}`;
+  const refusal = { code: "unreadable", message, param: null, type: "api_error" } as const;
+  const requestId = reply.headers.get("x-request-id");
+  return new ApiRequestError(reply.status, refusal, { requestId, retryAfterMs: null });
+}
+
 function refusalOf(status: number, text: string): Refusal {
   try {
     const body: { error?: Refusal } | null = JSON.parse(text);
@@ -46,7 +57,7 @@ function refusalOf(status: number, text: string): Refusal {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  const message = `status ${status}: ${text.slice(0, 200)}`;
+  const message = `status ${status}: ${text.slice(0, QUOTED)}`;
   return { code: "unreadable", message, param: null, type: "api_error" };
 }
 

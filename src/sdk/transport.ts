@@ -42,6 +42,24 @@ const LONGEST_WAIT_MS = 8000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const RETRYABLE = new Set([429, 502, 503, 504]);
 
+/**
+ * A body that is a stream. Node's fetch keeps a copy of all that it sends, for a redirect, unless it may neither follow
+ * one nor ask a window; a Worker's fetch does not know that way of refusing one, and keeps no copy.
+ */
+const STREAMED: RequestInit & { readonly duplex: "half" } = {
+  duplex: "half",
+  ...(refusesRedirects() && { window: null, redirect: "error" }),
+};
+
+function refusesRedirects(): boolean {
+  try {
+    return new Request("http://localhost", { redirect: "error" }).redirect === "error";
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return false;
+    throw thrown;
+  }
+}
+
 export class Transport {
   readonly #options: TransportOptions;
 
@@ -71,7 +89,7 @@ export class Transport {
       headers: { authorization: `Bearer ${this.#options.apiKey}`, ...headers },
       signal: patience.signal,
       ...(body !== undefined && { body }),
-      ...(call.once && { duplex: "half" }),
+      ...(call.once && STREAMED),
     });
     if (!reply.ok) throw await requestErrorOf(reply);
     return reply;

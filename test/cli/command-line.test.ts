@@ -37,7 +37,10 @@ test("flags are read by the table, and negative numbers are values", () => {
 });
 
 test.each([
-  [["--no-such"], "2: Unknown option '--no-such'"],
+  [["--no-such"], "2: --no-such is no flag of thing do; rollcall thing do --help lists them"],
+  [["--cuont", "3"], "2: --cuont is no flag of thing do; did you mean: --count?"],
+  [["-x"], "2: -x is no flag of thing do"],
+  [["-on"], "2: -o is no flag of thing do"],
   [["--kind", "c"], "2: --kind: c is not one of a, b"],
 ])("%j is refused", (argv, message) => {
   expect(refusal(() => readCommandLine(SPEC, argv))).toContain(message);

@@ -120,6 +120,27 @@ test("runs are listed newest first, as many as were asked for, and it is said th
   expect((await run("run list --limit 1")).stdout).toContain("There are more: --limit N");
 }, 30_000);
 
+test("a reader that stops reading ends the results without a word", async () => {
+  const { id } = await client.createRun({
+    environment: "calculator",
+    model: "m",
+    endpoint: { base_url: model.url },
+    // More than a pipe holds.
+    num_examples: 200,
+  });
+  await run(`run watch ${id}`);
+  const env = { ...process.env, ...surroundings() };
+  const child = spawn(process.execPath, [BIN, "run", "results", id], { env });
+  let stderr = "";
+  child.stderr.on("data", (part) => {
+    stderr += part;
+  });
+  await once(child.stdout, "data");
+  child.stdout.destroy();
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(stderr).toBe("");
+}, 60_000);
+
 test("a secret that is set again is replaced, and listed once", async () => {
   const set = () =>
     rollcall(["secret", "set", "AGAIN", "--from-env", "VALUE", "--json"], {

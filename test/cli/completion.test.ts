@@ -29,6 +29,7 @@ test("bash completes environments, words a flag may be, shells and files", () =>
   expect(offered("eval", "g")).toEqual(["gsm8k"]);
   expect(offered("eval", "-m", "x", "")).toEqual(["calculator", "gsm8k"]);
   expect(offered("run", "list", "--status", "c")).toEqual(["completed", "cancelled"]);
+  expect(offered("run", "list", "--environment", "c")).toEqual(["calculator"]);
   expect(offered("completion", "f")).toEqual(["fish"]);
   expect(offered("dataset", "push", "completion.t")).toEqual(["completion.test.ts"]);
   expect(offered("eval", "calculator", "-f", "completion.t")).toEqual(["completion.test.ts"]);

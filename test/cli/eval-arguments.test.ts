@@ -139,7 +139,7 @@ test("judges and state columns are lists", () => {
 });
 
 test.each([
-  [["e", "--nonsense"], "Unknown option '--nonsense'", null],
+  [["e", "--nonsense"], "--nonsense is no flag of eval", null],
   [["a", "b"], "one environment, not a, b", null],
   [["e", "-n", "many"], "--num-examples: many is not a number", "num-examples"],
   [["e", "-b", "nowhere"], "--base-url: nowhere is not a URL", "base-url"],

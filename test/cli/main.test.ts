@@ -1,3 +1,7 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { rollcall } from "./run-rollcall.ts";
 
@@ -8,6 +12,10 @@ test.each([[["--help"]], [["eval", "--help"]], [["serve", "--help"]], [["start",
     expect([code, stdout]).toEqual([0, expect.stringContaining("Usage:")]);
   },
 );
+
+test("--version prints that of the package", async () => {
+  expect(await rollcall(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
+});
 
 test.each([[["frobnicate"]], [[]], [["eval", "calculator", "-n", "x"]]])(
   "%j exits 2 and says why on stderr",
@@ -39,6 +47,30 @@ test("a platform that does not answer exits 4", async () => {
   });
   expect(code).toBe(4);
   expect(JSON.parse(stdout)).toMatchObject({ error: { code: "unreachable" } });
+});
+
+test("a server that is no Rollcall platform is named as that, and exits 4", async () => {
+  const server = createServer((_request, reply) => reply.end("<h1>hello</h1>")).listen(0);
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${Object(server.address()).port}`;
+  const env = { ROLLCALL_URL: url, ROLLCALL_API_KEY: "rk_x" };
+  const { code, stdout, stderr } = await rollcall(["run", "list", "--json"], env);
+  server.close();
+  expect([code, JSON.parse(stdout).error.code]).toEqual([4, "unreadable"]);
+  expect(stderr).toMatch(/^rollcall: .*<h1>hello.*is that the address of a Rollcall platform\?\n$/);
+});
+
+test("a key that no header can hold is refused without being shown", async () => {
+  const env = { ROLLCALL_URL: "http://127.0.0.1:9", ROLLCALL_API_KEY: "rk_one\nrk_two" };
+  const { code, stderr } = await rollcall(["run", "list"], env);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY holds")]);
+  expect(stderr).not.toContain("rk_one");
+});
+
+test.skipIf(!existsSync("/dev/full"))("output that cannot be written is exit 1", () => {
+  const command = `"${process.execPath}" bin/rollcall.mjs --version > /dev/full`;
+  const { status, stderr } = spawnSync("bash", ["-c", command], { encoding: "utf8" });
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^rollcall: stdout: ENOSPC/)]);
 });
 
 test("a platform elsewhere needs a key in the environment", async () => {

@@ -38,6 +38,7 @@ test.each([
   [endpointAddCommand, "x -b http://h/v1 -k NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
   [endpointAddCommand, "x -b http://h/v1 --input-price 1", "--output-price: prices come in pairs"],
   [endpointUpdateCommand, "x", "name what is to change"],
+  [endpointUpdateCommand, "x --rpm 5 --no-rpm", "--no-rpm: not beside --rpm"],
   [secretSetCommand, "X --from-env NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
   [completionCommand, "powershell", "there are bash, zsh and fish"],
 ])("%o %s is refused as wrong usage", async (command, argv, message) => {

@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, expect, test } from "vitest";
 import { ApiRequestError, RollcallClient, type RunEvent } from "../../src/sdk/client.ts";
 
@@ -138,4 +140,27 @@ test("results go on over every page", async () => {
   });
   const rows = await collect(client.results("run_1", { outcome: "scored" }));
   expect(rows.map((row) => row.rollout_id)).toEqual(["ro_0", "ro_1", "ro_2", "ro_3"]);
+});
+
+const MIB = 1024 * 1024;
+
+/** Of array buffers that something still holds on to. */
+function heldBytes(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().arrayBuffers;
+}
+
+test("a file is sent as it is read, and what was sent is not kept", async () => {
+  const client = await serve((request, response) => {
+    request.resume().on("end", () => response.writeHead(201).end('{"id":"ds_1"}'));
+  });
+  const before = heldBytes();
+  const held: number[] = [];
+  async function* file() {
+    for (let sent = 0; sent < 64; sent += 1) yield new Uint8Array(MIB);
+    held.push(heldBytes() - before);
+  }
+  expect(await client.createDataset(file())).toEqual({ id: "ds_1" });
+  expect(held[0]).toBeLessThan(16 * MIB);
 });

@@ -44,6 +44,17 @@ test.each([
   expect(asked.length).toBe(1);
 });
 
+test.each(["<h1>hello</h1>\n", ""])("a reply that is no JSON (%j) is unreadable", async (text) => {
+  const { client, asked } = recorded(() => new Response(text));
+  await expect(client.getRun("run_1")).rejects.toMatchObject({ status: 200, code: "unreadable" });
+  expect(asked.length).toBe(1);
+});
+
+test("a line of results that is no JSON is unreadable", async () => {
+  const { client } = recorded(() => new Response("<h1>hello</h1>\n"));
+  await expect(client.results("run_1").next()).rejects.toMatchObject({ code: "unreadable" });
+});
+
 test("waits double, are spread by chance, and end with the error of the last attempt", async () => {
   const options = { maxRetries: 6, random: () => 0.5 };
   const { client, asked, waits } = recorded(() => refusal(503, "internal"), options);

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { columns } from "../../src/cli/columns.ts";
+import { terminal } from "../../src/cli/terminal.ts";
+import { displayWidth } from "../../src/cli/text-width.ts";
+import { rule } from "../../src/cli/transcript-page.ts";
+
+const HEADER = ["name", "reward"];
+const ROWS = [
+  ["calculator", "0.5"],
+  ["gsm8k", ""],
+];
+const TABLE = `name         reward
+──────────   ──────
+calculator   0.5
+gsm8k`;
+
+test("a table that fits is set in columns", () => {
+  expect(columns(HEADER, ROWS)).toBe(TABLE);
+  expect(columns(HEADER, ROWS, 19)).toBe(TABLE);
+});
+
+test("a table that a terminal would break is given row by row, without what is empty", () => {
+  expect(columns(HEADER, ROWS, 18)).toBe("name    calculator\nreward  0.5\n\nname  gsm8k");
+});
+
+test("a table has the room of the terminal it is printed on, and no limit elsewhere", () => {
+  const stream = (isTTY: boolean) => ({ isTTY, columns: 60, write: () => true, on: () => 0 });
+  const room = (stdout: boolean, json: boolean) =>
+    terminal(json, { stdout: stream(stdout), stderr: stream(true), env: {}, on: () => 0 }).room;
+  expect([room(true, false), room(false, false), room(false, true)]).toEqual([
+    60,
+    Number.POSITIVE_INFINITY,
+    60,
+  ]);
+});
+
+test.each([80, 50, 30])("a rule of a transcript is no wider than %i columns", (width) => {
+  const page = { width, paint: (_style: unknown, text: string) => text };
+  const line = rule("Turn 2", "20 + 7 tokens · 34 ms · tool_calls · policy base", page);
+  expect(displayWidth(line)).toBe(width);
+});
