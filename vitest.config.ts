@@ -63,6 +63,8 @@ const workerdProject = {
 export default defineConfig({
   test: {
     projects: [nodeProject, coreInWorkerdProject, workerdProject],
+    // On two cores the default is one worker, and most of a test is waiting for a process to boot.
+    maxWorkers: 2,
     reporters: process.env["CI"] ? ["default", "./scripts/totals-reporter.ts"] : ["default"],
   },
 });

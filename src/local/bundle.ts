@@ -19,7 +19,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
-import type { EnvironmentPackage } from "./environment-package.ts";
+import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { loadEnvironmentModule } from "./load-environment.ts";
 
 /** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
@@ -32,6 +32,9 @@ const SOURCES = [
   "package-lock.json",
   "tsconfig.json",
 ];
+
+/** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
+const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
 
 /** How one bundle is made, and what it is made of. */
 interface Recipe {
@@ -54,7 +57,7 @@ export function bundleWorker(root: string): Promise<string> {
 
 /**
  * The same with these environments in it, kept in `folder`. Throws NoEnvironmentPackage when one of them cannot be
- * loaded.
+ * loaded or does not bundle.
  */
 export function bundleWorkerWith(
   environments: readonly EnvironmentPackage[],
@@ -75,8 +78,16 @@ export function bundleWorkerWith(
       await runWrangler(folder, [
         ...["index.ts", "--outdir", draft, "--metafile", inputs],
         ...["--alias", `rollcall:${join(root, "src/core/entry.ts")}`],
-        ...["--alias", `zod:${fileURLToPath(import.meta.resolve("zod"))}`],
-      ]);
+        ...["--alias", `rollcall/testing:${join(root, "src/core/testing.ts")}`],
+        ...ZOD_DOORS.flatMap((door) => [
+          "--alias",
+          `${door}:${fileURLToPath(import.meta.resolve(door))}`,
+        ]),
+      ]).catch((error: unknown) => {
+        // Without them the Worker is known to bundle.
+        const why = error instanceof Error ? error.message : String(error);
+        throw new NoEnvironmentPackage(why, { cause: error });
+      });
     },
   });
 }

@@ -28,7 +28,7 @@ export class NoEnvironmentPackage extends Error {
 
 const Manifest = z.object({
   name: z.string(),
-  version: z.string(),
+  version: z.string().regex(/^\d+\.\d+\.\d+/, { error: 'must be like "0.1.0"' }),
   rollcall: z.object({ environment: z.string() }).optional(),
 });
 

@@ -3,7 +3,7 @@
  * inside node_modules. `rollcall` and `zod` are this program's own copies, whatever the package has beside it, so that
  * its classes and schemas are those of the core that plays it.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,7 +20,7 @@ export interface EnvironmentModule {
 
 /** Throws NoEnvironmentPackage when the module does not bundle, throws while it loads, or is no environment. */
 export async function loadEnvironmentModule(from: EnvironmentPackage): Promise<EnvironmentModule> {
-  const loaded = await importBundled(from.entry, await bundle(from.entry));
+  const loaded = await load(from.entry);
   const loader = loaded["loadEnvironment"];
   if (!isLoader(loader)) {
     throw new NoEnvironmentPackage(
@@ -30,12 +30,24 @@ export async function loadEnvironmentModule(from: EnvironmentPackage): Promise<E
   return { loadEnvironment: loader, exports: loaded };
 }
 
-async function bundle(entry: string): Promise<string> {
+/** What the module exports. The bundle is gone again when it has been read. */
+async function load(entry: string): Promise<Record<string, unknown>> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-environment-")));
+  const file = join(folder, "environment.mjs");
+  try {
+    await bundle(entry, file);
+    return await importBundled(entry, file);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function bundle(entry: string, outfile: string): Promise<void> {
   // The failure is told once, in our own words; it has the same messages.
-  const result = await build({
+  await build({
     entryPoints: [entry],
     bundle: true,
-    write: false,
+    outfile,
     format: "esm",
     platform: "node",
     target: "node22",
@@ -49,7 +61,6 @@ async function bundle(entry: string): Promise<string> {
   }).catch(async (thrown: unknown) => {
     throw new NoEnvironmentPackage(await readable(entry, thrown), { cause: thrown });
   });
-  return result.outputFiles.map((file) => file.text).join("");
 }
 
 const ownCopies: Plugin = {
@@ -86,20 +97,24 @@ async function readable(entry: string, thrown: unknown): Promise<string> {
   return `${entry} cannot be loaded:\n${why}`;
 }
 
-async function importBundled(entry: string, code: string): Promise<Record<string, unknown>> {
-  const folder = mkdtempSync(join(tmpdir(), "rollcall-environment-"));
-  const file = join(folder, "environment.mjs");
+async function importBundled(entry: string, file: string): Promise<Record<string, unknown>> {
   // The stack of an error in a hook then names the author's file.
   process.setSourceMapsEnabled(true);
   try {
-    writeFileSync(file, code);
     return await import(pathToFileURL(file).href);
   } catch (error) {
-    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const why = error instanceof Error ? ownStack(error) : String(error);
     throw new NoEnvironmentPackage(`${entry} throws while it is loaded: ${why}`, { cause: error });
-  } finally {
-    rmSync(folder, { recursive: true });
   }
+}
+
+/** The message, and the author's part of the stack: it ends where Node ran the module for us. */
+function ownStack({ message, stack = message }: Error): string {
+  const lines = stack.split("\n");
+  const ours = lines.findIndex((line) =>
+    /^\s+at .*\bnode:internal\/(modules|process)\//.test(line),
+  );
+  return lines.slice(0, ours < 0 ? undefined : ours).join("\n");
 }
 
 function isLoader(value: unknown): value is EnvironmentLoader<z.ZodObject> {

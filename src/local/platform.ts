@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
 import { bundleWorker, bundleWorkerWith } from "./bundle.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
-import type { EnvironmentPackage } from "./environment-package.ts";
+import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { answersHealthz } from "./healthz.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
 import { DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
+import { startFailure } from "./start-failure.ts";
 import {
   apiKeyOf,
   keepPolicyPort,
@@ -111,6 +112,8 @@ async function start(
     bindings: { ...machineBindings(directory), ...options.bindings },
     onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
     onDown: () => removeReadyFile(directory),
+  }).catch((error: unknown) => {
+    throw faultOf(error, bundle, own);
   });
   const database = await miniflare.getD1Database("DB");
   await migrate(database, join(root, "migrations"));
@@ -118,6 +121,17 @@ async function start(
   await watch.begin();
   const workerdPid = () => watch.pid();
   return { url, key, directory, policyUrl: policy.url, workerdPid, lost: watch.lost };
+}
+
+/** Without them the Worker is known to start: what workerd refuses is in their code. */
+function faultOf(error: unknown, bundle: string, own: readonly EnvironmentPackage[]): unknown {
+  if (own.length === 0 || !(error instanceof MiniflareCoreError)) return error;
+  const why = startFailure(error.message, bundle);
+  if (why === null) return error;
+  const named = own.map(({ entry }) => entry).join(", ");
+  return new NoEnvironmentPackage(`${named} cannot be loaded in a Worker: ${why}`, {
+    cause: error,
+  });
 }
 
 interface Launch {

@@ -78,6 +78,7 @@ test.each([
   ["./dice", { rollcall: { environment: "./else.ts" } }, "has no ./else.ts"],
   ["./dice", { name: "Dice!" }, '"Dice!" cannot be an environment\'s id'],
   ["./dice", { version: 1 }, "cannot be used"],
+  ["./dice", { version: "latest" }, 'must be like "0.1.0"'],
   ["dice@2", {}, "dice@2 is not installed here; version 1.2.3 is"],
   ["cards", {}, "no package cards is installed here"],
 ])("%s with %j in its package.json is refused: %s", (reference, manifest, message) => {
@@ -121,7 +122,7 @@ test.each([
   ['import "./nowhere.ts";', /Could not resolve "\.\/nowhere\.ts"/],
   [
     "throw new Error('not today');",
-    /throws while it is loaded: Error: not today[\s\S]*environment\.ts:1/,
+    /\/dice\/environment\.ts throws while it is loaded: Error: not today\n +at .*\/dice\/environment\.ts:1:7\)?$/,
   ],
   ["export const environment = 1;", /must export loadEnvironment/],
 ])("the module %j is refused in terms of its own file", async (module, message) => {

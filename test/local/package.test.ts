@@ -3,11 +3,12 @@
  * folder, makes an environment there, the environment's own tests run, it is packed too, and both packages, installed in
  * another empty folder, play it.
  *
- * Rollcall is really installed once. The other two folders begin with a copy of that node_modules, and npm installs into
- * them what is missing: unpacking workerd and Node three times would take half a minute and show nothing new.
+ * Rollcall is really installed once. The other two folders begin with that node_modules, one with a copy, one with the
+ * thing itself, and npm installs into them what is missing: unpacking workerd and Node three times would take half a
+ * minute and show nothing new.
  */
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -29,6 +30,13 @@ beforeAll(async () => {
   mkdirSync(author);
   await succeedIn(author, [...INSTALL, tarball]);
   await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
+  // A file of its own, in a folder of its own: it must come along.
+  mkdirSync(join(environment, "letters"));
+  writeFileSync(join(environment, "letters/letters.ts"), 'export const LETTERS = ["a", "r"];\n');
+  appendFileSync(
+    join(environment, "environment.ts"),
+    'export { LETTERS } from "./letters/letters.ts";\n',
+  );
   await copyPackages(author, environment);
   await succeedIn(environment, INSTALL);
 }, 4 * MINUTES_MS);
@@ -53,7 +61,7 @@ test(
     const pack = ["npm", "pack", "--silent", "--pack-destination", base] as const;
     const packed = (await succeedIn(environment, pack)).trim();
     mkdirSync(reader);
-    await copyPackages(author, reader);
+    await rename(join(author, "node_modules"), join(reader, "node_modules"));
     await succeedIn(reader, [...INSTALL, tarball, join(base, packed)]);
     for (const named of ["my-env", "../author/my-env"]) {
       const command = ["npx", "rollcall", "eval", named, "--force", "-n", "3", "--json"] as const;

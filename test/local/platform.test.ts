@@ -4,12 +4,15 @@ import { existsSync, mkdtempSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { DirectoryInUse } from "../../src/local/directory-lock.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { markOf } from "../../src/local/processes.ts";
 import { readReadyFile } from "../../src/local/state-directory.ts";
 import { testPort } from "./test-port.ts";
+
+// Each boots a workerd, some two: on a busy machine that alone takes seconds.
+vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, "fixture-worker");
 const booted: Platform[] = [];
