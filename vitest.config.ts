@@ -16,10 +16,16 @@ const alias = Object.entries(manifest.exports).map(([door, file]) => ({
   replacement: resolve(import.meta.dirname, file),
 }));
 
+/** For machines that are slow or busy: a test that takes this long hangs. */
+const testTimeout = 30_000;
+
+/** Files share a worker: what they keep outside it (processes, ports, folders) is each one's own. */
 const nodeProject = {
   resolve: { alias },
   test: {
     name: "node",
+    testTimeout,
+    isolate: false,
     include: [...platformFree, "test/{clients,cli,conformance,ground,local,sdk}/**/*.test.ts"],
   },
 };
@@ -42,6 +48,7 @@ const coreInWorkerdProject = {
   plugins: [inWorkerd],
   test: {
     name: "workerd-core",
+    testTimeout,
     include: platformFree,
     exclude: nodeOnly,
     isolate: false,
@@ -54,6 +61,7 @@ const workerdProject = {
   plugins: [inWorkerd],
   test: {
     name: "workerd",
+    testTimeout,
     include: ["test/{api,workers}/**/*.test.ts"],
     globalSetup: ["./test/workers/scripted-model.ts"],
     setupFiles: ["./test/workers/apply-migrations.ts"],

