@@ -4,8 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { RunStatus } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
-import { violatedTable } from "./constraint.ts";
-import { type Remembered, remembering } from "./idempotency-keys.ts";
+import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";
 
@@ -60,22 +59,14 @@ export function listDatasets(
     .limit(page.limit);
 }
 
-/** Writes the dataset and what its idempotency key made, both or neither. `taken`: the name or the key is. */
-export async function insertDataset(
+export function insertDataset(
   database: D1Database,
   scope: Scope,
   dataset: NewDataset,
-  key: Remembered | null,
+  made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const d1 = drizzle(database);
-  const insert = d1.insert(datasets).values({ ...dataset, ...ownedBy(scope) });
-  try {
-    await d1.batch([insert, ...(key === null ? [] : [remembering(d1, scope, key)])]);
-    return "inserted";
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+  const row = { ...dataset, ...ownedBy(scope) };
+  return insertOnce(database, scope, drizzle(database).insert(datasets).values(row), made);
 }
 
 /** Deletes a dataset that no unfinished run names; otherwise says which do, as far as the list of runs knows. */

@@ -9,7 +9,7 @@ import { and, eq, inArray, isNotNull, notExists, or, type SQL, sql } from "drizz
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../core/scope.ts";
 import { violatedTable } from "./constraint.ts";
-import { type Remembered, remembering } from "./idempotency-keys.ts";
+import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
 
@@ -71,22 +71,14 @@ export async function listEndpoints(
   return rows.filter(isNamed);
 }
 
-/** Writes the endpoint and what its idempotency key made, both or neither. `taken`: the name or the key is. */
-export async function insertEndpoint(
+export function insertEndpoint(
   database: D1Database,
   scope: Scope,
   endpoint: NamedEndpoint,
-  key: Remembered | null,
+  made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const d1 = drizzle(database);
-  const insert = d1.insert(endpoints).values({ ...endpoint, ...ownedBy(scope) });
-  try {
-    await d1.batch([insert, ...(key === null ? [] : [remembering(d1, scope, key)])]);
-    return "inserted";
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+  const row = { ...endpoint, ...ownedBy(scope) };
+  return insertOnce(database, scope, drizzle(database).insert(endpoints).values(row), made);
 }
 
 /**

@@ -3,8 +3,10 @@
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
 import { and, eq } from "drizzle-orm";
-import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import type { BatchItem } from "drizzle-orm/batch";
+import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../core/scope.ts";
+import { violatedTable } from "./constraint.ts";
 import { ownedBy, within } from "./page.ts";
 import { idempotencyKeys } from "./schema.ts";
 
@@ -38,7 +40,21 @@ export async function recall(
   return rows[0] ?? null;
 }
 
-/** The statement that remembers, for the batch that makes the resource; it fails where the key is taken. */
-export function remembering(d1: DrizzleD1Database, scope: Scope, entry: Remembered) {
-  return d1.insert(idempotencyKeys).values({ ...entry, ...ownedBy(scope) });
+/** Runs the insert of a resource and writes what its key made, both or neither. `taken`: its name or the key is. */
+export async function insertOnce(
+  database: D1Database,
+  scope: Scope,
+  insert: BatchItem<"sqlite">,
+  made: Remembered | null,
+): Promise<"inserted" | "taken"> {
+  const d1 = drizzle(database);
+  const remembering =
+    made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
+  try {
+    await d1.batch([insert, ...remembering]);
+    return "inserted";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
 }

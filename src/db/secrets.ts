@@ -2,8 +2,7 @@
 import { and, eq, inArray, or } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../core/scope.ts";
-import { violatedTable } from "./constraint.ts";
-import { type Remembered, remembering } from "./idempotency-keys.ts";
+import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type SecretRow, secrets } from "./schema.ts";
 
@@ -47,22 +46,14 @@ export function listSecrets(database: D1Database, scope: Scope, page: Page): Pro
     .limit(page.limit);
 }
 
-/** Writes the secret and what its idempotency key made, both or neither. `taken`: the name or the key is. */
-export async function insertSecret(
+export function insertSecret(
   database: D1Database,
   scope: Scope,
   secret: NewSecret,
-  key: Remembered | null,
+  made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const d1 = drizzle(database);
-  const insert = d1.insert(secrets).values({ ...secret, ...ownedBy(scope) });
-  try {
-    await d1.batch([insert, ...(key === null ? [] : [remembering(d1, scope, key)])]);
-    return "inserted";
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+  const row = { ...secret, ...ownedBy(scope) };
+  return insertOnce(database, scope, drizzle(database).insert(secrets).values(row), made);
 }
 
 /** Null when there is no such secret any more. */
