@@ -58,8 +58,8 @@ function runText(run: RunView, room: number): string {
       failed: sum(counts.failed),
       cancelled: sum(counts.cancelled),
     }),
-    "pass@k": jsonOrNothing(run.report.pass_at_k) || null,
-    "pass^k": jsonOrNothing(run.report.pass_hat_k) || null,
+    "pass@k": sharesText(run.report.pass_at_k),
+    "pass^k": sharesText(run.report.pass_hat_k),
     metadata: jsonOrNothing(run.metadata) || null,
     created: timeText(run.created_at),
     finished: run.finished_at === null ? null : timeText(run.finished_at),
@@ -68,6 +68,12 @@ function runText(run: RunView, room: number): string {
     return [name, value === null ? null : safeLine(value)] as const;
   });
   return `${details(Object.fromEntries(lines))}\n\n${resultsTable([run], room)}`;
+}
+
+/** "0.200 (k 1), 0.350 (k 2)". */
+function sharesText(byK: Readonly<Record<string, number>>): string | null {
+  const parts = Object.entries(byK).map(([k, share]) => `${share.toFixed(3)} (k ${k})`);
+  return parts.join(", ") || null;
 }
 
 function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {
