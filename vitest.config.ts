@@ -1,6 +1,7 @@
 /**
  * Two runtimes, one suite. What is platform-free runs in Node and again inside workerd; `*.node.test.ts` runs in Node
- * only. In workerd, storage is isolated per file and not per test: every test takes ids of its own.
+ * only. Files share a worker in each of them, and in workerd its storage: every test takes ids of its own. A worker of
+ * its own costs a file one to three seconds.
  */
 import { resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
@@ -19,14 +20,16 @@ const alias = Object.entries(manifest.exports).map(([door, file]) => ({
 /** For machines that are slow or busy: a test that takes this long hangs. */
 const testTimeout = 30_000;
 
-/** Files share a worker: what they keep outside it (processes, ports, folders) is each one's own. */
 const nodeProject = {
   resolve: { alias },
   test: {
     name: "node",
     testTimeout,
     isolate: false,
-    include: [...platformFree, "test/{clients,cli,conformance,ground,local,sdk}/**/*.test.ts"],
+    include: [
+      ...platformFree,
+      "test/{clients,cli,conformance,faults,ground,local,sdk}/**/*.test.ts",
+    ],
   },
 };
 
@@ -42,7 +45,6 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
   },
 }));
 
-/** Pure code keeps nothing between files, so they share one worker: a worker of its own costs a file 3.5 s. */
 const coreInWorkerdProject = {
   resolve: { alias },
   plugins: [inWorkerd],
@@ -62,6 +64,7 @@ const workerdProject = {
   test: {
     name: "workerd",
     testTimeout,
+    isolate: false,
     include: ["test/{api,workers}/**/*.test.ts"],
     globalSetup: ["./test/workers/scripted-model.ts"],
     setupFiles: ["./test/workers/apply-migrations.ts"],

@@ -21,7 +21,7 @@ import { Terminal } from "./newcomer-terminal.ts";
 import { type DocumentedCommand, documentedCommands } from "./readme-commands.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const ONLY_LOOKED_UP = /^npm (test|run (check|bench|bench:policy|pretrain))\b/;
+const ONLY_LOOKED_UP = /^npm (test|run (check|faults|bench|bench:policy|pretrain))\b/;
 const MINUTES_MS = 60_000;
 
 /** What was printed last; the page's `run_…` and `ro_…`. */

@@ -60,3 +60,11 @@ export async function copyPackages(from: string, to: string): Promise<void> {
   await rm(join(to, "node_modules"), { recursive: true, force: true });
   await succeedIn(from, ["cp", "-RP", "node_modules", join(to, "node_modules")]);
 }
+
+/** The same as packages that nothing asked for yet: without links, and without npm's note of why each is there. */
+export async function unpackedPackages(from: string, to: string): Promise<void> {
+  await copyPackages(from, to);
+  const packages = join(to, "node_modules");
+  await succeedIn(packages, ["find", ".", "-maxdepth", "1", "-type", "l", "-delete"]);
+  await rm(join(packages, ".package-lock.json"), { force: true });
+}

@@ -3,16 +3,16 @@
  * folder, makes an environment there, the environment's own tests run, it is packed too, and both packages, installed in
  * another empty folder, play it.
  *
- * Rollcall is really installed once. The other two folders begin with that node_modules, one with a copy, one with the
- * thing itself, and npm installs into them what is missing: unpacking workerd and Node three times would take half a
- * minute and show nothing new.
+ * npm really installs in each of the three folders, and each begins with what this checkout has unpacked already: npm
+ * takes of it what the packages ask for, adds what is missing and throws the rest away. Unpacking workerd and Node three
+ * times would take a minute and show nothing new.
  */
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { copyPackages, succeedIn } from "./in-a-folder.ts";
+import { succeedIn, unpackedPackages } from "./in-a-folder.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;
@@ -28,6 +28,7 @@ beforeAll(async () => {
   const script = join(ROOT, "scripts/package.ts");
   tarball = (await succeedIn(ROOT, [process.execPath, script, "--out", base])).trim();
   mkdirSync(author);
+  await unpackedPackages(ROOT, author);
   await succeedIn(author, [...INSTALL, tarball]);
   await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
   // A file of its own, in a folder of its own: it must come along.
@@ -37,7 +38,7 @@ beforeAll(async () => {
     join(environment, "environment.ts"),
     'export { LETTERS } from "./letters/letters.ts";\n',
   );
-  await copyPackages(author, environment);
+  await unpackedPackages(ROOT, environment);
   await succeedIn(environment, INSTALL);
 }, 4 * MINUTES_MS);
 
@@ -61,7 +62,7 @@ test(
     const pack = ["npm", "pack", "--silent", "--pack-destination", base] as const;
     const packed = (await succeedIn(environment, pack)).trim();
     mkdirSync(reader);
-    await rename(join(author, "node_modules"), join(reader, "node_modules"));
+    await unpackedPackages(ROOT, reader);
     await succeedIn(reader, [...INSTALL, tarball, join(base, packed)]);
     for (const named of ["my-env", "../author/my-env"]) {
       const command = ["npx", "rollcall", "eval", named, "--force", "-n", "3", "--json"] as const;

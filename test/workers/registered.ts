@@ -6,8 +6,14 @@ import {
   JudgeRubric,
   MultiTurnEnv,
   SingleTurnEnv,
+  ToolEnv,
+  tool,
 } from "../../src/core/entry.ts";
-import { registerEnvironment } from "../../src/runtime/environments.ts";
+import {
+  type HeldEnvironment,
+  heldEnvironments,
+  registerEnvironment,
+} from "../../src/runtime/environments.ts";
 
 const Task = z.object({ question: z.string() });
 const rows = dataset(Task, [{ question: "Say anything." }]);
@@ -30,9 +36,10 @@ const keyed = defineEnvironment({
     }),
 });
 
-const needsSql = defineEnvironment({
+const needsGpu = defineEnvironment({
   args: z.strictObject({}),
-  needs: ["sql"],
+  // Written for another platform: the types of this one know no such need.
+  needs: JSON.parse('["gpu"]'),
   build: () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { one: () => 1 } } }),
 });
 
@@ -45,6 +52,20 @@ const judged = defineEnvironment({
     }),
 });
 
+const look = tool({
+  name: "look",
+  description: "Looks around.",
+  parameters: z.object({}),
+  run: () => "nothing",
+});
+
+/** As one that keeps something outside of its state would say of itself. */
+const unforkable = defineEnvironment({
+  args: z.strictObject({}),
+  forkable: false,
+  build: () => new ToolEnv({ dataset: rows, tools: [look], rubric: { rewards: { one: () => 1 } } }),
+});
+
 /** Cannot be built without an argument that has no default. */
 const asking = defineEnvironment({
   args: z.strictObject({ word: z.string() }),
@@ -55,11 +76,17 @@ const asking = defineEnvironment({
   },
 });
 
-/** Ids under which the environments above are known from now on, in this file's Worker. */
+/** Files share a Worker: what one has registered the next one finds. */
+export function registerOnce(environment: HeldEnvironment): void {
+  if (heldEnvironments().some(({ id }) => id === environment.id)) return;
+  registerEnvironment(environment);
+}
+
+/** Ids under which the environments above are known from now on, in this Worker. */
 export function registerTestEnvironments(): void {
-  const all = { asking, keyed, judged, "needs-sql": needsSql };
+  const all = { asking, keyed, judged, "needs-gpu": needsGpu, unforkable };
   for (const [id, loader] of Object.entries(all)) {
     const { args, needs, load } = loader;
-    registerEnvironment({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
+    registerOnce({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
   }
 }
