@@ -2,7 +2,8 @@
  * The model call: one file, the `openai` SDK behind it.
  *
  * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal. A call has one
- * of the outcomes of `CallOutcome`, and never throws. Token ids, logprobs and the version label that vLLM sends are
+ * of the outcomes of `CallOutcome`, and never throws. A reply the engine broke off (`abort`) is none: half a reply must
+ * not be played on with or scored. Token ids, logprobs and the version label that vLLM sends are
  * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
 import OpenAI from "openai";
@@ -14,7 +15,7 @@ import {
   type RolloutError,
 } from "../core/errors.ts";
 import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
-import type { Sampling } from "../core/run.ts";
+import type { Sampling } from "../core/sampling.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import { withoutKey } from "./without-key.ts";
 
@@ -40,12 +41,15 @@ export type CallOutcome =
       readonly error: RolloutError;
       readonly retryable: boolean;
       readonly retry_after_ms: number | null;
+      /** Of the reply; absent where none came, or one of 200 that could not be used. */
+      readonly status?: number;
     };
 
 /** What a 400 says when the context overflows, lower-cased (vLLM's and other engines' phrases, by verifiers' list). */
 const OVERFLOW_PHRASES = [
   "context length",
   "maximum model length",
+  "'max_tokens' or 'max_completion_tokens' is too large",
   "exceeded model",
   "exceed the configured limit",
   "exceeds the configured limit",
@@ -68,7 +72,11 @@ export async function callModel(call: ModelCall): Promise<CallOutcome> {
       },
       signal: call.signal,
     });
-    return { kind: "answered", response: readChatCompletion(body, Date.now() - started) };
+    const response = readChatCompletion(body, Date.now() - started);
+    if (response.finish_reason === "abort") {
+      throw new InvalidModelResponseError("the engine broke the reply off (finish_reason: abort)");
+    }
+    return { kind: "answered", response };
   } catch (thrown) {
     return classify(thrown, call);
   }
@@ -113,7 +121,10 @@ function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome 
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   if (!(thrown instanceof OpenAI.APIError)) {
-    return failed(new InvalidModelResponseError(message), true, null);
+    // A body that is no JSON, or one that broke off.
+    const garbage = thrown instanceof SyntaxError;
+    const error = garbage ? new InvalidModelResponseError(message) : new ModelError(message);
+    return failed(error, true, null);
   }
   const { status } = thrown;
   const error = new ModelError(message);
@@ -127,24 +138,29 @@ function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome 
     return failed(new ModelError(moved), false, null);
   }
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
-  return failed(error, retryable, retryAfter(thrown.headers));
+  return { ...failed(error, retryable, retryAfter(thrown.headers)), status };
 }
 
 function failed(
   error: RolloutError,
   retryable: boolean,
   retry_after_ms: number | null,
-): CallOutcome {
+): Extract<CallOutcome, { kind: "failed" }> {
   return { kind: "failed", error, retryable, retry_after_ms };
 }
 
-function overflows(error: { message: string; error?: unknown }): boolean {
+function overflows(error: { message: string; error?: unknown; param?: unknown }): boolean {
+  // vLLM's mark where the words differ.
+  if (error.param === "input_tokens") return true;
   const text = `${error.message} ${JSON.stringify(error.error ?? null)}`.toLowerCase();
   return OVERFLOW_PHRASES.some((phrase) => text.includes(phrase));
 }
 
-/** `Retry-After` in seconds; its date form is rare on APIs and the back-off covers it. */
+/** Milliseconds, from either form of `Retry-After`: seconds, or a date. */
 function retryAfter(headers: Headers | undefined): number | null {
-  const seconds = Number(headers?.get("retry-after") ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null;
+  const asked = headers?.get("retry-after") ?? null;
+  if (asked === null || asked.trim() === "") return null;
+  const seconds = Number(asked);
+  const ms = Number.isNaN(seconds) ? Date.parse(asked) - Date.now() : seconds * 1000;
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }

@@ -51,13 +51,15 @@ export const EndpointRequest = z
       .max(LIMITS.maxConcurrent)
       .nullable()
       .default(null)
-      .describe("no run keeps more rollouts at once on this endpoint; null = the run's own number"),
+      .describe(
+        "rollouts at once of all runs on this endpoint together; null = each run's own number",
+      ),
     rpm: z
       .int()
       .min(1)
       .nullable()
       .default(null)
-      .describe("requests a minute it allows; null = unknown"),
+      .describe("requests a minute of all runs on it together; null = no limit"),
     prices: Prices.nullable().default(null),
     probe: z
       .boolean()

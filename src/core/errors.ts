@@ -44,6 +44,17 @@ export class InfraError extends RolloutError {
   override readonly name: string = "InfraError";
   override readonly retryable = true;
 }
+/** A stage of a rollout that took longer than it may. `whole`: what ended is not its own time but the rollout's. */
+export class StageTimeoutError extends RolloutError {
+  override readonly name: string = "StageTimeoutError";
+  override readonly retryable = true;
+  readonly whole: boolean;
+
+  constructor(message: string, whole = false) {
+    super(message);
+    this.whole = whole;
+  }
+}
 /** An exception from environment code, or a value from it that cannot be stored. */
 export class EnvError extends RolloutError {
   override readonly name: string = "EnvError";
@@ -101,6 +112,11 @@ export function serializeError(thrown: unknown): SerializedError {
       .join(" -> "),
     retryable: thrown instanceof RolloutError && thrown.retryable,
   };
+}
+
+/** The class of a rollout that ended with this error from its environment. */
+export function environmentFailure({ error }: SerializedError): FailureClass {
+  return error === "StageTimeoutError" ? "timeout" : "environment";
 }
 
 /** Wraps what environment code threw, unless it already is an error of the library. */

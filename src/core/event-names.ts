@@ -2,6 +2,8 @@
 export const EVENT_NAMES = [
   "run.progress",
   "rollout.finished",
+  "run.paused",
+  "run.resumed",
   "run.completed",
   "run.failed",
   "run.cancelled",

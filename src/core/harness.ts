@@ -4,7 +4,8 @@
  * Invariants. `perform` never throws: what environment code throws comes back as a `failed` event, or, while closing,
  * among the errors of `closed`. Between effects a harness holds nothing but open handles, so it may be dropped at any
  * time and a fresh one goes on from the stored rollout. Randomness is drawn from a stream seeded by the rollout and the
- * effect, so an effect that runs again after a restart draws the same numbers.
+ * effect, and sql calls are counted per effect, so an effect that runs again after a restart draws the same numbers and
+ * makes the same calls.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
 import { gateCapabilities, type OfferedCapabilities } from "./environments/capabilities.ts";
@@ -16,11 +17,15 @@ import {
   openState,
   ownState,
 } from "./environments/hook-state.ts";
+import type { RolloutSql, SqlRow, SqlValue } from "./environments/rollout-sql.ts";
+import { type Stage, type StageLimit, unlimited } from "./environments/stages.ts";
 import {
   asEnvError,
   EnvError,
+  environmentFailure,
   OverlongPromptError,
   type SerializedError,
+  StageTimeoutError,
   serializeError,
 } from "./errors.ts";
 import { asMessages, commonPrefix, Messages, type ToolDefinition } from "./messages.ts";
@@ -35,12 +40,25 @@ export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
 export interface HarnessOptions {
   readonly rolloutId: string;
   /** What the platform has to offer; the environment gets what it declared. `now` is epoch milliseconds. */
-  readonly capabilities: Omit<OfferedCapabilities, "random">;
+  readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
+  /** The rollout's own database, where there is one to offer. */
+  readonly sql?: RolloutSql | undefined;
   /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
   /** Values of the secrets among the capabilities: they come back out of no hook. */
   readonly secrets?: readonly string[];
+  /** How long environment code may take; without it, as long as it likes. */
+  readonly limit?: StageLimit;
+  /** Told of a tool that must not run twice, right before it runs. */
+  readonly unrepeatable?: (tool: string) => void;
+}
+
+/** What one effect uses up: the same from its beginning, whenever it runs again. */
+interface Draws {
+  readonly random: () => number;
+  readonly effect: string;
+  sqlCalls: number;
 }
 
 /** What goes to the model with every call; empty = send none. */
@@ -55,20 +73,26 @@ export class Harness {
   readonly #now: () => number;
   readonly #can: Capabilities;
   readonly #secrets: readonly string[];
-  #random: () => number;
+  #draws: Draws;
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
 
   constructor(environment: AnyEnvironment, options: HarnessOptions) {
-    const { rolloutId, capabilities, seed, signal = { aborted: false }, secrets = [] } = options;
+    const { rolloutId, capabilities, sql, seed, secrets = [] } = options;
+    const {
+      signal = { aborted: false },
+      limit = unlimited,
+      unrepeatable = () => undefined,
+    } = options;
     this.#environment = environment;
-    this.#context = { rolloutId, signal };
+    this.#context = { rolloutId, signal, limit, unrepeatable };
     this.#seed = seed;
     this.#secrets = secrets;
     this.#now = capabilities.now;
-    this.#random = seededRandom(seed);
+    this.#draws = { random: seededRandom(seed), effect: "", sqlCalls: 0 };
     this.#can = gateCapabilities(environment.needs, {
       ...capabilities,
-      random: () => this.#random(),
+      random: () => this.#draws.random(),
+      ...(sql && { sql: { exec: async (query, ...params) => this.#exec(sql, query, params) } }),
     });
   }
 
@@ -78,18 +102,20 @@ export class Harness {
   }
 
   async #performed(effect: HookEffect, rollout: Rollout): Promise<Event> {
-    this.#seedFor(effect.kind, rollout);
+    this.#draws = this.#drawsFor(effect.kind, rollout);
     try {
       switch (effect.kind) {
         case "setup":
           return await this.#setup(rollout);
         case "reply":
-          return await this.#reply(rollout);
+          return await this.#context.limit("turn", "the environment's reply", this.#reply(rollout));
         case "close":
           return await this.#close(rollout);
       }
     } catch (thrown) {
-      return failure(asEnvError(thrown, effect.kind));
+      if (thrown instanceof StageTimeoutError && thrown.whole) return { type: "timed_out" };
+      const error = serializeError(asEnvError(thrown, effect.kind));
+      return { type: "failed", failure: environmentFailure(error), error };
     }
   }
 
@@ -99,17 +125,20 @@ export class Harness {
     if (live === null) return null;
     this.#live = null;
     const state = openState(live.rollout, live.value, this.#context);
-    return faultOf("closeLive", () => this.#environment.closeLive(state));
+    return await this.#faultOf("cleanup", "closeLive", () => this.#environment.closeLive(state));
   }
 
   async #setup(rollout: Rollout): Promise<Event> {
     const state = openState(rollout, undefined, this.#context);
-    addOwn(state, await within("setupState", () => this.#environment.setupState(state, this.#can)));
+    const fields = await within("setupState", () =>
+      this.#limited("setup", "setupState", () => this.#environment.setupState(state, this.#can)),
+    );
+    addOwn(state, fields);
     return { type: "set_up", state: ownState(state) };
   }
 
   async #reply(rollout: Rollout): Promise<Event> {
-    const state = await this.#openLive(rollout);
+    const state = await this.#openLive(rollout, "setup");
     for (const stop of this.#environment.stopConditions) {
       if (await within(`stop condition ${stop.name}`, () => stop.when(state))) {
         return { type: "stopped", condition: stop.name, state: ownState(state) };
@@ -135,23 +164,26 @@ export class Harness {
       type: "replied",
       prompt: checkedPrompt(asMessages(given), rollout),
       state: ownState(state),
-      final_env_response: final === null ? null : Messages.parse(asMessages(final)),
+      final_env_response: final === null ? null : checkedMessages(asMessages(final)),
     };
   }
 
   /** Whatever fails, the rest still runs: a failed hook must not leak what another would have released. */
   async #close(rollout: Rollout): Promise<Event> {
     const environment = this.#environment;
-    const unopened = await faultOf("openLive", () => this.#openLive(rollout));
+    const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
     const state = openState(rollout, this.#live?.value, this.#context);
     const unfinished =
-      unopened ?? (await faultOf("postRollout", () => environment.postRollout(state)));
+      unopened ??
+      (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
     const cleanups: (SerializedError | null)[] = [];
     for (const handler of environment.cleanupHandlers) {
-      cleanups.push(await faultOf(`cleanup ${handler.name}`, () => handler.run(state)));
+      const name = `cleanup ${handler.name}`;
+      cleanups.push(await this.#faultOf("cleanup", name, () => handler.run(state)));
     }
     if (this.#live !== null) {
-      cleanups.push(await faultOf("closeLive", () => environment.closeLive(state)));
+      const close = () => environment.closeLive(state);
+      cleanups.push(await this.#faultOf("cleanup", "closeLive", close));
       this.#live = null;
     }
     const stored = await outcomeOf("state", () => ownState(state));
@@ -165,33 +197,64 @@ export class Harness {
   }
 
   /** A state for hooks that may use handles; opens them when this harness has not yet. */
-  async #openLive(rollout: Rollout): Promise<HookState> {
-    if (this.#live === null) {
-      const effectRandom = this.#random;
-      // A stream of its own: whether handles are reopened here must not shift what the effect itself draws.
-      this.#seedFor("live", rollout);
-      const before = Object.freeze(openState(rollout, undefined, this.#context));
-      const value = await within("openLive", () => this.#environment.openLive(before, this.#can));
-      this.#random = effectRandom;
-      this.#live = { value, rollout };
-    }
-    this.#live = { value: this.#live.value, rollout };
-    return openState(rollout, this.#live.value, this.#context);
+  async #openLive(rollout: Rollout, stage: Stage): Promise<HookState> {
+    const value = this.#live === null ? await this.#opened(rollout, stage) : this.#live.value;
+    this.#live = { value, rollout };
+    return openState(rollout, value, this.#context);
   }
 
-  #seedFor(purpose: string, rollout: Rollout): void {
-    this.#random = seededRandom(this.#seed, purpose, rollout.turns.length);
+  async #opened(rollout: Rollout, stage: Stage): Promise<unknown> {
+    const effect = this.#draws;
+    // Draws of its own: whether handles are reopened here must not shift what the effect itself draws.
+    this.#draws = this.#drawsFor("live", rollout);
+    const before = Object.freeze(openState(rollout, undefined, this.#context));
+    try {
+      return await within("openLive", () =>
+        this.#limited(stage, "openLive", () => this.#environment.openLive(before, this.#can)),
+      );
+    } finally {
+      this.#draws = effect;
+    }
+  }
+
+  #drawsFor(purpose: string, { turns }: Rollout): Draws {
+    const random = seededRandom(this.#seed, purpose, turns.length);
+    return { random, effect: `${purpose}:${turns.length}`, sqlCalls: 0 };
+  }
+
+  #exec(sql: RolloutSql, query: string, params: readonly SqlValue[]): readonly SqlRow[] {
+    const { effect, sqlCalls: call } = this.#draws;
+    this.#draws.sqlCalls += 1;
+    return sql.exec({ effect, call }, query, params);
+  }
+
+  /** Environment code under the limit of its stage; `where` names it. */
+  async #limited<T>(stage: Stage, where: string, run: () => Awaitable<T>): Promise<T> {
+    return await this.#context.limit(stage, where, run());
+  }
+
+  #faultOf(
+    stage: Stage,
+    where: string,
+    run: () => Awaitable<unknown>,
+  ): Promise<SerializedError | null> {
+    return faultOf(where, () => this.#limited(stage, where, run));
   }
 }
 
 /** What the environment adds to the history is checked like anything else from outside. */
 function checkedPrompt(prompt: Messages, rollout: Rollout): Messages {
   const kept = commonPrefix(historyOf(rollout.turns), prompt);
-  return [...prompt.slice(0, kept), ...Messages.parse(prompt.slice(kept))];
+  return [...prompt.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
 }
 
-function failure(error: Error): Event {
-  return { type: "failed", failure: "environment", error: serializeError(error) };
+function checkedMessages(messages: Messages): Messages {
+  const parsed = Messages.safeParse(messages);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
+  throw new EnvError(
+    `the environment's reply is no list of messages: ${path.join(".")}: ${message}`,
+  );
 }
 
 async function within<T>(where: string, run: () => Awaitable<T>): Promise<T> {

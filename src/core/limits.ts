@@ -1,6 +1,7 @@
-/** Every size and count the platform refuses beyond, in one place. Bytes unless the name says otherwise. */
+/** Every size, count and time the platform refuses beyond, in one place. Bytes unless the name says otherwise. */
 const KIB = 1024;
 const MIB = 1024 * KIB;
+const MINUTE = 60_000;
 
 export const LIMITS = {
   /** An environment's own state, as JSON, after each hook. */
@@ -23,6 +24,26 @@ export const LIMITS = {
   /** and so many bytes, unless it is one longer row. */
   datasetBlockBytes: 1 * MIB,
   secretCharacters: 8192,
+  /** One call of `can.sql`: its text, its parameters and its rows, the latter two as JSON. */
+  sqlQueryBytes: 100_000,
+  sqlParameterBytes: 256 * KIB,
+  sqlResultBytes: 256 * KIB,
+  sqlRows: 1000,
+  /** Calls of one hook, which are kept until its outcome is stored. */
+  sqlCallsPerHook: 1000,
+  /** A rollout's database, the platform's own table included. */
+  sqlDatabaseBytes: 64 * MIB,
+  /** Failed model calls a rollout lists; the oldest go. */
+  failedCallsListed: 100,
+  /** Milliseconds environment code may take before its rollout ends: what a run may set itself is its default. */
+  setupMs: 5 * MINUTE,
+  turnMs: 5 * MINUTE,
+  toolMs: 2 * MINUTE,
+  cleanupMs: 2 * MINUTE,
+  /** All of what closes a rollout: whatever is left then has a second each. */
+  closingMs: 10 * MINUTE,
+  /** Less than a run waits before it sends a unit again. */
+  scoringMs: 20_000,
   maxConcurrent: 10_000,
   groupSize: 1024,
   rolloutsPerRun: 1_000_000,

@@ -54,9 +54,11 @@ export type Usage = Readonly<z.infer<typeof Usage>>;
 export const FinishReason = z.enum(["stop", "length", "tool_calls", "abort"]).nullable();
 export type FinishReason = z.infer<typeof FinishReason>;
 
-/** A bare string is one message of role `text`. */
+/** A bare string is one message of role `text`. Throws TypeError for what is neither: authors are not always typed. */
 export function asMessages(value: Messages | string): Messages {
-  return typeof value === "string" ? [{ role: "text", content: value }] : value;
+  if (typeof value === "string") return [{ role: "text", content: value }];
+  if (Array.isArray(value)) return value;
+  throw new TypeError("neither a text nor a list of messages");
 }
 
 /** How many messages two histories share from the start. */

@@ -6,6 +6,7 @@
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
 import type { Capabilities } from "./environments/contract.ts";
+import { NO_JOURNAL, RolloutSql } from "./environments/rollout-sql.ts";
 import type { SerializedError } from "./errors.ts";
 import { Harness, toolDefinitions } from "./harness.ts";
 import type { JsonObject } from "./json.ts";
@@ -20,6 +21,7 @@ import {
   trajectoryOf,
 } from "./rollout.ts";
 import { type ScoreRecord, scoreUnit } from "./score.ts";
+import { databaseOf, type SqliteHandle } from "./sqlite-handle.ts";
 import type { ModelResponse } from "./trajectory.ts";
 
 export interface ModelRequest {
@@ -53,7 +55,9 @@ export interface PlayOptions {
   readonly twin?: AnyEnvironment;
   readonly seed?: number;
   /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
-  readonly capabilities?: Partial<Omit<Capabilities, "random">>;
+  readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
+  /** An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of node:sqlite. */
+  readonly openSqlite?: () => SqliteHandle;
 }
 
 export interface RolloutReport {
@@ -105,7 +109,8 @@ async function drive(
 ): Promise<Rollout> {
   let rollout = started;
   let [current, other] = [environment, options.twin ?? environment];
-  let harness = newHarness(current, rollout, options);
+  const sql = openSql(environment, options);
+  let harness = newHarness(current, rollout, { ...options, sql });
   while (rollout.phase !== "done") {
     const hooked = rollout.phase !== "sample";
     rollout = await step(current, harness, rollout, options);
@@ -115,9 +120,15 @@ async function drive(
     rollout = JSON.parse(JSON.stringify(rollout)) as Rollout;
     // Every other hook, not every other step: of those half are the model's.
     if (hooked) [current, other] = [other, current];
-    harness = newHarness(current, rollout, options);
+    harness = newHarness(current, rollout, { ...options, sql });
   }
   return rollout;
+}
+
+/** Outlives a restart, as the platform's does. */
+function openSql({ needs }: AnyEnvironment, { openSqlite }: PlayOptions): RolloutSql | undefined {
+  if (!needs.includes("sql") || openSqlite === undefined) return undefined;
+  return new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL);
 }
 
 async function step(
@@ -150,9 +161,14 @@ async function step(
   }
 }
 
-function newHarness(environment: AnyEnvironment, rollout: Rollout, options: PlayOptions): Harness {
+function newHarness(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  options: PlayOptions & { readonly sql: RolloutSql | undefined },
+): Harness {
   return new Harness(environment, {
     rolloutId: rollout.id,
+    sql: options.sql,
     seed: options.seed ?? 0,
     capabilities: { now: () => 0, ...options.capabilities },
   });

@@ -9,12 +9,20 @@
  * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stops are asked before
  * every call, the first included, so a condition true from the start makes no call at all.
  */
-import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
+import {
+  type CancelReason,
+  environmentFailure,
+  type FailureClass,
+  type SerializedError,
+} from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import { commonPrefix, type Messages } from "./messages.ts";
+import type { ForkedFrom } from "./run.ts";
 import { packTokens } from "./tokens.ts";
 import {
   addUsage,
+  type FailedCall,
   historyOf,
   type ModelResponse,
   packTurns,
@@ -45,6 +53,8 @@ export interface Intent {
   readonly failures: number;
   /** Epoch milliseconds before which the next call must not leave; 0 = at once. */
   readonly not_before: number;
+  /** Set while the last call is awaited elsewhere: epoch milliseconds after which nobody waits for it any more. */
+  readonly away_until?: number;
 }
 
 export interface Rollout extends RolloutTask {
@@ -65,8 +75,12 @@ export interface Rollout extends RolloutTask {
   readonly failure: FailureClass | null;
   readonly cancelled: CancelReason | null;
   readonly cleanup_errors: readonly SerializedError[];
+  /** Model calls that came to nothing, oldest first: those that were tried again, and the one that ended it. */
+  readonly failed_calls: readonly FailedCall[];
   readonly started_at: number;
   readonly ended_at: number | null;
+  /** Set where the first turns, up to this one, are another rollout's: their calls and usage are not ours. */
+  readonly forked_from?: ForkedFrom;
 }
 
 export type Effect =
@@ -74,7 +88,10 @@ export type Effect =
   | { readonly kind: "setup" }
   /** Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`. */
   | { readonly kind: "reply" }
-  /** Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. */
+  /**
+   * Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. While a call is
+   * away that is the end of its time.
+   */
   | { readonly kind: "sample"; readonly turn: number; readonly not_before: number }
   /** Run postRollout and the cleanup handlers; answer with `closed`. */
   | { readonly kind: "close" }
@@ -90,9 +107,17 @@ export type Event =
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
     }
-  | { readonly type: "sent" }
+  /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). */
+  | { readonly type: "sent"; readonly until?: number }
   | { readonly type: "answered"; readonly response: ModelResponse; readonly at: number }
-  | { readonly type: "call_failed"; readonly not_before: number }
+  | {
+      readonly type: "call_failed";
+      readonly not_before: number;
+      /** How; kept on the rollout. */
+      readonly as?: Omit<FailedCall, "turn" | "call">;
+      /** True where the next call is none of those that `max_retries` counts. */
+      readonly free?: boolean;
+    }
   | { readonly type: "prompt_too_long" }
   | { readonly type: "timed_out" }
   | { readonly type: "failed"; readonly failure: FailureClass; readonly error: SerializedError }
@@ -123,6 +148,7 @@ export function newRollout(task: RolloutTask, at: number): Rollout {
     failure: null,
     cancelled: null,
     cleanup_errors: [],
+    failed_calls: [],
     started_at: at,
     ended_at: null,
   };
@@ -139,7 +165,7 @@ export function nextEffect(rollout: Rollout): Effect {
       return {
         kind: "sample",
         turn: rollout.turns.length,
-        not_before: rollout.intent?.not_before ?? 0,
+        not_before: rollout.intent?.away_until ?? rollout.intent?.not_before ?? 0,
       };
   }
 }
@@ -157,15 +183,15 @@ export function advance(rollout: Rollout, event: Event): Rollout {
     case "replied":
       return rollout.phase === "reply" ? reply(rollout, event) : rollout;
     case "sent":
-      return withIntent(rollout, (intent) => ({ ...intent, calls: intent.calls + 1 }));
+      return withIntent(rollout, (intent) => ({
+        ...atHome(intent),
+        calls: intent.calls + 1,
+        ...(event.until !== undefined && { away_until: event.until }),
+      }));
     case "answered":
       return answer(rollout, event.response, event.at);
     case "call_failed":
-      return withIntent(rollout, (intent) => ({
-        ...intent,
-        failures: intent.failures + 1,
-        not_before: event.not_before,
-      }));
+      return failCall(rollout, event);
     case "prompt_too_long":
       return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
     case "timed_out":
@@ -197,6 +223,11 @@ export function outstandingPrompt(rollout: Rollout): Messages {
     : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
 }
 
+/** True while the outstanding call is awaited elsewhere. */
+export function isAway({ phase, intent }: Rollout): boolean {
+  return phase === "sample" && intent?.away_until !== undefined;
+}
+
 /** What a done rollout leaves. */
 export function trajectoryOf(rollout: Rollout): Trajectory {
   return {
@@ -217,17 +248,24 @@ export function trajectoryOf(rollout: Rollout): Trajectory {
     is_truncated: rollout.is_truncated,
     error: rollout.error,
     cleanup_errors: rollout.cleanup_errors,
+    failed_calls: rollout.failed_calls,
     cancelled: rollout.cancelled,
-    usage: addUsage(rollout.turns),
+    usage: addUsage(ownTurns(rollout)),
     calls: callsOf(rollout),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
+    ...(rollout.forked_from && { forked_from: rollout.forked_from }),
   };
+}
+
+/** Turns it made itself: all but those it was forked with. */
+export function ownTurns({ turns, forked_from }: Rollout): readonly Turn[] {
+  return forked_from === undefined ? turns : turns.slice(forked_from.turn + 1);
 }
 
 /** Calls sent in all, the outstanding turn's included: calls − turns is what restarts and retries cost. */
 export function callsOf(rollout: Rollout): number {
-  const answered = rollout.turns.reduce((sum, turn) => sum + turn.calls, 0);
+  const answered = ownTurns(rollout).reduce((sum, turn) => sum + turn.calls, 0);
   return answered + (rollout.intent?.calls ?? 0);
 }
 
@@ -296,7 +334,7 @@ function close(rollout: Rollout, event: Extract<Event, { type: "closed" }>): Rol
     phase: "done",
     state: event.state,
     error: rollout.error ?? event.error,
-    failure: failedNow ? "environment" : rollout.failure,
+    failure: failedNow ? environmentFailure(event.error) : rollout.failure,
     stop_condition: failedNow ? "has_error" : rollout.stop_condition,
     cleanup_errors: event.cleanup_errors,
     ended_at: event.at,
@@ -312,6 +350,23 @@ function settleState(rollout: Rollout): Rollout {
     ...rollout,
     turns: [...rollout.turns.slice(0, -1), { ...last, state_after: rollout.state }],
   };
+}
+
+function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" }>): Rollout {
+  const { as, free, not_before } = event;
+  const failed = withIntent(rollout, (intent) => ({
+    ...atHome(intent),
+    failures: intent.failures + (free === true ? 0 : 1),
+    not_before,
+  }));
+  if (as === undefined || failed === rollout) return failed;
+  const call = { turn: rollout.turns.length, call: failed.intent?.calls ?? 0, ...as };
+  const failed_calls = [...rollout.failed_calls, call].slice(-LIMITS.failedCallsListed);
+  return { ...failed, failed_calls };
+}
+
+function atHome({ away_until: _, ...intent }: Intent): Intent {
+  return intent;
 }
 
 function withIntent(rollout: Rollout, change: (intent: Intent) => Intent): Rollout {

@@ -15,6 +15,15 @@ export const RunProgress = z
   .meta({ id: "RunProgress" });
 export type RunProgress = z.infer<typeof RunProgress>;
 
+/** Dispatch was stopped, or goes on. */
+export const RunPaused = z
+  .object({
+    status: z.enum(RUN_STATUSES),
+    reason: z.enum(["user", "retry"]).describe("retry: an ended run goes on with new attempts"),
+  })
+  .meta({ id: "RunPaused" });
+export type RunPaused = z.infer<typeof RunPaused>;
+
 /** The last event of a run, whichever of the three it is. */
 export const RunEnded = z
   .object({ status: z.enum(["completed", "failed", "cancelled"]), error: RunView.shape.error })
@@ -37,6 +46,7 @@ export const RunEvent = z
       event: z.enum(["run.completed", "run.failed", "run.cancelled"]),
       data: RunEnded,
     }),
+    z.object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused }),
     z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }),
   ])
   .meta({ id: "RunEvent" });

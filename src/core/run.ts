@@ -7,6 +7,7 @@ import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
 import { listOf } from "./list.ts";
+import { Sampling } from "./sampling.ts";
 
 export const RUN_STATUSES = [
   "queued",
@@ -22,25 +23,8 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as const;
 export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
 
-/** Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. */
-export const Sampling = z.strictObject({
-  temperature: z.number().min(0).optional(),
-  top_p: z.number().min(0).max(1).optional(),
-  top_k: z.int().min(-1).optional(),
-  min_p: z.number().min(0).max(1).optional(),
-  max_tokens: z.int().positive().optional(),
-  max_completion_tokens: z.int().positive().optional(),
-  stop: z.union([z.string(), z.array(z.string())]).optional(),
-  seed: z.int().optional(),
-  presence_penalty: z.number().optional(),
-  frequency_penalty: z.number().optional(),
-  logprobs: z.boolean().optional(),
-  top_logprobs: z.int().min(0).max(20).optional(),
-  parallel_tool_calls: z.boolean().optional(),
-  reasoning_effort: z.string().optional(),
-  extra_body: z.record(z.string(), z.unknown()).optional(),
-});
-export type Sampling = z.infer<typeof Sampling>;
+/** An invocation may last 15 minutes, and a hook begins within the first 4. */
+const StageTimeout = z.number().positive().max(600).optional();
 
 export const RunLimits = z.strictObject({
   rollout_timeout_s: z
@@ -61,6 +45,18 @@ export const RunLimits = z.strictObject({
     .max(20)
     .default(2)
     .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),
+  setup_timeout_s: StageTimeout.describe("setupState or openLive: default 300"),
+  turn_timeout_s: StageTimeout.describe("the environment's reply to one turn: default 300"),
+  tool_timeout_s: StageTimeout.describe("one tool call: default 120"),
+  cleanup_timeout_s: StageTimeout.describe("postRollout, each cleanup handler: default 120"),
+  deadline_s: z
+    .number()
+    .positive()
+    .max(2_592_000)
+    .optional()
+    .describe(
+      "past it the run dispatches nothing more, and what is in flight ends cancelled: deadline",
+    ),
 });
 
 export type RunLimits = z.output<typeof RunLimits>;
@@ -209,6 +205,10 @@ export const FLOW_STATES = [
   "draining",
 ] as const;
 
+/** The turn another rollout was taken up behind. */
+export const ForkedFrom = z.object({ rollout_id: z.string(), turn: Count });
+export type ForkedFrom = z.infer<typeof ForkedFrom>;
+
 export const RunView = z
   .object({
     object: z.literal("run"),
@@ -236,11 +236,14 @@ export const RunView = z
     num_examples: Count,
     rollouts_per_example: Count,
     max_concurrent: Count,
+    limits: RunLimits,
     min_scored: z.number(),
     seed: Count,
     metadata: z.record(z.string(), z.string()),
     counts: RunCounts,
     report: RunReport,
+    dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
+    forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
     created_at: Seconds,
     finished_at: Seconds.nullable(),
   })
@@ -268,6 +271,15 @@ const ErrorView = z.object({
   error_chain_repr: z.string(),
   retryable: z.boolean(),
 });
+const FailedCallView = z.object({
+  turn: Count,
+  call: Count.describe("which of the turn's calls, from 1"),
+  at: Seconds,
+  reason: z.enum(["provider", "timeout"]),
+  error: z.string(),
+  message: z.string(),
+  status: z.int().optional().describe("of the reply that refused it; absent where none came"),
+});
 const ScoringErrorView = z.object({
   function: z.string(),
   error: z.string(),
@@ -284,6 +296,10 @@ export const RolloutView = z
     group: Count,
     slot: Count,
     attempt: Count,
+    superseded_by: z.string().nullable().describe("the later attempt that counts in its place"),
+    forked_from: ForkedFrom.nullable().describe(
+      "its first turns, up to this one, are of that rollout",
+    ),
     status: z.enum(ROLLOUT_STATUSES),
     outcome: z.enum(OUTCOMES).nullable(),
     reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
@@ -298,6 +314,9 @@ export const RolloutView = z
     is_truncated: z.boolean(),
     error: ErrorView.nullable(),
     cleanup_errors: z.array(ErrorView),
+    failed_calls: z
+      .array(FailedCallView)
+      .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
     usage: RunReport.shape.usage,
     turns: z.array(
       z.object({
@@ -340,6 +359,7 @@ export const ResultRow = z
     group: Count,
     slot: Count,
     attempt: Count,
+    superseded_by: z.string().nullable(),
     outcome: z.enum(OUTCOMES),
     reason: z.string().nullable(),
     scoring_errors: z.array(ScoringErrorView),

@@ -3,8 +3,8 @@
  *
  * Invariants. The unit is the task: a mean is the mean of task means, its standard error is taken over task means, so
  * attempts of one task are never counted as independent. What was not scored (null) is left out, never read as 0. Where
- * a number is undefined it is null or absent. Rows arrive ordered by group and are read once: memory does not grow with
- * tasks or attempts.
+ * a number is undefined it is null or absent. Rows are read once. A task is open until all of it is in, and only open
+ * tasks take memory.
  */
 import { tQuantile975 } from "./student-t.ts";
 
@@ -39,64 +39,30 @@ export interface Summary {
 /** An attempt passes from this reward on (verifiers' threshold). */
 const PASS_THRESHOLD = 0.5;
 
-/** Throws `RangeError` when the rows are not ordered by group. */
-export function summarize(rows: Iterable<ScoredRow>): Summary {
-  const summary = new RunningSummary();
-  for (const row of rows) summary.add(row);
-  return summary.result();
-}
-
-/** `summarize`, for rows that arrive one at a time. */
+/** Of rows that come one at a time, in any order, each once. */
 export class RunningSummary {
-  #group = -Infinity;
-  #attempts = 0;
-  #mostAttempts = 0;
-  #passed = 0;
-  readonly #reward = new TaskMeans();
-  readonly #metrics = new Map<string, TaskMeans>();
-  readonly #passAt = new Map<number, Mean>();
-  readonly #passHat = new Map<number, Mean>();
+  readonly #attempts: number;
+  readonly #open = new Map<number, Task>();
+  readonly #closed = new Tasks();
 
-  add({ group, reward, metrics }: ScoredRow): void {
-    if (group < this.#group) throw new RangeError(`group ${group} after group ${this.#group}`);
-    if (group !== this.#group) this.#closeTask();
-    this.#group = group;
-    this.#attempts += 1;
-    if (reward !== null) {
-      this.#reward.add(reward);
-      if (reward >= PASS_THRESHOLD) this.#passed += 1;
-    }
-    for (const [name, value] of Object.entries(metrics)) {
-      if (value !== null) entry(this.#metrics, name, () => new TaskMeans()).add(value);
-    }
+  /** `attempts`: rows of a task that is complete. */
+  constructor(attempts: number) {
+    this.#attempts = attempts;
   }
 
-  /** What the rows so far come to. The task that is open counts with the attempts it has; add no more after it. */
+  add(row: ScoredRow): void {
+    const task = entry(this.#open, row.group, () => new Task());
+    task.add(row);
+    if (task.attempts < this.#attempts) return;
+    this.#open.delete(row.group);
+    this.#closed.add(task);
+  }
+
+  /** What the rows so far come to: open tasks count with the attempts they have. */
   result(): Summary {
-    this.#closeTask();
-    const reward = this.#reward.estimate();
-    const severalAttempts = this.#mostAttempts > 1;
-    return {
-      reward: { ...reward, ci95: this.#reward.ci95(), n_tasks: this.#reward.tasks },
-      metrics: Object.fromEntries(
-        [...this.#metrics].map(([name, values]) => [name, values.estimate()]),
-      ),
-      pass_at_k: severalAttempts ? meansByKey(this.#passAt) : {},
-      pass_hat_k: severalAttempts ? meansByKey(this.#passHat) : {},
-    };
-  }
-
-  #closeTask(): void {
-    const scored = this.#reward.openCount;
-    for (let k = 1; k <= scored; k *= 2) {
-      entry(this.#passAt, k, () => new Mean()).add(passAtK(scored, this.#passed, k));
-      entry(this.#passHat, k, () => new Mean()).add(passHatK(scored, this.#passed, k));
-    }
-    this.#mostAttempts = Math.max(this.#mostAttempts, this.#attempts);
-    this.#attempts = 0;
-    this.#passed = 0;
-    this.#reward.closeTask();
-    for (const values of this.#metrics.values()) values.closeTask();
+    const all = this.#closed.copy();
+    for (const task of this.#open.values()) all.add(task);
+    return all.summary();
   }
 }
 
@@ -131,6 +97,14 @@ class Mean {
     this.#squares += before * (value - this.mean);
   }
 
+  copy(): Mean {
+    const copy = new Mean();
+    copy.count = this.count;
+    copy.mean = this.mean;
+    copy.#squares = this.#squares;
+    return copy;
+  }
+
   /** Standard error of the mean; null below two numbers. */
   get se(): number | null {
     if (this.count < 2) return null;
@@ -138,30 +112,92 @@ class Mean {
   }
 }
 
-/** Task means, built from one open task at a time. */
-class TaskMeans {
-  readonly #means = new Mean();
-  #open = new Mean();
-  #attempts = 0;
+/** The attempts at one task. */
+class Task {
+  attempts = 0;
+  passed = 0;
+  readonly reward = new Mean();
+  readonly metrics = new Map<string, Mean>();
 
-  add(value: number): void {
-    this.#open.add(value);
-    this.#attempts += 1;
+  add({ reward, metrics }: ScoredRow): void {
+    this.attempts += 1;
+    if (reward !== null) {
+      this.reward.add(reward);
+      if (reward >= PASS_THRESHOLD) this.passed += 1;
+    }
+    for (const [name, value] of Object.entries(metrics)) {
+      if (value !== null) entry(this.metrics, name, () => new Mean()).add(value);
+    }
+  }
+}
+
+/** Tasks taken together. */
+class Tasks {
+  #mostAttempts = 0;
+  #reward = new TaskMeans();
+  #metrics = new Map<string, TaskMeans>();
+  #passAt = new Map<number, Mean>();
+  #passHat = new Map<number, Mean>();
+
+  add({ attempts, passed, reward, metrics }: Task): void {
+    for (let k = 1; k <= reward.count; k *= 2) {
+      entry(this.#passAt, k, () => new Mean()).add(passAtK(reward.count, passed, k));
+      entry(this.#passHat, k, () => new Mean()).add(passHatK(reward.count, passed, k));
+    }
+    this.#mostAttempts = Math.max(this.#mostAttempts, attempts);
+    this.#reward.add(reward);
+    for (const [name, values] of metrics) {
+      entry(this.#metrics, name, () => new TaskMeans()).add(values);
+    }
   }
 
-  /** Values of the task that is open. */
-  get openCount(): number {
-    return this.#open.count;
+  copy(): Tasks {
+    const copy = new Tasks();
+    copy.#mostAttempts = this.#mostAttempts;
+    copy.#reward = this.#reward.copy();
+    copy.#metrics = copyOf(this.#metrics);
+    copy.#passAt = copyOf(this.#passAt);
+    copy.#passHat = copyOf(this.#passHat);
+    return copy;
+  }
+
+  summary(): Summary {
+    const severalAttempts = this.#mostAttempts > 1;
+    return {
+      reward: {
+        ...this.#reward.estimate(),
+        ci95: this.#reward.ci95(),
+        n_tasks: this.#reward.tasks,
+      },
+      metrics: Object.fromEntries(
+        [...this.#metrics].map(([name, values]) => [name, values.estimate()]),
+      ),
+      pass_at_k: severalAttempts ? meansByKey(this.#passAt) : {},
+      pass_hat_k: severalAttempts ? meansByKey(this.#passHat) : {},
+    };
+  }
+}
+
+/** The means of tasks that have any. */
+class TaskMeans {
+  #means = new Mean();
+  #attempts = 0;
+
+  add({ count, mean }: Mean): void {
+    if (count === 0) return;
+    this.#means.add(mean);
+    this.#attempts += count;
+  }
+
+  copy(): TaskMeans {
+    const copy = new TaskMeans();
+    copy.#means = this.#means.copy();
+    copy.#attempts = this.#attempts;
+    return copy;
   }
 
   get tasks(): number {
     return this.#means.count;
-  }
-
-  closeTask(): void {
-    if (this.#open.count === 0) return;
-    this.#means.add(this.#open.mean);
-    this.#open = new Mean();
   }
 
   estimate(): Estimate {
@@ -175,6 +211,10 @@ class TaskMeans {
     const half = tQuantile975(count - 1) * se;
     return [mean - half, mean + half];
   }
+}
+
+function copyOf<Key, Value extends { copy(): Value }>(map: Map<Key, Value>): Map<Key, Value> {
+  return new Map([...map].map(([key, value]) => [key, value.copy()]));
 }
 
 function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {

@@ -7,12 +7,13 @@
  * top-level changes against the turn before, whole every `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch cannot set
  * a member to null, so removed keys are listed instead). Everything here is JSON and carries the schema's number.
  */
-import type { CancelReason, SerializedError } from "./errors.ts";
+import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, Usage } from "./messages.ts";
+import type { ForkedFrom } from "./run.ts";
 
-/** Raised, with a named migration, whenever the stored shape changes. */
-export const ROLLOUT_SCHEMA = 1;
+/** Raised, with a named migration (rollout-migrations.ts), whenever the stored shape changes. */
+export const ROLLOUT_SCHEMA = 2;
 const WHOLE_STATE_EVERY = 8;
 
 /** The tokens of one turn, verbatim from the engine. Blobs are base64 of little-endian arrays. */
@@ -63,9 +64,25 @@ export interface Turn {
   readonly state_after: JsonObject | null;
 }
 
+/** A model call that came to nothing. */
+export interface FailedCall {
+  readonly turn: number;
+  /** Which of the turn's calls, from 1. */
+  readonly call: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly failure: Extract<FailureClass, "provider" | "timeout">;
+  /** The error's class. */
+  readonly error: string;
+  readonly message: string;
+  /** Of the reply that refused the call; absent where none came or one could not be used. */
+  readonly status?: number;
+}
+
 /** How a rollout ended, before anyone scored it. */
 export interface Trajectory {
-  readonly schema: typeof ROLLOUT_SCHEMA;
+  /** That of the release that wrote it. */
+  readonly schema: number;
   readonly rollout_id: string;
   readonly task_key: string;
   readonly example_id: number;
@@ -82,9 +99,13 @@ export interface Trajectory {
   readonly is_truncated: boolean;
   readonly error: SerializedError | null;
   readonly cleanup_errors: readonly SerializedError[];
+  /** Absent in those of schema 1. */
+  readonly failed_calls?: readonly FailedCall[];
   readonly cancelled: CancelReason | null;
+  /** Of its own turns: what was inherited was paid for where it was made. */
   readonly usage: Usage;
   readonly calls: number;
+  readonly forked_from?: ForkedFrom;
   /** Milliseconds since the epoch. */
   readonly started_at: number;
   readonly ended_at: number;

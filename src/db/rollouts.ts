@@ -1,7 +1,12 @@
-/** Finished rollouts, as their run's object reports them. A row is written once: terminal is final. */
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+/**
+ * Finished rollouts, as their run's object reports them. A row is written once, since terminal is final; what is added to
+ * it later is the attempt that took its place.
+ */
+import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { countOutcomes, type OutcomeCounts } from "../core/audit.ts";
 import type { Scope } from "../core/scope.ts";
+import { within } from "./page.ts";
 import { type RolloutRow, rollouts } from "./schema.ts";
 
 const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name);
@@ -9,7 +14,7 @@ const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name)
 export type NewRollout = Omit<RolloutRow, "org_id" | "project_id">;
 
 /**
- * Writes all rows or none, in one statement. Rows already there stay as they are. The rows travel as one JSON parameter:
+ * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows travel as one JSON parameter:
  * D1 refuses a statement with more than 100, which is four rows.
  */
 export async function insertRollouts(
@@ -31,7 +36,51 @@ export async function insertRollouts(
       sql`, `,
     )})
     select ${sql.join(values, sql`, `)} from json_each(${JSON.stringify(owned)}) where true
-    on conflict do nothing`);
+    on conflict (id) do update set superseded_by = excluded.superseded_by
+    where ${rollouts.superseded_by} is null and excluded.superseded_by is not null`);
+}
+
+/** Rows of a run, and how they ended. */
+export async function countRollouts(
+  database: D1Database,
+  scope: Scope,
+  runId: string,
+): Promise<OutcomeCounts & { readonly rows: number }> {
+  const { outcome, reason } = rollouts;
+  const groups = await drizzle(database)
+    .select({ outcome, reason, n: count() })
+    .from(rollouts)
+    .where(and(...within(rollouts, scope), eq(rollouts.run_id, runId)))
+    .groupBy(outcome, reason);
+  return { ...countOutcomes(groups), rows: groups.reduce((sum, { n }) => sum + n, 0) };
+}
+
+/** What an audit compares of a row. */
+const AUDITED = {
+  id: rollouts.id,
+  outcome: rollouts.outcome,
+  reason: rollouts.reason,
+  reward: rollouts.reward,
+  turns: rollouts.turns,
+  calls: rollouts.calls,
+  prompt_tokens: rollouts.prompt_tokens,
+  completion_tokens: rollouts.completion_tokens,
+  digest: rollouts.digest,
+  superseded_by: rollouts.superseded_by,
+};
+export type AuditedRollout = Pick<RolloutRow, keyof typeof AUDITED>;
+
+/** Those of the rows that are there. The ids travel as one JSON parameter, as rows do. */
+export async function rolloutsById(
+  database: D1Database,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<AuditedRollout[]> {
+  const asked = sql`(select value from json_each(${JSON.stringify(ids)}))`;
+  return await drizzle(database)
+    .select(AUDITED)
+    .from(rollouts)
+    .where(and(...within(rollouts, scope), inArray(rollouts.id, asked)));
 }
 
 export async function getRollout(

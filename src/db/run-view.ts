@@ -12,7 +12,7 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     name: run.name,
     status: run.status,
     error: run.error,
-    flow: run.finished_at === null ? { state: "active", reason: null } : null,
+    flow: run.finished_at === null ? flowOf(run) : null,
     environment: {
       id: run.environment_id,
       version: run.environment_version,
@@ -33,14 +33,28 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     num_examples: run.planned / request.rollouts_per_example,
     rollouts_per_example: request.rollouts_per_example,
     max_concurrent: request.max_concurrent,
+    limits: request.limits,
     min_scored: request.min_scored,
     seed: request.seed,
     metadata: run.metadata,
     counts: run.counts ?? nothingDispatched(run),
     report: run.report ?? NOTHING_FINISHED,
+    dead_letters: run.dead_letters,
+    forked_from: forkedFrom(request),
     created_at: Math.floor(run.created_at / 1000),
     finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
   };
+}
+
+/** What a list knows of why a run waits; its object knows more. */
+function flowOf({ status }: RunRow): RunView["flow"] {
+  return status === "paused"
+    ? { state: "paused", reason: "user" }
+    : { state: "active", reason: null };
+}
+
+function forkedFrom({ resolved: { fork } }: StoredRequest): RunView["forked_from"] {
+  return fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn };
 }
 
 function judgesOf({ judges = {} }: StoredRequest): RunView["judges"] {

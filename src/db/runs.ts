@@ -5,6 +5,7 @@
 import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { RunRequest, RunStatus } from "../core/run.ts";
+import type { RunPatch } from "../core/run-control.ts";
 import type { Scope } from "../core/scope.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
@@ -95,8 +96,29 @@ export async function updateRun(
   database: D1Database,
   scope: Scope,
   id: string,
-  changes: Partial<Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at">>,
+  changes: Partial<
+    Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">
+  >,
 ): Promise<void> {
+  await drizzle(database)
+    .update(runs)
+    .set(changes)
+    .where(and(...within(runs, scope), eq(runs.id, id)));
+}
+
+/** What its owner may change of a run while it goes on, or after. Fields left out stay as they are. */
+export async function changeRun(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  { max_concurrent, ...plain }: RunPatch,
+): Promise<void> {
+  const request =
+    max_concurrent === undefined
+      ? {}
+      : { request: sql`json_set(${runs.request}, '$.max_concurrent', ${max_concurrent})` };
+  const changes = { ...plain, ...request };
+  if (Object.keys(changes).length === 0) return;
   await drizzle(database)
     .update(runs)
     .set(changes)

@@ -18,6 +18,7 @@ import {
 import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
 import type { JsonObject } from "../core/json.ts";
 import type {
+  ForkedFrom,
   Outcome,
   RunCounts,
   RunDataset,
@@ -32,7 +33,12 @@ export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges"> 
   /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
   readonly judges?: RunRequest["judges"];
   /** What accepting the request found out, so that the run's object can be created from this row alone. */
-  readonly resolved: { readonly dataset: RunDataset; readonly whole_groups: boolean };
+  readonly resolved: {
+    readonly dataset: RunDataset;
+    readonly whole_groups: boolean;
+    /** The turn its rollouts go on behind, and the R2 key of what they begin with. */
+    readonly fork?: ForkedFrom & { readonly key: string };
+  };
 };
 
 const scope = {
@@ -159,6 +165,8 @@ export const runs = sqliteTable(
     finished_at: integer(),
     /** The uploaded dataset the run names, if it names one. */
     dataset_id: text(),
+    /** Messages of the run that a queue gave up on. */
+    dead_letters: integer().notNull().default(0),
   },
   (table) => [
     index("runs_by_dataset").on(table.org_id, table.project_id, table.dataset_id),

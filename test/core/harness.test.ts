@@ -369,7 +369,7 @@ test("an environment that touches what it did not declare fails with the line to
     updateToolArgs: (_name, args) => args,
     rubric: {},
   });
-  const report = await run(environment, [], { capabilities: { sql } });
+  const report = await run(environment, []);
   expect(report.error?.message).toBe('sql is used but not declared: add "sql" to needs');
 });
 

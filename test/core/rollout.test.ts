@@ -5,6 +5,7 @@ import {
   callsOf,
   completionOf,
   type Event,
+  isAway,
   newRollout,
   nextEffect,
   outstandingPrompt,
@@ -97,11 +98,38 @@ test("calls count every send of a turn, so what retries and restarts cost can be
   expect(callsOf(turned)).toBe(3);
 });
 
+test("a failed call is listed with its turn and its number, and a free one costs no retry", () => {
+  const as = { at: 7, failure: "provider", error: "ModelError", message: "503" } as const;
+  const failed = after(
+    [sent, { type: "call_failed", not_before: 9, as }, sent],
+    after([{ type: "call_failed", not_before: 5, as, free: true }], sampling),
+  );
+  expect(failed.intent).toMatchObject({ failures: 1, not_before: 9 });
+  expect(failed.failed_calls.map(({ turn, call }) => [turn, call])).toEqual([
+    [0, 1],
+    [0, 2],
+  ]);
+  expect(trajectoryOf(failed).failed_calls?.[0]).toEqual({ turn: 0, call: 1, ...as });
+  const early = advance(start, { type: "call_failed", not_before: 5, as });
+  expect(early).toBe(start);
+});
+
 test("an answer that comes twice, or too late, changes nothing", () => {
   const once = advance(sampling, answered("a"));
   expect(advance(once, answered("again"))).toBe(once);
   expect(advance(start, answered("early"))).toBe(start);
   expect(advance(once, { type: "sent" })).toBe(once);
+});
+
+test("a call that is awaited elsewhere is away until it is answered, has failed, or its time has passed", () => {
+  const away = advance(sampling, { type: "sent", until: 900 });
+  expect([isAway(sampling), isAway(away)]).toEqual([false, true]);
+  expect(nextEffect(away)).toEqual({ kind: "sample", turn: 0, not_before: 900 });
+  expect(isAway(advance(away, answered("a")))).toBe(false);
+  const failing = advance(away, { type: "call_failed", not_before: 5 });
+  expect(nextEffect(failing)).toEqual({ kind: "sample", turn: 0, not_before: 5 });
+  expect(isAway(advance(failing, sent))).toBe(false);
+  expect(isAway(advance(away, { type: "cancelled", reason: "user" }))).toBe(false);
 });
 
 test("the outstanding prompt is the whole history, also when a hook rewrote it", () => {

@@ -1,5 +1,5 @@
 /** An environment as whoever runs it sees it: hooks and limits, without the types only its author knows. */
-import type { Message, Messages, ToolDefinition } from "../messages.ts";
+import type { Messages, ToolDefinition } from "../messages.ts";
 import type { Parser } from "../parsers/parser.ts";
 import type { RubricGroup } from "../rubrics/rubric-group.ts";
 import type { Dataset } from "../task.ts";
@@ -24,10 +24,10 @@ export interface AnyEnvironment {
   readonly toolDefinitions: readonly ToolDefinition[];
   /** Set by `defineEnvironment`. */
   needs: readonly Need[];
+  forkable: boolean;
   setupState(state: RolloutFields<unknown>, can: Capabilities): Awaitable<object>;
   openLive(state: RolloutFields<unknown>, can: Capabilities): Awaitable<unknown>;
   closeLive(state: LiveState<unknown, object, unknown>): Awaitable<void>;
   getPromptMessages(state: LiveState<unknown, object, unknown>): Awaitable<Messages | string>;
   postRollout(state: LiveState<unknown, object, unknown>): Awaitable<void>;
-  unrepeatableCalls(completion: Message): readonly string[];
 }

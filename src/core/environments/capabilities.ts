@@ -29,6 +29,9 @@ function granted<T>(need: Need, needs: readonly Need[], offer: T | undefined): T
   if (!needs.includes(need)) {
     throw new EnvError(`${need} is used but not declared: add "${need}" to needs`);
   }
-  if (offer === undefined) throw new EnvError(`${need} is declared but not offered here`);
+  if (offer === undefined) {
+    const how = need === "sql" ? ": give runRollout openSqlite" : "";
+    throw new EnvError(`${need} is declared but not offered here${how}`);
+  }
   return offer;
 }

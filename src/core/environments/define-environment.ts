@@ -9,6 +9,8 @@ export interface EnvironmentDefinition<A extends z.ZodObject, E extends AnyEnvir
   /** Written with `z.strictObject`, so that a misspelt argument is an error. */
   readonly args: A;
   readonly needs?: readonly Need[];
+  /** False: its rollouts cannot be taken up in the middle, since their state is not all there is. Default true, false with `sql`. */
+  readonly forkable?: boolean;
   readonly build: (args: z.infer<A>) => Awaitable<E>;
 }
 
@@ -28,6 +30,7 @@ export function defineEnvironment<A extends z.ZodObject, E extends AnyEnvironmen
   const load = async (args: unknown): Promise<AnyEnvironment> => {
     const environment = await definition.build(definition.args.parse(args ?? {}));
     environment.needs = needs;
+    environment.forkable = definition.forkable !== false && !needs.includes("sql");
     return environment;
   };
   return Object.assign((args?: z.input<A>) => load(args), {

@@ -48,6 +48,8 @@ export abstract class Environment<Task, S> {
   readonly rubric: RubricGroup;
   /** What it may use of the outside world; set by `defineEnvironment`. */
   needs: readonly Need[] = [];
+  /** Whether a rollout can be taken up in the middle; set likewise. */
+  forkable = true;
 
   constructor(options: EnvironmentOptions<Task, S>, kind: EnvironmentKind) {
     refuseUnknownOptions(new.target.name, options, kind.options);

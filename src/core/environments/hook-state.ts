@@ -12,6 +12,7 @@ import type { Messages } from "../messages.ts";
 import { completionOf, type Rollout } from "../rollout.ts";
 import { exceedsUtf8, utf8Bytes } from "../utf8.ts";
 import type { LiveState } from "./contract.ts";
+import type { StageLimit } from "./stages.ts";
 
 /** A state whose task, own fields and handles nobody here needs to know. */
 export type HookState = LiveState<unknown, object, unknown>;
@@ -20,6 +21,9 @@ export type HookState = LiveState<unknown, object, unknown>;
 export interface HookContext {
   readonly rolloutId: string;
   readonly signal: { readonly aborted: boolean };
+  readonly limit: StageLimit;
+  /** Told of a tool that must not run twice, right before it runs. */
+  readonly unrepeatable: (tool: string) => void;
 }
 
 const RESERVED: ReadonlySet<string> = new Set([
@@ -79,8 +83,11 @@ export function contextOf(state: object): HookContext {
   return context;
 }
 
-/** Adds the fields `setupState` returned. Throws EnvError when one takes a name of ours. */
-export function addOwn(state: HookState, fields: object): void {
+/** Adds the fields `setupState` returned. Throws EnvError when they are no fields, or one takes a name of ours. */
+export function addOwn(state: HookState, fields: unknown): void {
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+    throw new EnvError("setupState must return an object of fields");
+  }
   const taken = Object.keys(fields).find((key) => RESERVED.has(key));
   if (taken !== undefined) {
     throw new EnvError(`state.${taken} is a field of the rollout; setupState must not return it`);

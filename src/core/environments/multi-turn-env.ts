@@ -6,7 +6,7 @@
  * override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
  */
 import { EnvError } from "../errors.ts";
-import { asMessages, type Message, type Messages, type ToolDefinition } from "../messages.ts";
+import { asMessages, type Messages, type ToolDefinition } from "../messages.ts";
 import { historyOf } from "../trajectory.ts";
 import type {
   Awaitable,
@@ -148,11 +148,6 @@ export class MultiTurnEnv<
     if (state.turn === 0) return state.prompt;
     const history = historyOf(state.trajectory);
     return [...history, ...asMessages(await this.envResponse(history, state))];
-  }
-
-  /** Names of tools that the reply to this completion would run and that must not run twice. */
-  unrepeatableCalls(_completion: Message): readonly string[] {
-    return [];
   }
 
   #builtInStops(): StopCondition<RolloutFields<Task>>[] {

@@ -10,6 +10,7 @@ import { LIMITS } from "../limits.ts";
 import type { ToolCall } from "../messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
+import type { HookContext } from "./hook-state.ts";
 import { dropOmitted } from "./tool-schema.ts";
 
 /** The arguments of a call, decoded. Throws SyntaxError for text that is no JSON, ToolParseError for no object. */
@@ -24,11 +25,14 @@ export function decodeArguments(call: ToolCall): ToolArgs {
   return value as ToolArgs;
 }
 
-/** Checks the arguments and runs the tool. Throws ToolCallError for bad arguments, or what the tool threw. */
+/**
+ * Checks the arguments and runs the tool, within its time. Throws ToolCallError for bad arguments, or what the tool threw.
+ */
 export async function runTool(
   tool: AnyTool,
   args: Readonly<Record<string, unknown>>,
   call: Call,
+  { limit, unrepeatable }: Pick<HookContext, "limit" | "unrepeatable">,
 ): Promise<string> {
   const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
@@ -41,8 +45,10 @@ export async function runTool(
     );
     throw new ToolCallError(`bad arguments for ${tool.name}: ${faults.join("; ")}`);
   }
+  if (!tool.idempotent) unrepeatable(tool.name);
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.
-  const result = await tool.run({ ...parsed.data, ...injected } as never, call);
+  const running = tool.run({ ...parsed.data, ...injected } as never, call);
+  const result = await limit("tool", `the tool ${tool.name}`, running);
   return resultText(tool.name, result);
 }
 

@@ -3,10 +3,10 @@
  *
  * Invariants. The calls of one turn run one after the other, in order, each answered by one tool message. A call that
  * fails is answered with the error's text and the next one goes on, unless `stopErrors` lists its class or it is an
- * InfraError: then the rollout ends with that error and the results of the turn are lost. A turn may run again after a
+ * InfraError, or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn may run again after a
  * restart, so tools are repeatable unless they say otherwise, and each call carries a key that stays the same.
  */
-import { InfraError, ToolCallError, ToolParseError } from "../errors.ts";
+import { InfraError, StageTimeoutError, ToolCallError, ToolParseError } from "../errors.ts";
 import type { Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
@@ -77,11 +77,6 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     return replies;
   }
 
-  override unrepeatableCalls(completion: Message): readonly string[] {
-    const names = (completion.tool_calls ?? []).map((call) => call.function.name);
-    return names.filter((name) => this.#tools.get(name)?.idempotent === false);
-  }
-
   /** What a tool is given, made of what the model sent. An error here ends the rollout. */
   protected prepareArguments(
     _name: string,
@@ -110,7 +105,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     if (tool !== undefined) requireHidden(tool, args);
     try {
       if (tool === undefined) throw new ToolCallError(`there is no tool named ${name}`);
-      return await runTool(tool, args, call);
+      return await runTool(tool, args, call, contextOf(state));
     } catch (thrown) {
       return this.#describe(thrown, ToolCallError);
     }
@@ -118,7 +113,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
 
   /** The text the model reads of an error, unless the error ends the rollout. */
   #describe(thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
-    if (thrown instanceof InfraError) throw thrown;
+    if (thrown instanceof InfraError || thrown instanceof StageTimeoutError) throw thrown;
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     if (this.#stopErrors.some((stopError) => error instanceof stopError)) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });

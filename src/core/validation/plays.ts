@@ -35,6 +35,8 @@ export interface Stage {
   readonly twin: AnyEnvironment;
   readonly goldPolicy: GoldPolicy | null;
   readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
+  /** As in `PlayOptions`. */
+  readonly openSqlite?: PlayOptions["openSqlite"];
   /** Runs something as if on another day, for what must not depend on the clock. */
   readonly later: <T>(run: () => Promise<T>) => Promise<T>;
 }
@@ -90,7 +92,7 @@ interface Attempt {
 }
 
 async function attempt(
-  { environment, twin, capabilities }: Stage,
+  { environment, twin, capabilities, openSqlite }: Stage,
   example: Example,
   make: Policy,
   restartAfterEachTurn: boolean,
@@ -105,6 +107,7 @@ async function attempt(
       },
       seed: SEED,
       capabilities,
+      ...(openSqlite && { openSqlite }),
       restartAfterEachTurn,
       twin,
     });

@@ -3,9 +3,11 @@
  * of the environment: what was drawn while the first was loaded or built is then drawn again.
  */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
+import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
 import { Harness } from "../harness.ts";
 import type { JsonObject } from "../json.ts";
 import { newRollout } from "../rollout.ts";
+import { databaseOf } from "../sqlite-handle.ts";
 import { RowError } from "../task.ts";
 import { firstDifference } from "./difference.ts";
 import type { Stage } from "./plays.ts";
@@ -44,13 +46,14 @@ async function reset(
 }
 
 async function stateAfterSetup(
-  { environment, capabilities }: Stage,
+  { environment, capabilities, openSqlite }: Stage,
   example: Example,
 ): Promise<JsonObject | null> {
   const harness = new Harness(environment, {
     rolloutId: "rollout",
     seed: SEED,
     capabilities: { now: () => 0, ...capabilities },
+    sql: openSqlite && new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL),
   });
   const rollout = newRollout({ ...example, id: "rollout", task_key: "task" }, 0);
   const event = await harness.perform({ kind: "setup" }, rollout);

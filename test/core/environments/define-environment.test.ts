@@ -5,21 +5,21 @@ import * as z from "zod";
 
 const load = defineEnvironment({
   args: z.strictObject({ turns: z.int().positive().default(1) }),
-  needs: ["sql"],
+  needs: ["secret:WORD"],
   build: ({ turns }) =>
     new MultiTurnEnv({
       dataset: dataset(z.object({ question: z.string() }), "uploaded"),
-      setupState: async (_state, { sql }) => ({ rows: (await sql.exec("select 1")).length }),
+      setupState: (_state, { secret }) => ({ letters: secret("WORD").length }),
       envResponse: () => "go on",
       maxTurns: turns,
-      rubric: { rewards: { rows: ({ state }) => state.rows } },
+      rubric: { rewards: { letters: ({ state }) => state.letters } },
     }),
 });
 
 test("a loader fills in defaults and carries its schema and needs", async () => {
   expect((await load()).maxTurns).toBe(1);
   expect((await load({ turns: 4 })).maxTurns).toBe(4);
-  expect(load.needs).toEqual(["sql"]);
+  expect(load.needs).toEqual(["secret:WORD"]);
   expect(z.toJSONSchema(load.args).properties).toHaveProperty("turns");
 });
 
@@ -31,7 +31,7 @@ test("bad arguments are a ZodError that names the field", async () => {
 });
 
 test("declared needs reach the rollout", async () => {
-  const capabilities = { sql: { exec: async () => [{ one: 1 }, { one: 2 }] } };
+  const capabilities = { secret: (name: string) => (name === "WORD" ? "ab" : "") };
   const options = { task: { question: "q" }, model: scripted(["a"]), capabilities };
   expect((await runRollout(await load(), options)).reward).toBe(2);
 });

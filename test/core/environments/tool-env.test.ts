@@ -3,7 +3,9 @@ import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Call } from "../../../src/core/environments/contract.ts";
+import { Harness } from "../../../src/core/harness.ts";
 import { LIMITS } from "../../../src/core/limits.ts";
+import { advance, newRollout, type Rollout } from "../../../src/core/rollout.ts";
 
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const task = { question: "q" };
@@ -39,6 +41,28 @@ async function answersTo(calls: [string, string | object][], options: Partial<Op
   const report = await runRollout(environmentOf(options), { task, model });
   const texts = report.completion.filter((message) => message.role === "tool");
   return { report, texts: texts.map((message) => message.content) };
+}
+
+/** A rollout whose last turn made these calls, and which waits for the environment's reply to it. */
+function answeredWith(calls: readonly (readonly [string, string])[], turns: number): Rollout {
+  const prompt = [{ role: "user", content: "q" }] as const;
+  const tool_calls = calls.map(([name, args], at) => {
+    return { id: `c${at}`, type: "function" as const, function: { name, arguments: args } };
+  });
+  const message = { role: "assistant", content: null, tool_calls } as const;
+  const ids = { prompt_ids: null, completion_ids: null, completion_logprobs: null };
+  const said = { id: null, model: null, usage: null, policy_version: null, latency_ms: 0, ...ids };
+  const response = { ...said, message, finish_reason: "tool_calls" } as const;
+  const begun = newRollout(
+    { id: "ro", task_key: "k", example_id: 0, task, prompt, answer: "", info: {} },
+    0,
+  );
+  const setUp = advance(begun, { type: "set_up", state: {} });
+  return Array.from({ length: turns }).reduce<Rollout>((rollout) => {
+    const replied = { type: "replied", prompt, state: {}, final_env_response: null } as const;
+    const sent = advance(advance(rollout, replied), { type: "sent" });
+    return advance(sent, { type: "answered", response, at: 0 });
+  }, setUp);
 }
 
 function returning(value: unknown) {
@@ -211,25 +235,32 @@ test("the model is told of the tools, and the conditions stand in verifiers' ord
   ]);
 });
 
-test("tools that must not run twice are told apart from the rest", () => {
+test("a tool that must not run twice is announced right before it runs, and not when it does not", async () => {
+  const heard: string[] = [];
   const pay = tool({
     name: "pay",
     description: "",
-    parameters: z.object({}),
+    parameters: z.object({ cents: z.int() }),
     idempotent: false,
-    run: () => "paid",
+    run: () => heard.push("runs"),
   });
-  const call = (name: string) => ({
-    id: name,
-    type: "function" as const,
-    function: { name, arguments: "{}" },
+  const environment = environmentOf({ tools: [pay, sq], maxTurns: 2 });
+  const harness = new Harness(environment, {
+    rolloutId: "ro",
+    seed: 0,
+    capabilities: { now: () => 0 },
+    unrepeatable: (name) => heard.push(name),
   });
-  const environment = environmentOf({ tools: [pay, sq] });
-  const completion = { role: "assistant", content: null } as const;
-  expect(environment.unrepeatableCalls({ ...completion, tool_calls: [call("sq")] })).toEqual([]);
-  expect(
-    environment.unrepeatableCalls({ ...completion, tool_calls: [call("sq"), call("pay")] }),
-  ).toEqual(["pay"]);
+  const reply = async (answered: number, ...calls: readonly (readonly [string, string])[]) => {
+    heard.length = 0;
+    await harness.perform({ kind: "reply" }, answeredWith(calls, answered));
+    return [...heard];
+  };
+  expect(await reply(1, ["sq", '{"x":2}'])).toEqual([]);
+  expect(await reply(1, ["pay", '{"cents":"no"}'])).toEqual([]);
+  expect(await reply(1, ["sq", '{"x":2}'], ["pay", '{"cents":1}'])).toEqual(["pay", "runs"]);
+  // The stop conditions end it first.
+  expect(await reply(2, ["pay", '{"cents":1}'])).toEqual([]);
 });
 
 test("two tools of one name, and hidden arguments nobody provides, are refused at construction", () => {

@@ -300,9 +300,9 @@ test("a tool without description is a warning, and random play calls it with arg
 test("what it needs is listed, and nothing is played while a need is not met", async () => {
   const build = () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } });
   const needy = defineEnvironment({ args: z.strictObject({}), needs: ["sql"], build });
-  const { checks, ok, examples } = await validated(needy, { unmet: ["sql is not offered"] });
+  const { checks, ok, examples } = await validated(needy, { unmet: ["sql is not met"] });
   expect(named(checks)).toMatchObject({
-    needs: ["error", "sql is not offered"],
+    needs: ["error", "sql is not met"],
     rows: ["ok", "2 fit the schema and are JSON"],
     gold: ["skipped", "nothing was played"],
   });

@@ -1,0 +1,1 @@
+ALTER TABLE `runs` ADD `dead_letters` integer DEFAULT 0 NOT NULL;

@@ -1,0 +1,120 @@
+/**
+ * The audit of a run: what four records say of it, each kept by another part of the platform, and where they differ.
+ * `counters` are kept as the run goes; `run_rows` are counted anew from the run's rows; `d1` is the projection that
+ * reports read; `r2` holds the trajectories.
+ */
+import * as z from "zod";
+import { RunCounts } from "./run.ts";
+
+/** What may be broken, each a rule of its own. */
+export const AUDIT_RULES = [
+  "accounting_law",
+  "counters_match_rows",
+  "ends_are_numbered",
+  "segments_cover_ends",
+  "one_attempt_counts",
+  "d1_has_every_row",
+  "d1_row_matches",
+  "d1_has_no_other_row",
+  "d1_run_matches",
+  "r2_has_every_object",
+  "r2_object_matches",
+] as const;
+export type AuditRule = (typeof AUDIT_RULES)[number];
+
+const Count = z.int().nonnegative();
+const ByOutcome = RunCounts.pick({ scored: true, unscored: true, failed: true, cancelled: true });
+export type OutcomeCounts = z.infer<typeof ByOutcome>;
+
+export const AuditViolation = z.object({
+  rule: z.enum(AUDIT_RULES),
+  detail: z.string().describe("both values, and the object they belong to"),
+});
+export type AuditViolation = z.infer<typeof AuditViolation>;
+
+export const RunAudit = z
+  .object({
+    object: z.literal("audit"),
+    run_id: z.string(),
+    holds: z.boolean().describe("true when nothing differs"),
+    as_of: z.int().describe("seconds since the epoch"),
+    counts: RunCounts,
+    sources: z.object({
+      counters: RunCounts,
+      run_rows: RunCounts,
+      d1: ByOutcome.extend({
+        drained_to: Count.describe("finished rollouts written to D1 so far"),
+        rows: Count,
+      }),
+      r2: z.object({
+        segments: Count,
+        rollouts: Count.describe("whose trajectories are in segments"),
+        trajectories: Count.describe("large ones that no segment holds yet"),
+      }),
+    }),
+    notes: z.array(z.string()).describe("what is worth knowing and breaks no rule"),
+    violations: z.array(AuditViolation),
+  })
+  .meta({ id: "RunAudit" });
+export type RunAudit = z.infer<typeof RunAudit>;
+
+/** Rules of the accounting law that these counts break. Pure arithmetic on one record. */
+export function brokenLaw(counts: RunCounts): AuditViolation[] {
+  const { planned, pending, dispatched, in_flight } = counts;
+  const ended = endedOf(counts);
+  const broken: AuditViolation[] = [];
+  if (planned !== pending + dispatched) {
+    broken.push(law(`planned ${planned} is not pending ${pending} + dispatched ${dispatched}`));
+  }
+  if (dispatched !== in_flight + ended) {
+    broken.push(law(`dispatched ${dispatched} is not in flight ${in_flight} + ended ${ended}`));
+  }
+  return broken;
+}
+
+/** Where two records that should say the same do not: `scored: 3, not 2`. What one of them lacks is 0. */
+export function differences(
+  here: Readonly<Record<string, unknown>>,
+  there: Readonly<Record<string, unknown>>,
+): string[] {
+  const names = [...new Set([...Object.keys(here), ...Object.keys(there)])].sort();
+  return names.flatMap((name) => {
+    const [one, other] = [JSON.stringify(here[name] ?? 0), JSON.stringify(there[name] ?? 0)];
+    return one === other ? [] : [`${name}: ${one}, not ${other}`];
+  });
+}
+
+/** Counts as one flat record, so that every name can be compared: `failed.provider`. */
+export function flatCounts(counts: OutcomeCounts | RunCounts): Record<string, number> {
+  const flat: Record<string, number> = {};
+  for (const [name, value] of Object.entries(counts)) {
+    if (typeof value === "number") flat[name] = value;
+    else for (const [reason, count] of Object.entries(value)) flat[`${name}.${reason}`] = count;
+  }
+  return flat;
+}
+
+/** Counts by outcome from rows of `outcome, reason, n`. */
+export function countOutcomes(
+  rows: Iterable<{ outcome: string | null; reason: string | null; n: number }>,
+): OutcomeCounts {
+  const counts = { scored: 0, unscored: {}, failed: {}, cancelled: {} } as {
+    scored: number;
+  } & Record<"unscored" | "failed" | "cancelled", Record<string, number>>;
+  for (const { outcome, reason, n } of rows) {
+    if (outcome === "scored") counts.scored += n;
+    if (outcome !== "unscored" && outcome !== "failed" && outcome !== "cancelled") continue;
+    const name = reason ?? "platform";
+    counts[outcome][name] = (counts[outcome][name] ?? 0) + n;
+  }
+  return counts;
+}
+
+function endedOf({ scored, unscored, failed, cancelled }: OutcomeCounts): number {
+  const by = [unscored, failed, cancelled].flatMap((counts) => Object.values(counts));
+  return by.reduce((sum, count) => sum + count, scored);
+}
+
+function law(detail: string): AuditViolation {
+  return { rule: "accounting_law", detail };
+}
