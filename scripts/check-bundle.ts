@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 
 const ROOT = resolve(import.meta.dirname, "..");
 // Naming `z.core` or `z.locales` as a value drags in every zod locale, which costs 55 kB of it.
-const LIMIT_KB = 240;
+const LIMIT_KB = 260;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

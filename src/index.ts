@@ -2,18 +2,29 @@
 
 import { createApp } from "./api/app.ts";
 import { acceptRun } from "./runtime/accept-run.ts";
+import { auditRun } from "./runtime/audit-run.ts";
 import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
 import { consume } from "./runtime/consume.ts";
+import {
+  cancelRollout,
+  cancelRun,
+  changeRun,
+  pauseRun,
+  resumeRun,
+  retryRun,
+} from "./runtime/control-run.ts";
 import { createEndpoint } from "./runtime/create-endpoint.ts";
+import { forkRollout } from "./runtime/fork-run.ts";
 import { logError } from "./runtime/log.ts";
 import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
 import { readResults, readRollout } from "./runtime/read-rollouts.ts";
-import { cancelRun, readEvents, readRun } from "./runtime/read-run.ts";
+import { readEvents, readRun } from "./runtime/read-run.ts";
 import { changeSecret, createSecret } from "./runtime/store-secret.ts";
 import { createDataset } from "./runtime/upload-dataset.ts";
 import type { RunMessage } from "./runtime/wire.ts";
 
+export { EndpointObject } from "./runtime/endpoint-object.ts";
 export { RolloutObject } from "./runtime/rollout-object.ts";
 export { RunObject } from "./runtime/run-object.ts";
 
@@ -22,9 +33,16 @@ const app = createApp({
     acceptRun,
     readRun,
     cancelRun,
+    pauseRun,
+    resumeRun,
+    changeRun,
+    retryRun,
+    auditRun,
     readEvents,
     readResults,
     readRollout,
+    cancelRollout,
+    forkRollout,
     listEnvironments,
     readEnvironment,
     createEndpoint,

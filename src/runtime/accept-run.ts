@@ -34,7 +34,7 @@ export async function acceptRun(
   asked: RunRequest,
   options: CreateOptions,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
-  const repeated = await replay(env, scope, options);
+  const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
   const acceptable = await resolve(env, scope, asked, options.now);
   if (!acceptable.ok) return acceptable;
@@ -44,12 +44,23 @@ export async function acceptRun(
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const spec = specOf(scope, runId, acceptable.value, dataset, options.now);
   const run = rowOf(spec, acceptable.value, options);
+  return await beginRun(env, scope, { run, endpoint }, options, subrequests);
+}
+
+/** The run's row and the endpoint that came with it, then its object. */
+export async function beginRun(
+  env: Env,
+  scope: Scope,
+  { run, endpoint }: { run: NewRun; endpoint: Pick<RunEndpoint, "shown" | "inline"> },
+  options: CreateOptions,
+  subrequests: Subrequests,
+): Promise<Result<{ run: RunView; replayed: boolean }>> {
   const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline));
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
-    return (await replay(env, scope, options)) ?? keyReused();
+    return (await replayedRun(env, scope, options)) ?? keyReused();
   }
-  await subrequests.object(() => runObject(env, scope, runId).create(spec));
+  await subrequests.object(() => runObject(env, scope, run.id).create(specOfRow(scope, run)));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
     endpoint: endpoint.shown,
@@ -65,7 +76,7 @@ async function resolve(
 ): Promise<Result<Acceptable>> {
   const checked = await checkRun(env, scope, request);
   if (!checked.ok) return checked;
-  const endpoint = await resolveEndpoint(env, scope, request, now);
+  const endpoint = await resolveEndpoint(env, scope, request.endpoint, now);
   if (!endpoint.ok) return endpoint;
   const judges = await resolveJudges(env, scope, request);
   if (!judges.ok) return judges;
@@ -109,10 +120,12 @@ export function specOfRow(scope: Scope, run: NewRun): RunSpec {
     min_scored: request.min_scored,
     whole_groups: request.resolved.whole_groups,
     created_at: run.created_at,
+    ...(request.resolved.fork && { fork: request.resolved.fork }),
   };
 }
 
-async function replay(
+/** The run a repeated Idempotency-Key made before; null for a new key, or none. */
+export async function replayedRun(
   env: Env,
   scope: Scope,
   { idempotencyKey, requestHash }: CreateOptions,
@@ -199,5 +212,6 @@ function rowOf(spec: RunSpec, { request, checked }: Acceptable, options: CreateO
     created_at: options.now,
     finished_at: null,
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
+    dead_letters: 0,
   };
 }

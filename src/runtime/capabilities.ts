@@ -2,10 +2,11 @@
 import type { OfferedCapabilities } from "../core/environments/capabilities.ts";
 import type { Scope } from "../core/scope.ts";
 import { secretsNamed } from "../db/secrets.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
 import { secretFrom, secretNames } from "./secret-values.ts";
 
 /** Needs any project has; a secret is there once it is set. */
-const OFFERED_NEEDS: readonly string[] = ["fetch"];
+const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
 
 /** The first need that is not met, as the end of a sentence that says what to do; null when all are. */
 export async function unmetNeed(
@@ -24,17 +25,15 @@ export async function unmetNeed(
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
 }
 
-/** `secrets`: values by name, opened beforehand. */
+/** `secrets`: values by name, opened beforehand. Chance and sql are each rollout's own. */
 export function rolloutCapabilities(
+  env: Env,
   now: () => number,
   secrets: ReadonlyMap<string, string>,
-): Omit<OfferedCapabilities, "random"> {
+): Omit<OfferedCapabilities, "random" | "sql"> {
   return {
     now,
     secret: secretFrom(secrets),
-    fetch: async (url, init) => {
-      const response = await fetch(url, init);
-      return { status: response.status, text: () => response.text() };
-    },
+    fetch: guardedFetch(env),
   };
 }

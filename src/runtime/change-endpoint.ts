@@ -1,6 +1,6 @@
 /**
- * Changes of an endpoint that is there: a patch, another probe, its end. What counts for runs under way (address, key) is known to
- * every isolate after five minutes at the latest; what was decided when a run was accepted (max_concurrent) stays.
+ * Changes of an endpoint that is there: a patch, another probe, its end. Runs under way know another max_concurrent or
+ * rpm at once, another address or key in every isolate after five minutes at the latest.
  */
 import { probeEndpoint as probeServer } from "../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointView } from "../core/endpoint.ts";
@@ -17,6 +17,8 @@ import { refuseAddress } from "./address.ts";
 import { nameTaken } from "./create-endpoint.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "./endpoints.ts";
+import { logError } from "./log.ts";
+import { endpointObject } from "./names.ts";
 import { notFound } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
 import { sealedKey } from "./sealed-key.ts";
@@ -115,9 +117,19 @@ async function stored(
   const { id, name } = before;
   const after = await updateEndpoint(env.DB, scope, before, changes);
   forgetEndpoint(scope, id);
+  await tellRuns(env, scope, id);
   if (after === "moved") return await movedMeanwhile(env, scope, before);
   if (after === "taken") return nameTaken(changes.name ?? name);
   return { ok: true, value: endpointViewOf(after) };
+}
+
+/** What it cannot be told now its object reads by itself, minutes later. */
+async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
+  try {
+    await endpointObject(env, scope, id).changed();
+  } catch (thrown) {
+    logError("endpoint was not told of its change", id, thrown);
+  }
 }
 
 /** Whether a key may go to an address was decided by what was read: it must not be applied to what came since. */

@@ -16,7 +16,7 @@ import { type ResolvedDataset, resolveDataset } from "./resolve-dataset.ts";
 import type { EnvironmentPin } from "./wire.ts";
 
 /** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
-const WHOLE_GROUP = 400;
+export const WHOLE_GROUP = 400;
 
 export interface Checked {
   readonly pin: EnvironmentPin;

@@ -2,7 +2,7 @@
  * JSON text in SQLite, in chunks. A row in production may hold 2 MB and the local runtime does not check: nothing here
  * writes a row over `LIMITS.rowBytes`, wherever it runs.
  *
- * Invariant. Every row says how many parts its value has, and part 0 is always rewritten: what a longer value left
+ * Invariants. The table's name is the one an environment's sql cannot reach (`PLATFORM_TABLE`). Every row says how many parts its value has, and part 0 is always rewritten: what a longer value left
  * behind when a shorter one took its place is beyond that count, and never read.
  */
 import { LIMITS } from "../core/limits.ts";
@@ -22,6 +22,11 @@ export function writeChunks(sql: SqlStorage, kind: number, item: number, value: 
     const { length } = parts;
     sql.exec("insert or replace into facts values (?, ?, ?, ?, ?)", kind, item, part, length, text);
   }
+}
+
+/** Every item of the kind. */
+export function deleteChunks(sql: SqlStorage, kind: number): void {
+  sql.exec("delete from facts where kind = ?", kind);
 }
 
 /** Every item, by kind and in order, parsed; empty where the table was never made. Writes nothing. */

@@ -4,10 +4,12 @@
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
+import type { ForkPoint } from "../core/fork.ts";
 import { buildTask, taskKey } from "../core/task.ts";
 import { RowsMissing } from "./dataset-rows.ts";
 import { exampleOfGroup, type RowTexts, storedRows } from "./datasets.ts";
 import { pinnedEnvironment } from "./environments.ts";
+import { readForkPoint } from "./fork-point.ts";
 import { rolloutObject, runObject } from "./names.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
@@ -46,16 +48,22 @@ export async function startGroups(
   });
 }
 
-/** Rows that are gone end the run's rollouts with that reason: they will not come back. */
+/** What rollouts are made of: rows of the run's dataset, or the turns a forked run goes on behind. */
+type Stored = RowTexts | ForkPoint;
+
+/** What is gone ends the run's rollouts with that reason: it will not come back. */
 async function storedOrMissing(
   env: Env,
   spec: RunSpec,
   admitted: readonly Starter[],
   subrequests: Subrequests,
-): Promise<RowTexts | RowsMissing> {
+): Promise<Stored | RowsMissing> {
+  const { fork } = spec;
   const groups = admitted.map(({ group }) => group);
   try {
-    return await storedRows(env, spec, groups, subrequests);
+    return fork === undefined
+      ? await storedRows(env, spec, groups, subrequests)
+      : await readForkPoint(env, fork, subrequests);
   } catch (thrown) {
     if (thrown instanceof RowsMissing) return thrown;
     throw thrown;
@@ -67,7 +75,7 @@ async function orderOf(
   spec: RunSpec,
   environment: AnyEnvironment | null,
   member: Starter,
-  stored: RowTexts | RowsMissing,
+  stored: Stored | RowsMissing,
 ): Promise<RolloutSpec | RolloutReport> {
   const { group, slot, attempt, rollout_id } = member;
   const { id, version } = spec.environment;
@@ -79,19 +87,33 @@ async function orderOf(
     return failedAtStart(member, "environment", stored, "dataset_missing");
   }
   try {
-    const { example_id, row } = exampleOfGroup(spec, environment, group, stored);
-    // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
-    buildTask(environment, row, example_id);
-    const task_key = await taskKey(row, async (text) => sha256Hex(text));
+    const task = await taskOf(spec, environment, group, stored);
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };
     const call = { model, endpoint_id, sampling, limits, seed };
-    const place = { group, slot, attempt, rollout_id, example_id, task_key };
-    return { scope, run_id, ...place, row, ...pinned, ...call };
+    const place = { group, slot, attempt, rollout_id };
+    return { scope, run_id, ...place, ...task, ...pinned, ...call };
   } catch (thrown) {
     if (!(thrown instanceof Error && thrown.name === "RowError")) throw thrown;
     return failedAtStart(member, "environment", thrown);
   }
+}
+
+/** The task of a group, its row frozen in; in a forked run that of the rollout it was forked from, with its turns. */
+async function taskOf(
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  group: number,
+  stored: Stored,
+): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from">> {
+  if ("turn" in stored) {
+    const { example_id, task_key, task } = stored;
+    return { example_id, task_key, row: task, from: stored };
+  }
+  const { example_id, row } = exampleOfGroup(spec, environment, group, stored);
+  // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
+  buildTask(environment, row, example_id);
+  return { example_id, row, task_key: await taskKey(row, async (text) => sha256Hex(text)) };
 }
 
 /** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */

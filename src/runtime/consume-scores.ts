@@ -1,5 +1,6 @@
 /** `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import { LIMITS } from "../core/limits.ts";
 import { type ScoreRecord, scoreUnit } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { pinnedEnvironment } from "./environments.ts";
@@ -7,9 +8,6 @@ import { runObject } from "./names.ts";
 import type { Subrequests } from "./subrequests.ts";
 import { readTrajectory } from "./trajectory-store.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
-
-/** Less than a run waits before it sends a unit again. */
-const SCORING_LIMIT_MS = 20_000;
 
 export async function scoreUnits(
   env: Env,
@@ -43,13 +41,15 @@ export async function scoreUnits(
 }
 
 /** A scoring function whose promise never settles must not hold up its neighbours: its unit has no score, and says why. */
-async function scoreInTime(
+export async function scoreInTime(
   environment: AnyEnvironment,
   trajectories: readonly Trajectory[],
+  limitMs: number = LIMITS.scoringMs,
 ): Promise<ScoreRecord[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<ScoreRecord[]>((resolve) => {
-    timer = setTimeout(() => resolve(trajectories.map(notScoredInTime)), SCORING_LIMIT_MS);
+    const records = trajectories.map((trajectory) => notScoredInTime(trajectory, limitMs));
+    timer = setTimeout(() => resolve(records), limitMs);
   });
   try {
     return await Promise.race([scoreUnit(environment, trajectories), late]);
@@ -58,8 +58,8 @@ async function scoreInTime(
   }
 }
 
-function notScoredInTime({ rollout_id }: Trajectory): ScoreRecord {
-  const error = `scoring did not settle within ${SCORING_LIMIT_MS / 1000} s`;
+function notScoredInTime({ rollout_id }: Trajectory, limitMs: number): ScoreRecord {
+  const error = `scoring did not settle within ${limitMs / 1000} s`;
   return {
     rollout_id,
     reward: null,

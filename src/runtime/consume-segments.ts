@@ -28,8 +28,9 @@ export async function foldSegment(
     lineOf(env, message, record, subrequests),
   );
   const text = lines.join("\n");
-  const key = segmentKey(message.scope, message.run_id, sha256Hex(text));
-  await subrequests.fetch(() => env.STORE.put(key, text));
+  const sha256 = sha256Hex(text);
+  const key = segmentKey(message.scope, message.run_id, sha256);
+  await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
   await subrequests.object(() => run.folded(message.segment, key));
   const stored = records.map(storedOf);
   await subrequests.fetch(() => dropTrajectories(env, message, stored));

@@ -1,11 +1,13 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together; what would go beyond them is handed back to the queue for the next one. Each message is acked or retried by itself; a message that fails five times goes to its queue's
+ * counted together; what would go beyond them is handed back to the queue for the next one. Model calls take their time
+ * without computing: those of a batch are made side by side, as many as there are connections. Each message is acked or retried by itself; a message that fails five times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
 
 import { LIMITS } from "../core/limits.ts";
 import { startGroups } from "./consume-groups.ts";
+import { makeModelCall } from "./consume-model-calls.ts";
 import { scoreUnits } from "./consume-scores.ts";
 import { foldSegment } from "./consume-segments.ts";
 import { logError } from "./log.ts";
@@ -24,11 +26,8 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   const handle = dead
     ? (message: RunMessage) => record(env, batch.queue, message)
     : (message: RunMessage) => work(env, message, subrequests);
-  for (const message of batch.messages) {
-    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {
-      message.retry();
-      continue;
-    }
+  const settle = async (message: Message<RunMessage>) => {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) return message.retry();
     try {
       await handle(message.body);
       message.ack();
@@ -36,6 +35,11 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
       logError("message failed", `${batch.queue}, attempt ${message.attempts}`, thrown);
       message.retry({ delaySeconds: RETRY_AFTER_S });
     }
+  };
+  if (!dead && batch.messages.every(({ body }) => body.kind === "model_call")) {
+    await subrequests.six(batch.messages, settle);
+  } else {
+    for (const message of batch.messages) await settle(message);
   }
 }
 
@@ -47,6 +51,8 @@ function work(env: Env, message: RunMessage, subrequests: Subrequests): Promise<
       return scoreUnits(env, message, subrequests);
     case "segment":
       return foldSegment(env, message, subrequests);
+    case "model_call":
+      return makeModelCall(env, message, subrequests);
   }
 }
 

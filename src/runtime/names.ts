@@ -1,6 +1,6 @@
 /** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
 import type { Scope } from "../core/scope.ts";
-import type { RolloutRpc, RunRpc } from "./rpc.ts";
+import type { EndpointRpc, RolloutRpc, RunRpc } from "./rpc.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
   const stub: unknown = env.RUN.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
@@ -10,6 +10,13 @@ export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
 export function rolloutObject(env: Env, scope: Scope, rolloutId: string): RolloutRpc {
   const stub: unknown = env.ROLLOUT.getByName(`org/${scope.orgId}/${scope.projectId}/${rolloutId}`);
   return stub as RolloutRpc;
+}
+
+export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
+  const stub: unknown = env.ENDPOINT.getByName(
+    `org/${scope.orgId}/${scope.projectId}/${endpointId}`,
+  );
+  return stub as EndpointRpc;
 }
 
 export function datasetKey(scope: Scope, runId: string, sha256: string): string {
@@ -24,6 +31,11 @@ export function uploadKeys(scope: Scope, datasetId: string): { key: string; inde
 
 export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
   return `org/${scope.orgId}/runs/${runId}/trajectories/${sha256}.json`;
+}
+
+/** What the rollouts of a forked run begin with. */
+export function forkKey(scope: Scope, runId: string, sha256: string): string {
+  return `org/${scope.orgId}/runs/${runId}/fork/${sha256}.json`;
 }
 
 export function segmentKey(scope: Scope, runId: string, sha256: string): string {

@@ -9,8 +9,8 @@ import type { SegmentLine } from "./consume-segments.ts";
 import { rolloutObject } from "./names.ts";
 import { notFound, openRun, placeOfId } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
+import { metricsOf } from "./report-sums.ts";
 import type { FinishedPage, RunRpc } from "./rpc.ts";
-import { metricsOf } from "./run-report.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { Subrequests } from "./subrequests.ts";
 import { readTrajectory } from "./trajectory-store.ts";
@@ -112,7 +112,8 @@ async function readSegments(
   return new Map(lines.map(({ rollout_id, trajectory }) => [rollout_id, trajectory]));
 }
 
-async function finishedTrajectory(
+/** The trajectory of a rollout that has ended, wherever it is; null when it left none. */
+export async function finishedTrajectory(
   env: Env,
   address: Address,
   { entry, text }: RolloutRecord,
@@ -161,6 +162,7 @@ function resultOf(entry: RolloutEntry, trajectory: Trajectory | null): ResultRow
     group: entry.group_index,
     slot: entry.slot,
     attempt: entry.attempt,
+    superseded_by: entry.superseded_by,
     outcome: entry.outcome ?? "failed",
     reason: entry.reason,
     scoring_errors: scoringErrorsOf(entry),
@@ -181,6 +183,8 @@ function rolloutView(
     group: entry.group_index,
     slot: entry.slot,
     attempt: entry.attempt,
+    superseded_by: entry.superseded_by,
+    forked_from: trajectory?.forked_from ?? null,
     status: entry.status === "running" && trajectory === null ? "queued" : entry.status,
     outcome: entry.outcome,
     reason: entry.reason,
@@ -195,6 +199,9 @@ function rolloutView(
     is_truncated: trajectory?.is_truncated ?? entry.is_truncated === 1,
     error: errorOf(entry),
     cleanup_errors: [...(trajectory?.cleanup_errors ?? [])],
+    failed_calls: (trajectory?.failed_calls ?? []).map(({ at, failure, ...call }) => {
+      return { ...call, at: Math.floor(at / 1000), reason: failure };
+    }),
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
     turns: (trajectory?.turns ?? []).map((turn) => ({
       index: turn.index,

@@ -25,13 +25,6 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   return { ok: true, value: { ...stored, ...standing, finished_at } };
 }
 
-export async function cancelRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
-  const found = await openRun(env, scope, id);
-  if (!found.ok) return found;
-  await found.value.object.cancel();
-  return await readRun(env, scope, id);
-}
-
 export async function readEvents(
   env: Env,
   scope: Scope,

@@ -8,21 +8,34 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import { RolloutSql } from "../core/environments/rollout-sql.ts";
 import { type CancelReason, EnvError, RolloutError, serializeError } from "../core/errors.ts";
+import { forkedRollout } from "../core/fork.ts";
 import { Harness, toolDefinitions } from "../core/harness.ts";
 import { advance, newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
+import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
-import { openEndpoint } from "./endpoints.ts";
+import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
+import {
+  awaitInAlarm,
+  awaitInQueue,
+  awaitsInQueue,
+  type ModelDriver,
+  turnCall,
+} from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { RolloutDriver } from "./rollout-driver.ts";
+import { rolloutDatabase } from "./rollout-database.ts";
+import { ALARM_BUDGET_MS, RolloutDriver } from "./rollout-driver.ts";
 import { reportOf, storableTrajectory } from "./rollout-report.ts";
 import { RolloutStore } from "./rollout-store.ts";
 import type { RolloutRpc, Serves } from "./rpc.ts";
 import { openSecrets } from "./secret-values.ts";
+import { StageClock, stageTimes } from "./stage-clock.ts";
 import { Subrequests } from "./subrequests.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import { type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "./wire.ts";
@@ -36,9 +49,13 @@ const RETIRE_AFTER_MS = 30;
 export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
+  /** How long one alarm goes on; tests shrink it. */
+  alarmBudgetMs = ALARM_BUDGET_MS;
   readonly #store: RolloutStore;
   #driver: RolloutDriver | null = null;
   #running = false;
+  /** Requests about a call that is away, while they are served. */
+  #attending = 0;
   #platformFailures = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -69,6 +86,34 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.#standing();
   }
 
+  async pendingCall(turn: number, call: number): Promise<PendingCall | null> {
+    const spec = this.#store.spec();
+    if (spec === null || this.#store.cancelRequest() !== null) return null;
+    return await this.#attend(async () => {
+      const rollout = waitingFor(this.#store.load(), turn, call);
+      const wait_ms = (rollout?.intent?.away_until ?? 0) - this.now();
+      if (rollout === null || wait_ms <= 0) return null;
+      const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+      // Where its code is gone the rollout ends with that when the call's time has passed.
+      if (environment === null) return null;
+      const asked = turnCall(spec, rollout, toolDefinitions(environment));
+      return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
+    });
+  }
+
+  async modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void> {
+    const spec = this.#store.spec();
+    if (spec === null) return;
+    await this.#attend(async () => {
+      const rollout = waitingFor(this.#store.load(), turn, call);
+      if (rollout === null) return;
+      this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.now() }));
+      await this.ctx.storage.setAlarm(this.now());
+      // On disk before it is acknowledged: whoever holds the answer holds the only one.
+      await this.ctx.storage.sync();
+    });
+  }
+
   read(): Rollout | null {
     const spec = this.#store.spec();
     this.#retireSoon();
@@ -92,17 +137,23 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     try {
       const wakeAt = await this.#run(spec);
       this.#platformFailures = 0;
-      if (wakeAt !== null) await this.ctx.storage.setAlarm(wakeAt);
+      if (wakeAt !== null) await this.#wakeBy(wakeAt);
     } catch (thrown) {
       // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
       logError("rollout waits for the platform", spec.rollout_id, thrown);
       this.#platformFailures += 1;
-      await this.ctx.storage.setAlarm(this.now() + platformWaitMs(this.#platformFailures));
+      await this.#wakeBy(this.now() + platformWaitMs(this.#platformFailures));
     } finally {
       this.#running = false;
       this.#driver = null;
       this.#retireSoon();
     }
+  }
+
+  /** What was heard while the alarm ran may have asked for an earlier one. */
+  async #wakeBy(at: number): Promise<void> {
+    const asked = await this.ctx.storage.getAlarm();
+    await this.ctx.storage.setAlarm(Math.min(at, asked ?? at));
   }
 
   async #run(spec: RolloutSpec): Promise<number | null> {
@@ -113,7 +164,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       return await this.#report(spec, begun.rollout);
     }
     this.#driver = begun.driver;
-    const drive = await begun.driver.drive(begun.rollout);
+    // As it is stored now: the answer to a call that was away may have come since.
+    const drive = await begun.driver.drive(this.#store.load() ?? begun.rollout);
     return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
   }
 
@@ -126,30 +178,51 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const { rollout_id: id, task_key } = spec;
     const rollout =
       stored ??
+      (spec.from && forkedRollout(id, spec.from, this.now())) ??
       newRollout(
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
-    const secrets = await openSecrets(this.env, spec.scope, environment.needs, this.now());
-    const signal = { aborted: false };
+    return { rollout, driver: await this.#driverOf(spec, environment, rollout) };
+  }
+
+  async #driverOf(
+    spec: RolloutSpec,
+    environment: AnyEnvironment,
+    rollout: Rollout,
+  ): Promise<RolloutDriver> {
+    const { env, now } = this;
+    const { scope, limits } = spec;
+    const secrets = await openSecrets(env, scope, environment.needs, now());
+    const deadline = rollout.started_at + timeLimitMs(spec, environment);
+    const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     const harness = new Harness(environment, {
-      rolloutId: id,
-      signal,
-      capabilities: rolloutCapabilities(this.now, secrets),
+      rolloutId: spec.rollout_id,
+      signal: clock.signal,
+      limit: clock.limit,
+      unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
+      capabilities: rolloutCapabilities(env, now, secrets),
+      sql: new RolloutSql(rolloutDatabase(this.ctx.storage), this.#store.journal),
       secrets: [...secrets.values()],
       seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
-    const driver = new RolloutDriver({
+    return new RolloutDriver({
       spec,
       store: this.#store,
-      environment,
       harness,
-      tools: toolDefinitions(environment),
-      endpoint: () => openEndpoint(this.env, spec.scope, spec.endpoint_id, this.now()),
-      now: this.now,
-      signal,
+      model: this.#modelOf(spec, environment),
+      now,
+      clock,
+      deadline,
+      alarmBudgetMs: this.alarmBudgetMs,
     });
-    return { rollout, driver };
+  }
+
+  #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
+    const { env, now } = this;
+    if (awaitsInQueue(env)) return awaitInQueue(spec, env.MODEL_CALLS, now);
+    const open = endpointOpener(env, spec.scope, spec.endpoint_id, now);
+    return awaitInAlarm(spec, toolDefinitions(environment), open);
   }
 
   /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
@@ -197,13 +270,29 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return { state: "running", next_event_at: this.#driver?.nextEventAt ?? alarm ?? this.now() };
   }
 
+  async #attend<T>(work: () => Promise<T>): Promise<T> {
+    this.#attending += 1;
+    try {
+      return await work();
+    } finally {
+      this.#attending -= 1;
+      this.#retireSoon();
+    }
+  }
+
   /** Local only: takes an idle object out of memory, which frees its file descriptors. Storage and alarm stay. */
   #retireSoon(): void {
     if (!retiresAtOnce(this.env)) return;
     setTimeout(() => {
-      if (!this.#running) this.ctx.abort("retired");
+      if (!this.#running && this.#attending === 0) this.ctx.abort("retired");
     }, RETIRE_AFTER_MS);
   }
+}
+
+/** Milliseconds the rollout may take; infinity where nobody says. */
+function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: AnyEnvironment): number {
+  const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
+  return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
 }
 
 function platformWaitMs(failures: number): number {

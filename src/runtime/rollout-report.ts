@@ -1,5 +1,5 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
-import { callsOf, type Rollout } from "../core/rollout.ts";
+import { callsOf, ownTurns, type Rollout } from "../core/rollout.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { RolloutReport, RolloutSpec } from "./wire.ts";
@@ -38,8 +38,9 @@ export function reportOf(
     trajectory: inline,
     stop_condition: rollout.stop_condition,
     is_truncated: rollout.is_truncated,
-    turns: rollout.turns.length,
+    turns: ownTurns(rollout).length,
     calls: callsOf(rollout),
+    limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
     usage: trajectory.usage,
     started_at: trajectory.started_at,
     ended_at: trajectory.ended_at,

@@ -2,21 +2,39 @@
  * What one rollout keeps in its own SQLite.
  *
  * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
- * request, 3 the acknowledgement, 4 the turn whose tools must not run twice, 5 the turns, an item each. The table is
- * made by `begin`: an object that was never begun holds nothing. This object is its only writer, so what is on disk is
- * read once, and a turn answered since the head was written needs no second write of the head.
+ * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each, 6 the sql
+ * calls of hooks whose outcome is not stored yet, an item each. The table is made by `begin`: an object that was never
+ * begun holds nothing. This object is its only writer, so what is on disk is read once, and a turn answered since the
+ * head was written needs no second write of the head. What a hook leaves for its own repetition (4, 6) goes with the
+ * write of its outcome. Rollouts stored by earlier releases are migrated as they are read.
  */
+import type { SqlEntry, SqlJournal } from "../core/environments/rollout-sql.ts";
 import type { CancelReason } from "../core/errors.ts";
 import type { Rollout } from "../core/rollout.ts";
+import { migrateRollout } from "../core/rollout-migrations.ts";
 import { lastIds } from "../core/tokens.ts";
 import type { Turn } from "../core/trajectory.ts";
-import { createChunks, readChunks, writeChunks } from "./chunks.ts";
+import { createChunks, deleteChunks, readChunks, writeChunks } from "./chunks.ts";
 import type { RolloutSpec } from "./wire.ts";
 
-const KIND = { spec: 0, head: 1, cancel: 2, acknowledged: 3, unrepeatable: 4, turns: 5 } as const;
+const KIND = {
+  spec: 0,
+  head: 1,
+  cancel: 2,
+  acknowledged: 3,
+  unrepeatable: 4,
+  turns: 5,
+  sqlCalls: 6,
+} as const;
 
 /** Ids are in the turns, and the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & { readonly answered: number };
+
+/** A tool that must not run twice, begun in the reply to the last of so many turns. */
+interface Unrepeatable {
+  readonly turn: number;
+  readonly tool: string;
+}
 
 interface Facts {
   spec: RolloutSpec | null;
@@ -24,11 +42,22 @@ interface Facts {
   turns: readonly Turn[];
   cancel: CancelReason | null;
   acknowledged: boolean;
-  unrepeatable: number | null;
+  unrepeatable: Unrepeatable | null;
+  sqlCalls: SqlEntry[];
 }
 
 export class RolloutStore {
   readonly #sql: SqlStorage;
+  /** Of the environment's own sql: written together with what a call did, since both are the same object's storage. */
+  readonly journal: SqlJournal = {
+    find: ({ effect, call }) =>
+      this.#read().sqlCalls.find((known) => known.effect === effect && known.call === call) ?? null,
+    add: (entry) => {
+      const { sqlCalls } = this.#read();
+      writeChunks(this.#sql, KIND.sqlCalls, sqlCalls.length, entry);
+      sqlCalls.push(entry);
+    },
+  };
   #facts: Facts | null = null;
 
   constructor(sql: SqlStorage) {
@@ -60,15 +89,21 @@ export class RolloutStore {
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
   }
 
+  /** Writes what came of a model call. */
+  saveOutcome(rollout: Rollout): void {
+    if (rollout.phase === "reply") this.#saveAnswer(rollout);
+    else this.save(rollout);
+  }
+
   /** Writes the turn just answered; everything else follows from it. */
-  saveAnswer(rollout: Rollout): void {
+  #saveAnswer(rollout: Rollout): void {
     const { turns } = rollout;
     const last = turns.at(-1);
     if (last !== undefined) this.#writeTurn(last);
     this.#read().turns = turns;
   }
 
-  /** Writes the head, and the turns that are new or changed. */
+  /** Writes the head, and the turns that are new or changed. What the last hook left for its repetition is void. */
   save(rollout: Rollout): void {
     const { turns, last_ids: _, ...rest } = rollout;
     const facts = this.#read();
@@ -78,6 +113,13 @@ export class RolloutStore {
     facts.turns = turns;
     const head = { ...rest, answered: turns.length };
     this.#write(KIND.head, head).head = head;
+    this.#settle(facts);
+  }
+
+  /** Whether a hook has left something that goes with the write of its outcome. */
+  isUnderWay(): boolean {
+    const { unrepeatable, sqlCalls } = this.#read();
+    return unrepeatable !== null || sqlCalls.length > 0;
   }
 
   cancelRequest(): CancelReason | null {
@@ -97,13 +139,22 @@ export class RolloutStore {
     this.#write(KIND.acknowledged, true).acknowledged = true;
   }
 
-  /** The turn whose reply was begun and runs tools that must not run twice; null when there is none. */
-  unrepeatableTurn(): number | null {
+  /** The tool that was begun and must not run twice; null when there is none. */
+  unrepeatable(): Unrepeatable | null {
     return this.#read().unrepeatable;
   }
 
-  beginUnrepeatable(turn: number): void {
-    this.#write(KIND.unrepeatable, turn).unrepeatable = turn;
+  /** To be called right before the tool is. */
+  beginUnrepeatable(tool: string): void {
+    const begun = { turn: this.#read().turns.length, tool };
+    this.#write(KIND.unrepeatable, begun).unrepeatable = begun;
+  }
+
+  #settle(facts: Facts): void {
+    if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
+    if (facts.sqlCalls.length > 0) deleteChunks(this.#sql, KIND.sqlCalls);
+    facts.unrepeatable = null;
+    facts.sqlCalls = [];
   }
 
   #writeTurn(turn: Turn): void {
@@ -126,10 +177,20 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
   const first = <T>(kind: number) => (stored.get(kind)?.[0] as T | undefined) ?? null;
   return {
     spec: first<RolloutSpec>(KIND.spec),
-    head: first<Head>(KIND.head),
+    head: migratedHead(first<Head>(KIND.head)),
     turns: (stored.get(KIND.turns) ?? []) as Turn[],
     cancel: first<CancelReason>(KIND.cancel),
     acknowledged: first<boolean>(KIND.acknowledged) === true,
-    unrepeatable: first<number>(KIND.unrepeatable),
+    unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
+    sqlCalls: (stored.get(KIND.sqlCalls) ?? []) as SqlEntry[],
   };
+}
+
+function migratedHead(head: Head | null): Head | null {
+  return head === null ? null : (migrateRollout(head) as Head);
+}
+
+/** Schema 1 stored the turn alone. */
+function asUnrepeatable(stored: Unrepeatable | number | null): Unrepeatable | null {
+  return typeof stored === "number" ? { turn: stored, tool: "a tool" } : stored;
 }

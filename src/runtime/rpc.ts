@@ -5,11 +5,17 @@
  */
 import type { CancelReason } from "../core/errors.ts";
 import type { Rollout } from "../core/rollout.ts";
+import type { TurnOutcome } from "./call-outcome.ts";
+import type { PendingCall } from "./endpoint-call.ts";
+import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
+import type { AuditRow, RunRecords } from "./run-records.ts";
 import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import type { StoredEvent } from "./run-store.ts";
 import type {
   Place,
+  RetryOrder,
+  RetryRefusal,
   RolloutReport,
   RolloutSpec,
   RolloutStanding,
@@ -51,6 +57,19 @@ export interface RunRpc {
   folded(segment: number, key: string): Promise<void>;
   /** Ends the run early; what is in flight is told in slices and still reports. */
   cancel(): Promise<boolean>;
+  /** Stops dispatch, or goes on with it; an ended run stays as it is. */
+  pause(paused: boolean): Promise<void>;
+  setMaxConcurrent(rollouts: number): Promise<void>;
+  /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
+  retry(order: RetryOrder): Promise<RetryRefusal | null>;
+  /** Asks one rollout to stop. False: there is none in this place. */
+  cancelRollout(place: Place): Promise<boolean>;
+  /** Its endpoint would grant it something else now. */
+  endpointChanged(): Promise<void>;
+  /** What the run's own records say, all of one moment. */
+  auditRecords(): Promise<RunRecords | null>;
+  /** The next 1,000 finished rollouts after this end, without their trajectories. */
+  auditRows(after: number): Promise<AuditRow[]>;
   view(): Promise<LiveView | null>;
   rollout(place: Place): Promise<RolloutRecord | null>;
   /** The segment that covers a finished rollout, once one does. */
@@ -63,12 +82,23 @@ export interface RunRpc {
   deadLetter(queue: string, message: RunMessage): Promise<void>;
 }
 
+export interface EndpointRpc {
+  /** What a run may do on the endpoint until it asks again, or its lease ends. */
+  ask(asked: PermitAsk): Promise<Grant>;
+  /** Its settings, its address or its key are not what they were. */
+  changed(): Promise<void>;
+}
+
 export interface RolloutRpc {
   /** Begins the rollout, once; repeated, says how it stands. A start sent too long ago begins nothing. */
   start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding>;
   /** How it stands; wakes it when it should be running and is not. */
   ask(): Promise<RolloutStanding>;
   cancel(reason: CancelReason): Promise<RolloutStanding>;
+  /** The call to be made for it; null when it waits for that one no longer. */
+  pendingCall(turn: number, call: number): Promise<PendingCall | null>;
+  /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
+  modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(): Promise<Rollout | null>;
   /** Frees the storage of a rollout whose report was acknowledged. False: it still owes its report. */

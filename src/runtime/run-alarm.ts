@@ -19,6 +19,10 @@ export interface RunClock {
   readonly canDispatch: boolean;
   /** When the storage of finished rollouts may be freed; null while the run goes on, or once freed. */
   readonly freeAt: number | null;
+  /** When its endpoint is to be asked for permits, or lets the next rollouts begin; null when it awaits neither. */
+  readonly endpointAt: number | null;
+  /** When the run is to be ended early; null without a deadline. */
+  readonly deadlineAt: number | null;
 }
 
 /** A full batch is written at once, a part of one after a second: D1 takes batches, not rows. */
@@ -28,7 +32,8 @@ const LONGEST_DRAIN_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const due = [clock.askAt, clock.freeAt, drainAt(clock)].filter((at) => at !== null);
+  const { askAt, freeAt, endpointAt, deadlineAt } = clock;
+  const due = [askAt, freeAt, endpointAt, deadlineAt, drainAt(clock)].filter((at) => at !== null);
   if (clock.untold || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }

@@ -23,7 +23,7 @@ export interface RunEndpoint {
 export async function resolveEndpoint(
   env: Env,
   scope: Scope,
-  { endpoint }: RunRequest,
+  endpoint: RunRequest["endpoint"],
   now: number,
 ): Promise<Result<RunEndpoint>> {
   if (typeof endpoint !== "string") return await sealedEndpoint(env, scope, endpoint, now);

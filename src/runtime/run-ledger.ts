@@ -6,6 +6,7 @@
  * numbered without gaps, and each leaves one `rollout.finished` event.
  */
 import {
+  type CancelReason,
   type FailureClass,
   InfraError,
   serializeError,
@@ -14,6 +15,7 @@ import {
 import { LIMITS } from "../core/limits.ts";
 import type { Outcome, RolloutFinished } from "../core/run.ts";
 import type { ScoreRecord } from "../core/score.ts";
+import { afterDispatch, afterEnd } from "./run-gate.ts";
 import type { RolloutEntry, RunHead } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import type { Place, RolloutReport, RunSpec, ScoredMember } from "./wire.ts";
@@ -25,16 +27,21 @@ export const SCORING_DEADLINE_MS = 30_000;
 /** A reader holds up to ten segments at once. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;
 
-export function plannedOf(spec: RunSpec): number {
+/** Places a rollout can have: what `min_scored` is a share of, however often one was tried. */
+export function slotsOf(spec: RunSpec): number {
   return spec.num_examples * spec.rollouts_per_example;
+}
+
+export function plannedOf(spec: RunSpec, head: RunHead): number {
+  return slotsOf(spec) + head.retried;
 }
 
 /** Rollouts still to dispatch; a run that stopped early keeps the rest as pending for ever. */
 export function pendingOf(spec: RunSpec, head: RunHead): number {
-  return plannedOf(spec) - head.dispatched;
+  return plannedOf(spec, head) - head.dispatched;
 }
 
-/** Dispatches the next `count` rollouts, group by group, and says which. */
+/** Dispatches the next `count` rollouts, retries first, then group by group, and says which. */
 export function dispatch(
   store: RunStore,
   spec: RunSpec,
@@ -43,25 +50,50 @@ export function dispatch(
   now: number,
 ): Place[] {
   return store.transaction(() => {
+    const retries = dispatchRetries(store, count, idOf);
     const head = store.head();
-    const places = Array.from({ length: count }, (_, index) => {
-      const position = head.dispatched + index;
+    const first = head.dispatched - head.retries_dispatched;
+    const firsts = Array.from({ length: count - retries.length }, (_, index) => {
+      const position = first + index;
       return {
         group: Math.floor(position / spec.rollouts_per_example),
         slot: position % spec.rollouts_per_example,
         attempt: 0,
       };
     });
+    const places = [...retries, ...firsts];
     for (const place of places) store.addRollout(place, idOf(place), now + FIRST_ASK_MS);
     store.saveHead({
       ...head,
       dispatched: head.dispatched + count,
+      retries_dispatched: head.retries_dispatched + retries.length,
       in_flight: head.in_flight + count,
       running: head.running + count,
+      gate: afterDispatch(head.gate, count, now),
       row_current: false,
     });
     return places;
   });
+}
+
+/** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
+function dispatchRetries(store: RunStore, count: number, idOf: (place: Place) => string): Place[] {
+  if (store.head().retried === store.head().retries_dispatched) return [];
+  const before = store.retries(count);
+  const places = before.map(({ group_index: group, slot, attempt }) => {
+    return { group, slot, attempt: attempt + 1 };
+  });
+  for (const [at, { seq }] of before.entries()) {
+    const place = places[at];
+    if (place === undefined) continue;
+    // D1 has the row as it was: it is written there once more.
+    store.setRollout(seq, { superseded_by: idOf(place), drained: 0 });
+    store.dropRetry(seq);
+  }
+  const head = store.head();
+  const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);
+  store.saveHead({ ...head, drained });
+  return places;
 }
 
 /** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
@@ -80,6 +112,7 @@ export function answer(
     store.saveHead({
       ...head,
       running: head.running - 1,
+      gate: afterEnd(head.gate, report, now),
       stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
@@ -119,7 +152,7 @@ export function score(
 export type GivenUp = { readonly from: "running" | "scoring"; readonly message: string } & (
   | { readonly outcome: "failed"; readonly reason: FailureClass }
   | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
-  | { readonly outcome: "cancelled"; readonly reason: "user" }
+  | { readonly outcome: "cancelled"; readonly reason: CancelReason }
 );
 
 /** Ends it with the reason on record, unless it has moved on from where it was given up. */
@@ -156,11 +189,17 @@ export function giveUp(
   });
 }
 
-export function requestCancel(store: RunStore, spec: RunSpec, now: number): void {
+/** Ends the run early: nothing more is dispatched, and what runs is to be told. */
+export function requestCancel(
+  store: RunStore,
+  spec: RunSpec,
+  reason: "user" | "deadline",
+  now: number,
+): void {
   store.transaction(() => {
     const head = store.head();
     if (head.settled_at !== null || head.stop !== null) return;
-    store.saveHead({ ...head, stop: { kind: "cancel" }, row_current: false });
+    store.saveHead({ ...head, stop: { kind: "cancel", reason }, row_current: false });
     settle(store, spec, now);
   });
 }
@@ -219,7 +258,8 @@ export function appendEvent(
 export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.group(row.group_index);
-  const all = members.length === spec.rollouts_per_example || store.head().stop !== null;
+  const whole = members.length === spec.rollouts_per_example && !store.awaitsRetry(row.group_index);
+  const all = whole || store.head().stop !== null;
   const silent = members.some(({ status }) => status === "running");
   const waits = members.some(({ status }) => status === "scoring");
   return all && !silent && waits ? row.group_index : null;
@@ -289,15 +329,18 @@ function verdictOf(
   spec: RunSpec,
   head: RunHead,
 ): { status: "completed" | "failed" | "cancelled"; error: RunHead["error"] } {
-  if (head.stop?.kind === "cancel") return { status: "cancelled", error: null };
-  if (head.stop?.kind === "fail") {
-    const { code, message } = head.stop;
+  const { stop } = head;
+  if (stop?.kind === "fail") {
+    const { code, message } = stop;
     return { status: "failed", error: { code, message } };
   }
-  const planned = plannedOf(spec);
+  const late = stop?.reason === "deadline";
+  if (stop !== null && !late) return { status: "cancelled", error: null };
+  const slots = slotsOf(spec);
   // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
-  if (head.scored / planned >= spec.min_scored) return { status: "completed", error: null };
-  const message = `${head.scored} of ${planned} rollouts were scored; min_scored asks for ${spec.min_scored}`;
+  if (head.scored / slots >= spec.min_scored) return { status: "completed", error: null };
+  const when = late ? " before the deadline" : "";
+  const message = `${head.scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
   return { status: "failed", error: { code: "too_few_scored", message } };
 }
 

@@ -9,14 +9,26 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../core/limits.ts";
+import { finishedPage, recordIn } from "./finished-page.ts";
 import { noteRunning } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
 import type { FinishedPage, RunRpc, Serves } from "./rpc.ts";
 import { DRAIN_ROWS, drainAt, nextRunAlarm, type RunClock } from "./run-alarm.ts";
+import {
+  cancelOne,
+  cancelReasonOf,
+  deadlineOf,
+  passDeadline,
+  retry,
+  setMaxConcurrent,
+  setPaused,
+} from "./run-control.ts";
 import { answer, appendEvent, cutSegment, fold, requestCancel, score } from "./run-ledger.ts";
 import { drain } from "./run-outbox.ts";
+import { RunPermits } from "./run-permits.ts";
 import { placeOf, RunPump } from "./run-pump.ts";
+import { type AuditRow, auditRows, type RunRecords, recordsOf } from "./run-records.ts";
 import { type LiveView, LiveViews } from "./run-report.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { RunStore, type StoredEvent } from "./run-store.ts";
@@ -24,6 +36,8 @@ import { Subrequests } from "./subrequests.ts";
 import type {
   Member,
   Place,
+  RetryOrder,
+  RetryRefusal,
   RolloutReport,
   RunMessage,
   RunSpec,
@@ -39,14 +53,13 @@ const EVENTS_PER_READ = 1000;
 /** Storage of finished rollouts is freed this long after the run's end; a start is dropped long before. */
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
-/** Segments one page of results may need: each is read whole. */
-const SEGMENTS_PER_PAGE = 10;
 
 export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   readonly #store: RunStore;
   readonly #pump: RunPump;
+  readonly #permits: RunPermits;
   readonly #views: LiveViews;
   #asked = false;
   #gathering = false;
@@ -61,6 +74,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     super(ctx, env);
     this.#store = new RunStore(ctx.storage);
     this.#pump = new RunPump(env, this.#store, () => this.now());
+    this.#permits = new RunPermits(env, this.#store, () => this.now());
     this.#views = new LiveViews(this.#store, () => this.now());
   }
 
@@ -74,10 +88,11 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   admit(places: readonly Place[]): { spec: RunSpec; admitted: Starter[] } | null {
     const spec = this.#open();
     if (spec === null) return null;
-    if (this.#store.head().stop?.kind === "cancel") return { spec, admitted: [] };
+    const head = this.#store.head();
     const admitted = places.flatMap((place) => {
       const row = this.#store.rollout(place);
-      return row?.status === "running" ? [{ ...place, rollout_id: row.id }] : [];
+      if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
+      return [{ ...place, rollout_id: row.id }];
     });
     return { spec, admitted };
   }
@@ -114,7 +129,9 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const entry = this.#store.segment(segment);
     if (entry === null || entry.key !== null) return null;
     const count = entry.last_seq - entry.first_seq + 1;
-    return this.#store.finished(entry.first_seq - 1, count, null).map((row) => this.#record(row));
+    return this.#store
+      .finished(entry.first_seq - 1, count, null)
+      .map((row) => recordIn(this.#store, row));
   }
 
   folded(segment: number, key: string): void {
@@ -124,9 +141,43 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   async cancel(): Promise<boolean> {
     const spec = this.#open();
     if (spec === null) return false;
-    requestCancel(this.#store, spec, this.now());
+    requestCancel(this.#store, spec, "user", this.now());
     await this.#flush(spec);
     return true;
+  }
+
+  async pause(paused: boolean): Promise<void> {
+    await this.#control(() => setPaused(this.#store, paused));
+  }
+
+  async setMaxConcurrent(rollouts: number): Promise<void> {
+    await this.#control(() => setMaxConcurrent(this.#store, rollouts));
+  }
+
+  async retry(order: RetryOrder): Promise<RetryRefusal | null> {
+    // The database is told at once: it lets what an ended run names be deleted.
+    this.#lastDrainAt = 0;
+    return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
+  }
+
+  async cancelRollout(place: Place): Promise<boolean> {
+    return (await this.#control(() => cancelOne(this.#store, place))) ?? false;
+  }
+
+  endpointChanged(): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    this.#permits.changed();
+    this.#gather(spec);
+  }
+
+  auditRecords(): RunRecords | null {
+    const spec = this.#open();
+    return spec === null ? null : recordsOf(this.ctx.storage.sql, spec, this.#store.head());
+  }
+
+  auditRows(after: number): AuditRow[] {
+    return this.#open() === null ? [] : auditRows(this.ctx.storage.sql, after);
   }
 
   view(): LiveView | null {
@@ -136,7 +187,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   rollout(place: Place): RolloutRecord | null {
     const row = this.#open() === null ? null : this.#store.rollout(place);
-    return row === null ? null : this.#record(row);
+    return row === null ? null : recordIn(this.#store, row);
   }
 
   segmentOf(finishSeq: number): SegmentEntry | null {
@@ -146,17 +197,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   }
 
   finished(after: number, limit: number, outcome: string | null): FinishedPage | null {
-    if (this.#open() === null) return null;
-    const found = this.#store.finished(after, limit, outcome);
-    const rows: RolloutRecord[] = [];
-    let held = 0;
-    for (const row of found) {
-      const record = this.#record(row);
-      held += record.text?.length ?? 0;
-      if (held > LIMITS.inlinePageBytes && rows.length > 0) break;
-      rows.push(record);
-    }
-    return pageOf(rows, found.length, this.#store.segmentsAfter(after, LIMITS.resultsPerPage));
+    return this.#open() === null ? null : finishedPage(this.#store, after, limit, outcome);
   }
 
   async events(
@@ -180,7 +221,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   async deadLetter(queue: string, message: RunMessage): Promise<void> {
     const spec = this.#open();
     if (spec === null) return;
-    this.#store.addDeadLetter(queue, JSON.stringify(message), this.now());
+    this.#store.transaction(() => {
+      this.#store.addDeadLetter(queue, JSON.stringify(message), this.now());
+      const head = this.#store.head();
+      const dead_letters = head.dead_letters + 1;
+      this.#store.saveHead({ ...head, dead_letters, row_current: false });
+    });
     logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
     await this.#arm(spec);
   }
@@ -191,14 +237,20 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#armedAt = null;
     try {
       const subrequests = new Subrequests();
+      passDeadline(this.#store, spec, this.now());
       await this.#pump.tell(spec, subrequests);
-      await this.#pump.sweep(spec, subrequests);
-      await this.#drain(spec, subrequests);
-      await this.#free(spec, subrequests);
+      // While some are still to be told nothing else is done: each of them may be about to call its model.
+      if (!this.#pump.untold()) await this.#tend(spec, subrequests);
     } catch (thrown) {
       logError("run alarm", spec.run_id, thrown);
     }
     await this.#flush(spec);
+  }
+
+  async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    await this.#pump.sweep(spec, subrequests);
+    await this.#drain(spec, subrequests);
+    await this.#free(spec, subrequests);
   }
 
   /** The spec, and once per instance the duty to ask whatever is in flight. */
@@ -211,8 +263,13 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return spec;
   }
 
-  #record(entry: RolloutEntry): RolloutRecord {
-    return { entry, text: this.#store.trajectory(entry.seq) };
+  /** A change somebody asked for, and at once what follows from it. Null for a run nobody created. */
+  async #control<T>(change: (spec: RunSpec) => T): Promise<T | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const result = change(spec);
+    await this.#flush(spec);
+    return result;
   }
 
   #toScore(row: RolloutEntry | null): Member[] {
@@ -232,6 +289,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
   async #flush(spec: RunSpec): Promise<void> {
+    await this.#permits.renew(spec, this.#pump.need(spec));
     this.#pump.dispatch(spec);
     for (;;) {
       const segment = cutSegment(this.#store, this.now());
@@ -312,9 +370,11 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       lastDrainAt: this.#lastDrainAt,
       drainFailures: this.#drainFailures,
       rowStale: !head.row_current,
-      untold: head.stop?.kind === "cancel" && this.#store.untold(1).length > 0,
+      untold: this.#pump.untold(),
       canDispatch: this.#pump.room(spec) > 0,
       freeAt: this.#freeAt(),
+      endpointAt: this.#permits.nextAt(this.#pump.need(spec)),
+      deadlineAt: deadlineOf(spec, head),
     };
   }
 
@@ -329,23 +389,4 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       this.#waiters.push(wake);
     });
   }
-}
-
-/** The rows that the page's first segments and the run itself can answer for. */
-function pageOf(
-  rows: readonly RolloutRecord[],
-  found: number,
-  segments: readonly SegmentEntry[],
-): FinishedPage {
-  const seqOf = ({ entry }: RolloutRecord) => entry.finish_seq ?? 0;
-  const needed = segments.filter(({ first_seq, last_seq }) =>
-    rows.some((row) => seqOf(row) >= first_seq && seqOf(row) <= last_seq),
-  );
-  const beyond = needed[SEGMENTS_PER_PAGE]?.first_seq ?? Number.POSITIVE_INFINITY;
-  const page = rows.filter((row) => seqOf(row) < beyond);
-  return {
-    rows: page,
-    cut: page.length < found,
-    segments: needed.slice(0, SEGMENTS_PER_PAGE),
-  };
 }

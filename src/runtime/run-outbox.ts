@@ -4,8 +4,9 @@
  */
 import { insertRollouts, type NewRollout } from "../db/rollouts.ts";
 import { updateRun } from "../db/runs.ts";
+import { metricsOf } from "./report-sums.ts";
 import { DRAIN_ROWS } from "./run-alarm.ts";
-import { type LiveView, metricsOf } from "./run-report.ts";
+import type { LiveView } from "./run-report.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import type { Subrequests } from "./subrequests.ts";
@@ -30,9 +31,9 @@ export async function drain(
     });
   }
   if (store.head().row_current) return;
-  const { status, error, counts, report, settled_at } = view();
+  const { status, error, counts, report, dead_letters, settled_at } = view();
   const written = store.head();
-  const changes = { status, error, counts, report, finished_at: settled_at };
+  const changes = { status, error, counts, report, dead_letters, finished_at: settled_at };
   await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
   // Only now, and only if nothing changed meanwhile: a kill in between must leave the row to be written again.
   if (store.head() === written) store.saveHead({ ...written, row_current: true });

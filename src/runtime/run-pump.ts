@@ -2,11 +2,14 @@
  * What moves a run forward: dispatch into the window, sends to the queues, the slices of its alarm. Reads and writes the
  * store; what it cannot do now (a queue that refuses, an object that does not answer) the next sweep does.
  */
+import type { CancelReason } from "../core/errors.ts";
 import { rolloutId } from "../core/ids.ts";
 import { LIMITS } from "../core/limits.ts";
 import { liveShare } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
+import { cancelReasonOf, maxConcurrentOf } from "./run-control.ts";
+import { gateRoom, type Need } from "./run-gate.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, pendingOf, SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import { groupsMessages, scoresMessages, sendAll } from "./run-queues.ts";
 import type { RolloutEntry } from "./run-schema.ts";
@@ -22,7 +25,6 @@ const MOST_TELLS = 2;
 const NEVER_STARTED = {
   from: "running",
   outcome: "cancelled",
-  reason: "user",
   message: "cancelled before it began",
 } as const;
 
@@ -52,10 +54,22 @@ export class RunPump {
   /** Rollouts that may be dispatched now. */
   room(spec: RunSpec): number {
     const head = this.#store.head();
-    if (head.stop !== null || head.settled_at !== null) return 0;
-    const window = Math.min(spec.max_concurrent, liveShare(this.#env, spec.run_id, head.running));
-    const room = Math.min(window - head.running, pendingOf(spec, head), LIMITS.sliceRows);
+    if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
+    const asked = maxConcurrentOf(spec, head);
+    const window = Math.min(asked, liveShare(this.#env, spec.run_id, head.running));
+    const gate = gateRoom(head.gate, head.running, this.#now());
+    const room = Math.min(window - head.running, gate, pendingOf(spec, head), LIMITS.sliceRows);
     return Math.max(0, room);
+  }
+
+  /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
+  need(spec: RunSpec): Need {
+    const head = this.#store.head();
+    const { running } = head;
+    const closed = head.stop !== null || head.settled_at !== null || head.paused;
+    const pending = closed ? 0 : pendingOf(spec, head);
+    const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
+    return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
   }
 
   dispatch(spec: RunSpec): void {
@@ -81,19 +95,26 @@ export class RunPump {
     ]);
   }
 
-  /** One slice of telling rollouts that their run was cancelled. */
+  /** True while rollouts are to be told to stop. */
+  untold(): boolean {
+    return this.#store.untold(1, this.#store.head().stop?.kind === "cancel").length > 0;
+  }
+
+  /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    if (this.#store.head().stop?.kind !== "cancel") return;
-    const rows = this.#store.untold(LIMITS.sliceObjects);
-    await subrequests.objectAll(rows, async ({ seq, id }) => {
+    const all = this.#store.head().stop?.kind === "cancel";
+    const rows = this.#store.untold(LIMITS.sliceObjects, all);
+    await subrequests.objectAll(rows, async (row) => {
+      const { seq, id } = row;
+      const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
       const rollout = rolloutObject(this.#env, spec.scope, id);
-      const heard = await standingOf(id, () => rollout.cancel("user"));
-      this.#told(spec, this.#store.bySeq(seq), heard);
+      const heard = await standingOf(id, () => rollout.cancel(reason));
+      this.#told(spec, this.#store.bySeq(seq), reason, heard);
     });
   }
 
   /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
-  #told(spec: RunSpec, row: RolloutEntry | null, heard: Heard): void {
+  #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
     if (row?.status !== "running") return;
     const now = this.#now();
     const ask_at = now + TELL_AGAIN_MS;
@@ -105,7 +126,7 @@ export class RunPump {
       const misses = row.misses + (heard.state === "unreachable" ? 0 : 1);
       this.#store.setRollout(row.seq, { misses, told: 1, ask_at });
     } else {
-      this.toScore(giveUp(this.#store, spec, row, NEVER_STARTED, now));
+      this.toScore(giveUp(this.#store, spec, row, { ...NEVER_STARTED, reason }, now));
     }
   }
 
@@ -118,8 +139,11 @@ export class RunPump {
     this.#units.push(...sweepScoring(this.#store, spec, scoring, now));
     this.#sweepSegments(now);
     const running = silent.filter(({ status }) => status === "running");
-    if (this.#store.head().stop?.kind === "cancel") this.#tellAgain(running, now);
-    else await this.#ask(spec, running, subrequests);
+    const head = this.#store.head();
+    const stopping = running.filter((row) => cancelReasonOf(head, row) !== null);
+    this.#tellAgain(stopping, now);
+    const going = running.filter((row) => !stopping.includes(row));
+    await this.#ask(spec, going, subrequests);
   }
 
   async #ask(

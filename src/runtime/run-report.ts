@@ -1,19 +1,24 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunCounts, RunReport, RunView } from "../core/run.ts";
-import { RunningSummary } from "../core/statistics.ts";
+import { ReportSums, reportOfRows } from "./report-sums.ts";
+import { maxConcurrentOf, statusOf } from "./run-control.ts";
+import { gateFlow } from "./run-gate.ts";
 import { pendingOf, plannedOf } from "./run-ledger.ts";
-import type { RolloutEntry, RunHead } from "./run-schema.ts";
+import type { RunHead } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import type { RunSpec } from "./wire.ts";
 
 /** What a run's object knows better than its row in D1. */
-export type LiveView = Pick<RunView, "status" | "error" | "flow" | "counts" | "report"> & {
+export type LiveView = Pick<
+  RunView,
+  "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters"
+> & {
   readonly settled_at: number | null;
 };
 
 export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
   return {
-    planned: plannedOf(spec),
+    planned: plannedOf(spec, head),
     pending: pendingOf(spec, head),
     dispatched: head.dispatched,
     in_flight: head.in_flight,
@@ -24,22 +29,29 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
   };
 }
 
-export function flowOf(head: RunHead): RunView["flow"] {
-  if (head.settled_at !== null) return null;
-  if (head.stop === null) return { state: "active", reason: null };
-  const reason = head.stop.kind === "cancel" ? "cancelled by the user" : head.stop.message;
-  return { state: "draining", reason };
+/** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
+function flowOf(spec: RunSpec, head: RunHead, now: number): RunView["flow"] {
+  const { stop, settled_at, paused, gate, running } = head;
+  if (settled_at !== null) return null;
+  if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
+  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
+  if (paused) return { state: "paused", reason: "user" };
+  const waits = pendingOf(spec, head) > 0 ? gateFlow(gate, running, now) : null;
+  return waits ?? { state: "active", reason: null };
 }
 
-/** A report walks every row: while a run goes on it is made anew at most so often. */
-const REPORT_EVERY_MS = 500;
+const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
 
-/** Views of one run, its report made anew only when rollouts have ended since. */
+/** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
+const ROWS_WALKED_PER_S = 20_000;
+
+/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
-  #made: { readonly finished: number; readonly at: number; readonly report: RunReport } | null =
-    null;
+  #made: { readonly of: string; readonly report: RunReport } | null = null;
+  #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
+  #summed = 0;
 
   constructor(store: RunStore, now: () => number) {
     this.#store = store;
@@ -49,82 +61,42 @@ export class LiveViews {
   of(spec: RunSpec): LiveView {
     const head = this.#store.head();
     return {
-      status: head.status,
+      status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      flow: flowOf(head),
+      flow: flowOf(spec, head, this.#now()),
       counts: countsOf(spec, head),
-      report: this.#report(head),
+      max_concurrent: maxConcurrentOf(spec, head),
+      dead_letters: head.dead_letters,
+      report: this.#report(spec, head),
     };
   }
 
-  #report({ finished, settled_at }: RunHead): RunReport {
-    const at = this.#now();
-    const made = this.#made;
-    const recent = settled_at === null && made !== null && at - made.at < REPORT_EVERY_MS;
-    if (made !== null && (made.finished === finished || recent)) return made.report;
-    const report = reportOfRows(this.#store.reportRows());
-    this.#made = { finished, at, report };
+  #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+    const of = `${finished}/${retries_dispatched}/${settled_at}`;
+    if (this.#made?.of === of) return this.#made.report;
+    const report =
+      settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
+    // Sums that wait to be walked anew are not the report of these rows for long.
+    const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
+    this.#made = current ? { of, report } : null;
     return report;
   }
-}
 
-/** Walks the rows once, in order of groups; memory does not grow with their number. */
-export function reportOfRows(rows: Iterable<RolloutEntry>): RunReport {
-  const totals = new Totals();
-  const summary = new RunningSummary();
-  for (const row of rows) {
-    if (row.status !== "done") continue;
-    totals.add(row);
-    summary.add({ group: row.group_index, reward: row.reward, metrics: metricsOf(row) });
+  #soFar(spec: RunSpec): RunReport {
+    const { retries_dispatched: retries } = this.#store.head();
+    const at = this.#now();
+    const known = this.#sums;
+    const walked = known === null ? 0 : (this.#summed / ROWS_WALKED_PER_S) * 1000;
+    const stale = known !== null && known.retries !== retries && at - known.at >= walked;
+    const kept = stale ? null : known;
+    if (kept === null) this.#summed = 0;
+    const sums = kept?.sums ?? new ReportSums(spec.rollouts_per_example);
+    this.#sums = kept ?? { sums, retries, at };
+    for (const row of this.#store.reportRowsAfter(this.#summed)) {
+      sums.add(row);
+      this.#summed = row.finish_seq ?? this.#summed;
+    }
+    return sums.report();
   }
-  const { reward, metrics, pass_at_k, pass_hat_k } = summary.result();
-  const { mean, se, ci95, n_tasks } = reward;
-  const { prompt_tokens, completion_tokens } = totals;
-  const { n_rollouts, n_unscored, n_error, n_truncated } = totals;
-  return {
-    reward: { mean, se, ci95, n_tasks, n_rollouts, n_unscored, n_error, n_truncated },
-    metrics,
-    pass_at_k,
-    pass_hat_k,
-    stop_conditions: totals.stop_conditions,
-    turns: totals.turns,
-    calls: totals.calls,
-    usage: {
-      prompt_tokens,
-      completion_tokens,
-      total_tokens: prompt_tokens + completion_tokens,
-    },
-  };
-}
-
-class Totals {
-  n_rollouts = 0;
-  n_unscored = 0;
-  n_error = 0;
-  n_truncated = 0;
-  turns = 0;
-  calls = 0;
-  prompt_tokens = 0;
-  completion_tokens = 0;
-  readonly stop_conditions: Record<string, number> = {};
-
-  add(row: RolloutEntry): void {
-    if (row.outcome === "scored") this.n_rollouts += 1;
-    if (row.outcome === "unscored") this.n_unscored += 1;
-    if (row.outcome === "failed") this.n_error += 1;
-    this.n_truncated += row.is_truncated;
-    this.turns += row.turns;
-    this.calls += row.calls;
-    this.prompt_tokens += row.prompt_tokens;
-    this.completion_tokens += row.completion_tokens;
-    const stop = row.stop_condition;
-    if (stop !== null) this.stop_conditions[stop] = (this.stop_conditions[stop] ?? 0) + 1;
-  }
-}
-
-/** Scores by name, rewards and metrics alike; the field calls all of them metrics. */
-export function metricsOf(row: RolloutEntry): Record<string, number | null> {
-  const scores = JSON.parse(row.scores ?? "[]") as { name: string; score: number | null }[];
-  return Object.fromEntries(scores.map(({ name, score }) => [name, score]));
 }

@@ -1,5 +1,8 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
+import type { CancelReason } from "../core/errors.ts";
 import type { Outcome, RolloutStatus, RunStatus } from "../core/run.ts";
+import type { Migration } from "./migrate.ts";
+import { NEW_GATE, type RunGate } from "./run-gate.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
@@ -31,17 +34,46 @@ export const RUN_SCHEMA = [
   "create table if not exists dead_letters (id integer primary key autoincrement, queue text not null, body text not null, at integer not null)",
 ];
 
+/** Changes since, for objects made before them as for new ones; applied once, in order, by name. */
+export const RUN_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "control",
+    statements: [
+      // Why this rollout alone was asked to stop.
+      "alter table rollouts add column cancel text",
+      "create index rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
+      // Ended rollouts whose next attempt is still to be dispatched.
+      "create table retries (seq integer primary key)",
+      // Requests made with an Idempotency-Key: a repeat changes nothing.
+      "create table requests (operation text not null, key text not null, hash text not null, primary key (operation, key))",
+    ],
+  },
+  {
+    name: "segments_to_fold",
+    statements: ["create index segments_to_fold on segments (ask_at) where key is null"],
+  },
+];
+
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {
   readonly status: Exclude<RunStatus, "queued" | "paused">;
   readonly error: { readonly code: string; readonly message: string } | null;
   /** Set once dispatch has ended early; what is in flight still answers. */
   readonly stop:
-    | { readonly kind: "cancel" }
+    | { readonly kind: "cancel"; readonly reason?: "user" | "deadline" }
     | { readonly kind: "fail"; readonly code: string; readonly message: string }
     | null;
-  /** Rollouts dispatched, in group-major order. */
+  /** Nothing is dispatched until somebody resumes it. */
+  readonly paused: boolean;
+  /** Set while it ran; null = as it was asked for. */
+  readonly max_concurrent: number | null;
+  /** Its deadline counts from here: a retry of an ended run begins it anew. Null = from its creation. */
+  readonly deadline_from: number | null;
+  /** Rollouts dispatched: first attempts in group-major order, and attempts that retries asked for. */
   readonly dispatched: number;
+  /** Attempts that retries asked for, and how many of them are dispatched. */
+  readonly retried: number;
+  readonly retries_dispatched: number;
   /** Not done: running, or waiting for scores. */
   readonly in_flight: number;
   /** Of those in flight, the ones that have not answered: what `max_concurrent` counts. */
@@ -62,13 +94,22 @@ export interface RunHead {
   readonly row_current: boolean;
   /** Rollout objects freed, in order of `seq`; -1 once all are. */
   readonly freed: number;
+  /** Messages a queue gave up on. */
+  readonly dead_letters: number;
+  /** What its endpoint granted it. */
+  readonly gate: RunGate;
 }
 
 export const NEW_HEAD: RunHead = {
   status: "running",
   error: null,
   stop: null,
+  paused: false,
+  max_concurrent: null,
+  deadline_from: null,
   dispatched: 0,
+  retried: 0,
+  retries_dispatched: 0,
   in_flight: 0,
   running: 0,
   scored: 0,
@@ -83,6 +124,8 @@ export const NEW_HEAD: RunHead = {
   settled_at: null,
   row_current: false,
   freed: 0,
+  dead_letters: 0,
+  gate: NEW_GATE,
 };
 
 // A type, not an interface: SQLite cursors want an index signature.
@@ -101,6 +144,7 @@ export type RolloutEntry = {
   /** Times in a row that its object did not know it or did not answer. */
   misses: number;
   told: number;
+  cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
   digest: string | null;

@@ -5,9 +5,12 @@
 
 import type { EventName } from "../core/event-names.ts";
 import { LIMITS } from "../core/limits.ts";
+import { migrate } from "./migrate.ts";
+import type { ReportRow } from "./report-sums.ts";
 import {
   NEW_HEAD,
   type RolloutEntry,
+  RUN_MIGRATIONS,
   RUN_SCHEMA,
   type RunHead,
   type SegmentEntry,
@@ -20,10 +23,13 @@ export interface StoredEvent {
   readonly data: object;
 }
 
+const REPORT_COLUMNS = `group_index, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+  prompt_tokens, completion_tokens, finish_seq`;
+
 export class RunStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
-  #spec: RunSpec | null | undefined;
+  #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
 
@@ -34,19 +40,25 @@ export class RunStore {
 
   /** Null for an object nobody created. */
   spec(): RunSpec | null {
-    this.#spec ??= this.#storage.kv.get<RunSpec>("spec") ?? null;
-    return this.#spec;
+    if (this.#spec !== undefined) return this.#spec;
+    const spec = this.#storage.kv.get<RunSpec>("spec");
+    if (spec === undefined) return null;
+    migrate(this.#storage, RUN_MIGRATIONS);
+    this.#spec = spec;
+    return spec;
   }
 
   create(spec: RunSpec): void {
     for (const statement of RUN_SCHEMA) this.#sql.exec(statement);
+    migrate(this.#storage, RUN_MIGRATIONS);
     this.#storage.kv.put("spec", spec);
     this.#spec = spec;
     this.saveHead(NEW_HEAD);
   }
 
   head(): RunHead {
-    this.#head ??= this.#storage.kv.get<RunHead>("head") ?? NEW_HEAD;
+    // Heads stored by an earlier version lack what was added since.
+    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
     return this.#head;
   }
 
@@ -138,9 +150,11 @@ export class RunStore {
     this.#sql.exec("update segments set ask_at = 0 where key is null");
   }
 
-  untold(limit: number): RolloutEntry[] {
+  /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
+  untold(limit: number, all: boolean): RolloutEntry[] {
+    const asked = all ? "" : "and cancel is not null";
     return this.#all<RolloutEntry>(
-      "select * from rollouts where status = 'running' and told = 0 order by seq limit ?",
+      `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
       [limit],
     );
   }
@@ -166,10 +180,18 @@ export class RunStore {
     }
   }
 
-  /** Every rollout that counts, by group: for the report, streamed. */
-  reportRows(): Iterable<RolloutEntry> {
-    return this.#sql.exec<RolloutEntry>(
-      "select * from rollouts where superseded_by is null order by group_index, slot",
+  /** What a report is made of, streamed: every rollout that is done, by group. */
+  reportRows(): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where status = 'done' order by group_index, slot, attempt`,
+    );
+  }
+
+  /** The same of those that ended after `finishSeq`, in order of their ends. */
+  reportRowsAfter(finishSeq: number): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
+      finishSeq,
     );
   }
 
@@ -178,6 +200,66 @@ export class RunStore {
       seq,
       limit,
     ]);
+  }
+
+  /**
+   * Queues another attempt for every rollout that counts and ended for one of the reasons; null: failed, without a
+   * score, or cut off by the deadline. `open`: only in groups of which nothing is scored, or waits for scores. Says how many.
+   */
+  addRetries(reasons: readonly string[] | null, open: boolean): number {
+    const asked = reasons === null ? "null" : "?";
+    const wanted = `status = 'done' and superseded_by is null and outcome != 'scored'
+      and (case when ${asked} is null then outcome in ('failed', 'unscored') or reason = 'deadline'
+           else reason in (select value from json_each(${asked})) end)`;
+    const bindings = reasons === null ? [] : Array<string>(2).fill(JSON.stringify(reasons));
+    const closed = `select group_index from rollouts where superseded_by is null
+      and (status != 'done' or outcome = 'scored' or (outcome = 'unscored' and not (${wanted})))`;
+    const inOpen = open ? `and group_index not in (${closed})` : "";
+    this.#sql.exec(
+      `insert into retries select seq from rollouts where ${wanted} ${inOpen} on conflict do nothing`,
+      ...bindings,
+      ...(open ? bindings : []),
+    );
+    return this.#one<{ n: number }>("select changes() as n")?.n ?? 0;
+  }
+
+  /** Ended rollouts whose next attempt is to be dispatched, oldest first. */
+  retries(limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select rollouts.* from retries join rollouts using (seq) order by seq limit ?",
+      [limit],
+    );
+  }
+
+  dropRetry(seq: number): void {
+    this.#sql.exec("delete from retries where seq = ?", seq);
+  }
+
+  /** Whether a member of the group is to be tried again. */
+  awaitsRetry(group: number): boolean {
+    return (
+      this.#one("select 1 from retries join rollouts using (seq) where group_index = ? limit 1", [
+        group,
+      ]) !== null
+    );
+  }
+
+  lastSeq(): number {
+    return this.#one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
+  }
+
+  /** Hash of the request a key was used with before; null for a new one. */
+  request(operation: string, key: string): string | null {
+    return (
+      this.#one<{ hash: string }>("select hash from requests where operation = ? and key = ?", [
+        operation,
+        key,
+      ])?.hash ?? null
+    );
+  }
+
+  rememberRequest(operation: string, key: string, hash: string): void {
+    this.#sql.exec("insert into requests values (?, ?, ?)", operation, key, hash);
   }
 
   addTrajectory(seq: number, text: string): void {
@@ -243,6 +325,13 @@ export class RunStore {
     this.#sql.exec("insert into events values (?, ?, ?)", id, event, JSON.stringify(data));
     if (id <= LIMITS.eventsPerRun) return;
     this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
+  }
+
+  /** Takes back that nothing more will follow: whoever reads from the start must read on. */
+  dropEnd(): void {
+    this.#sql.exec(
+      "delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')",
+    );
   }
 
   events(after: number, limit: number): StoredEvent[] {

@@ -23,7 +23,8 @@ export async function storeTrajectory(
   text: string,
 ): Promise<string | null> {
   if (!exceedsUtf8(text, LIMITS.inlineTrajectoryBytes)) return text;
-  await env.STORE.put(trajectoryKey(scope, run_id, digest), text);
+  // R2 keeps the hash: an audit sees from a list of keys whether the content is still this one.
+  await env.STORE.put(trajectoryKey(scope, run_id, digest), text, { sha256: digest });
   return null;
 }
 

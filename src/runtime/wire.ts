@@ -4,9 +4,11 @@
  */
 
 import type { CancelReason, FailureClass, SerializedError } from "../core/errors.ts";
+import type { ForkPoint } from "../core/fork.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Usage } from "../core/messages.ts";
-import type { RunDataset, RunLimits, Sampling } from "../core/run.ts";
+import type { ForkedFrom, RunDataset, RunLimits } from "../core/run.ts";
+import type { Sampling } from "../core/sampling.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ScoreRecord } from "../core/score.ts";
 
@@ -37,6 +39,13 @@ export interface RunSpec {
   /** True when the rubric looks at whole groups: they are then scored as one unit. */
   readonly whole_groups: boolean;
   readonly created_at: number;
+  /** Set for a run whose rollouts go on behind a turn of another one. */
+  readonly fork?: ForkOrigin;
+}
+
+/** The turn rollouts go on behind, and where what they begin with is kept (R2). */
+export interface ForkOrigin extends ForkedFrom {
+  readonly key: string;
 }
 
 /** Where a rollout stands in its run. */
@@ -61,6 +70,8 @@ export interface RolloutSpec extends Place {
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;
+  /** What it begins with instead of the environment's setup: the turns of another rollout. */
+  readonly from?: ForkPoint;
 }
 
 /** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
@@ -89,6 +100,8 @@ export interface RolloutReport extends Place {
   readonly is_truncated: boolean;
   readonly turns: number;
   readonly calls: number;
+  /** Calls that were answered with 429. */
+  readonly limited?: number;
   readonly usage: Usage;
   readonly started_at: number;
   readonly ended_at: number;
@@ -112,6 +125,15 @@ export interface Unit {
   readonly unit: number;
   readonly members: readonly Member[];
 }
+
+/** What a retry asks for: `classes` null = the usual ones; `hash` tells a repeat of the key from another request. */
+export interface RetryOrder {
+  readonly classes: readonly string[] | null;
+  readonly key: string | null;
+  readonly hash: string;
+}
+
+export type RetryRefusal = "cancelled" | "draining" | "key_reused";
 
 export type ScoredMember = Place & { readonly record: ScoreRecord };
 
@@ -139,6 +161,15 @@ export interface SegmentMessage extends Address {
   readonly segment: number;
 }
 
-export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage;
+/** `model-calls`: make this call for the rollout and tell it what came of it. */
+export interface ModelCallMessage extends Address {
+  readonly kind: "model_call";
+  readonly rollout_id: string;
+  readonly turn: number;
+  /** Which try of the turn, from 1. */
+  readonly call: number;
+}
+
+export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage;
 
 export const START_MESSAGE_LIFE_MS = 10 * 60_000;

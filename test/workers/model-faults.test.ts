@@ -1,5 +1,7 @@
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import { openEndpoint } from "../../src/runtime/endpoints.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { down, GUESSES, questions, RIGHT } from "./rows.ts";
@@ -48,6 +50,8 @@ test("a question that holds a word of the script gets the turns written for it",
   expect(await (await ask(model, [QUESTION])).text()).toContain("plain");
 });
 
+/** Seconds, on a machine that may be busy. */
+const PATIENCE = 30_000;
 const one = { environment: "gsm8k", dataset: questions(1) };
 
 function failing(fault: Fault, times?: number): string {
@@ -59,50 +63,38 @@ test("a 429 is tried again no sooner than Retry-After says, with the same idempo
   const run = await platform.finish({ ...one, model });
   expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
   expect(run.report).toMatchObject({ turns: 1, calls: 2 });
+  expect((await platform.rollout(rolloutAt(run.id))).failed_calls).toMatchObject([{ status: 429 }]);
   const [first, second, ...more] = await requestsOf(model);
   expect(more).toEqual([]);
   expect(second?.idempotency_key).toBe(first?.idempotency_key);
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1000);
 });
 
-test("faults that pass are retried: a cut connection, garbage, no choices, a 503", async () => {
-  const faults: Fault[] = [
-    { kind: "reset" },
-    { kind: "garbage" },
-    { kind: "empty_choices" },
-    { kind: "status", status: 503 },
-  ];
-  const runs = await Promise.all(
-    faults.map((fault) => platform.finish({ ...one, model: failing(fault, 1) })),
-  );
-  for (const { status, report } of runs) {
-    expect({ status, turns: report.turns, calls: report.calls }).toEqual({
-      status: "completed",
-      turns: 1,
-      calls: 2,
-    });
-  }
+test("arguments that are no JSON are the model's own mistake: it reads about them, and nothing is called again", async () => {
+  const wrong = { tool_calls: [{ name: "add", arguments: '{"a": 1, "b": ' }] };
+  const model = script([wrong, "It is 3."]);
+  const dataset = [{ question: "What is 1 + 2?", answer: "3" }];
+  const run = await platform.finish({ environment: "calculator", dataset, model });
+  expect(run).toMatchObject({ counts: { scored: 1 }, report: { turns: 2, calls: 2 } });
+  const rollout = await platform.rollout(rolloutAt(run.id));
+  expect(rollout.failed_calls).toEqual([]);
+  expect(rollout.turns[1]?.prompt.append).toMatchObject([
+    { role: "tool", content: expect.stringMatching(/JSON/) },
+  ]);
 });
 
-test("a fault that stays fails its rollout as the provider's, after max_retries and never with a score", async () => {
-  const faults: Fault[] = [down, { kind: "garbage" }, { kind: "empty_choices" }];
-  const limits = { max_retries: 1 };
-  const runs = await Promise.all(
-    faults.map(async (fault) => {
-      const model = failing(fault);
-      const run = await platform.finish({ ...one, model, limits });
-      return { run, sent: (await requestsOf(model)).length };
-    }),
-  );
-  for (const { run, sent } of runs) {
-    expect(run).toMatchObject({ status: "failed", error: { code: "too_few_scored" } });
-    expect(run.counts).toMatchObject({ scored: 0, failed: { provider: 1 } });
-    expect(run.report.reward).toMatchObject({ mean: null, n_error: 1 });
-    expect({ sent, calls: run.report.calls }).toEqual({ sent: 2, calls: 2 });
-    const [row] = await platform.results(run.id);
-    expect(row).toMatchObject({ outcome: "failed", reward: null, stop_condition: "has_error" });
-    expect(row?.error?.error).toMatch(/^(ModelError|.*ModelResponseError)$/);
+test("a restart gives no new budget: what was tried before it counts", async () => {
+  const model = failing(down);
+  const run = await platform.start({ ...one, model, limits: { max_retries: 2 } });
+  const id = rolloutAt(run.id);
+  for (const sent of [1, 2]) {
+    await requestsOf(model, sent);
+    await evictDurableObject(platform.rolloutStub(id));
   }
+  expect((await platform.ended(run.id)).counts.failed).toEqual({ provider: 1 });
+  expect((await requestsOf(model)).length).toBe(3);
+  const { failed_calls } = await platform.rollout(id);
+  expect(failed_calls.map(({ call }) => call)).toEqual([1, 2, 3]);
 });
 
 test("a fault no retry can help, such as a 404, is not retried", async () => {
@@ -131,17 +123,53 @@ test("an endpoint that refuses the key fails the run at once and leaves the rest
   expect((await requestsOf(model)).length).toBe(run.counts.dispatched);
 });
 
-test("a context overflow is a truncation that is scored as it stands, not a failure", async () => {
-  const message = "This model's maximum context length is 4096 tokens.";
-  const body = { error: { message, type: "BadRequestError", param: null, code: 400 } };
-  const overflow = { fault: { kind: "status", status: 400, body } } as const;
-  const options = { environment: "guess-number", environment_args: { max: 1000 }, num_examples: 1 };
-  const model = script([{ tool_calls: [{ name: "guess", arguments: { number: 0 } }] }, overflow]);
-  const run = await platform.finish({ ...options, model });
+test("a key that was replaced since this isolate opened it ends no run: the call goes out again under the new one", async () => {
+  const given = { name: `keyed-${crypto.randomUUID()}`, base_url: env.MODEL_URL, probe: false };
+  const made = await platform.post("/v1/endpoints", { ...given, api_key: "old-key-0123456789" });
+  const { id } = await made.json<{ id: string }>();
+  const keep = () =>
+    env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first("sealed_key");
+  const put = (key: unknown) =>
+    env.DB.prepare("update endpoints set sealed_key = ? where id = ?").bind(key, id).run();
+  const old = await keep();
+  const patched = await platform.ask(`/v1/endpoints/${id}`, {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ api_key: "new-key-0123456789" }),
+  });
+  expect(patched.status).toBe(200);
+  const replaced = await keep();
+  // What an isolate that did not hear of the change has in its memory.
+  await put(old);
+  await openEndpoint(env, platform.scope, id, Date.now());
+  await put(replaced);
+  const model = failing({ kind: "status", status: 401 }, 1);
+  const run = await platform.finish({ ...one, model, endpoint: id, limits: { max_retries: 0 } });
   expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
-  expect(run.report.reward).toMatchObject({ mean: 0, n_truncated: 1, n_error: 0 });
+  const sent = (await requestsOf(model)).map(({ authorization }) => authorization);
+  expect(sent).toEqual(["Bearer old-key-0123456789", "Bearer new-key-0123456789"]);
+  const { failed_calls } = await platform.rollout(rolloutAt(run.id));
+  expect(failed_calls).toMatchObject([{ error: "AuthenticationError", call: 1 }]);
+});
+
+test("an overflow in the middle keeps the turns before it, and they are scored", async () => {
+  const first = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
+  const message = "This model's maximum context length is 4096 tokens.";
+  const body = { error: { message, param: null, code: 400 } };
+  const model = script([first, { fault: { kind: "status", status: 400, body } }]);
+  const request = { environment: "guess-number", environment_args: { max: 1000 }, num_examples: 1 };
+  const run = await platform.finish({ ...request, model });
+  expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
   const [row] = await platform.results(run.id);
   expect(row).toMatchObject({ stop_condition: "prompt_too_long", is_truncated: true, turns: 1 });
+});
+
+test("another refusal of the request is no truncation", async () => {
+  const refusal = { error: { message: "temperature must be at most 2", param: "temperature" } };
+  const model = failing({ kind: "status", status: 400, body: refusal });
+  const run = await platform.finish({ ...one, model });
+  expect(run.counts).toMatchObject({ scored: 0, failed: { provider: 1 } });
+  expect((await requestsOf(model)).length).toBe(1);
 });
 
 test("a reply cut at the token limit flags its rollout as truncated, which is scored", async () => {
@@ -172,15 +200,26 @@ test("rollout_timeout_s also ends a rollout that waits for its next try", async 
   expect(await platform.results(run.id)).toMatchObject([{ stop_condition: "timeout_reached" }]);
 });
 
-test("a call past call_timeout_s is given up, tried again, and fails as a timeout in the end", async () => {
-  const limits = { call_timeout_s: 2, max_retries: 1 };
-  const [passing, staying] = await Promise.all([
-    platform.finish({ ...one, model: failing({ kind: "hang" }, 1), limits }),
-    platform.finish({ ...one, model: failing({ kind: "hang" }), limits }),
-  ]);
-  expect(passing).toMatchObject({ counts: { scored: 1 }, report: { calls: 2 } });
-  expect(staying).toMatchObject({ counts: { scored: 0, failed: { timeout: 1 } } });
-});
+test(
+  "a call past call_timeout_s is given up, tried again, and fails as a timeout in the end",
+  async () => {
+    const limits = { call_timeout_s: 2, max_retries: 1 };
+    const [passing, staying] = await Promise.all([
+      platform.finish({ ...one, model: failing({ kind: "hang" }, 1), limits }),
+      platform.finish({ ...one, model: failing({ kind: "hang" }), limits }),
+    ]);
+    expect(passing).toMatchObject({ counts: { scored: 1 }, report: { calls: 2 } });
+    expect(staying).toMatchObject({ counts: { scored: 0, failed: { timeout: 1 } } });
+    const late = { reason: "timeout", message: "the model did not answer within 2 s" };
+    const listed = [
+      { call: 1, ...late },
+      { call: 2, ...late },
+    ];
+    const { failed_calls } = await platform.rollout(rolloutAt(staying.id));
+    expect(failed_calls).toMatchObject(listed);
+  },
+  PATIENCE,
+);
 
 test("an endpoint nobody listens at fails its rollouts as the provider's", async () => {
   const endpoint = { base_url: "http://127.0.0.1:9/v1" };

@@ -71,10 +71,10 @@ test("a secret that is set again is known at once to rollouts that missed it", a
 
 test("a need this platform does not offer is refused by name", async () => {
   const door = await openPlatform();
-  expect(await refusal(door, { environment: "needs-sql" })).toMatchObject({
+  expect(await refusal(door, { environment: "needs-gpu" })).toMatchObject({
     code: "unmet_need",
     param: "environment",
-    message: "needs-sql needs sql, which this platform does not offer",
+    message: "needs-gpu needs gpu, which this platform does not offer",
   });
 });
 

@@ -12,6 +12,8 @@ import type { Fault } from "../fakes/scripted-model.ts";
 export interface Failing {
   readonly fault: Fault;
   readonly times?: number;
+  /** Only rollouts whose attempt is below this fail; absent: all. */
+  readonly attempts?: number;
   readonly reply?: Reply;
 }
 
@@ -24,6 +26,18 @@ export interface Script {
   readonly turns: Turns;
   /** For rollouts whose question holds the word. */
   readonly when?: Readonly<Record<string, Turns>>;
+}
+
+const IN_QUESTION = "script:";
+
+/** A question that is its own script, for more of them than one model's name can hold. */
+export function questionScript(turns: Turns): string {
+  return `${IN_QUESTION}${JSON.stringify(turns)}`;
+}
+
+/** What such a question scripts; null for any other. */
+export function scriptOf(question: string): Turns | null {
+  return question.startsWith(IN_QUESTION) ? JSON.parse(question.slice(IN_QUESTION.length)) : null;
 }
 
 /** One request the model got. */

@@ -6,7 +6,7 @@
 import type { TestProject } from "vitest/node";
 import type { Reply } from "../fakes/completion-body.ts";
 import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
-import type { Failing, Inquiry, Script, Seen } from "./script.ts";
+import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -61,13 +61,22 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
-  return isFailing(item) ? failOr(item, tries, String(headers.authorization)) : item;
+  if (!isFailing(item)) return item;
+  const { attempts = Number.POSITIVE_INFINITY, reply } = item;
+  const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
+  if (spared && reply !== undefined) return reply;
+  return failOr(item, tries, String(headers.authorization));
+}
+
+/** `ro_<run>_<group>_<slot>_<attempt>_<hash>:<turn>`. */
+function attemptOf(key: string): number {
+  return Number.parseInt(key.split("_")[4] ?? "", 36);
 }
 
 function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages"]) {
   const question = messages.find(({ role }) => role === "user")?.content ?? "";
   const word = Object.keys(when).find((key) => question.includes(key));
-  return (word === undefined ? undefined : when[word]) ?? turns;
+  return scriptOf(question) ?? (word === undefined ? undefined : when[word]) ?? turns;
 }
 
 function failOr({ fault, times, reply }: Failing, tries: number, authorization: string): Answer {

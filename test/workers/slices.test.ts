@@ -100,6 +100,8 @@ const SETTLED: RunClock = {
   untold: false,
   canDispatch: false,
   freeAt: null,
+  deadlineAt: null,
+  endpointAt: null,
 };
 
 const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
@@ -107,6 +109,7 @@ const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
   ["a settled and drained run only the one that frees", { freeAt: NOW + 5 }, NOW + 5],
   ["a run that waits none before its first deadline", { askAt: NOW + 60_000 }, NOW + 60_000],
   ["what is overdue is now, never the past", { askAt: 0 }, NOW],
+  ["the endpoint is asked when its lease wants it", { endpointAt: NOW + 7 }, NOW + 7],
   ["rollouts that fit are dispatched now", { canDispatch: true, askAt: NOW + 9 }, NOW],
   ["rollouts to tell of a cancel are told now", { untold: true, askAt: NOW + 9 }, NOW],
   ["part of a batch is written a second after the last", { undrained: 3 }, NOW + 800],

@@ -1,0 +1,90 @@
+/**
+ * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
+ * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
+ */
+import { type CallOutcome, callModel, type ModelCall } from "../clients/inference.ts";
+import { AuthenticationError, serializeError } from "../core/errors.ts";
+import type { Scope } from "../core/scope.ts";
+import type { TurnOutcome } from "./call-outcome.ts";
+import {
+  type EndpointAccess,
+  EndpointUnusable,
+  forgetEndpoint,
+  openEndpoint,
+} from "./endpoints.ts";
+
+/** A call without its endpoint's address and key. */
+export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
+
+/** A call that somebody else makes for a rollout's object. */
+export interface PendingCall extends TurnCall {
+  readonly endpoint_id: string;
+  /** Milliseconds its answer is waited for. */
+  readonly wait_ms: number;
+}
+
+/** `fresh`: as it is stored now, whatever this isolate remembers. */
+export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
+
+export function endpointOpener(
+  env: Env,
+  scope: Scope,
+  endpointId: string,
+  now: () => number,
+): OpenEndpoint {
+  return async (fresh) => {
+    if (fresh) forgetEndpoint(scope, endpointId);
+    return await openEndpoint(env, scope, endpointId, now());
+  };
+}
+
+export interface EndpointCall {
+  readonly open: OpenEndpoint;
+  /** Made when the endpoint is open, right before the call leaves. */
+  readonly call: () => TurnCall;
+  readonly waitMs: number;
+  readonly controller: AbortController;
+}
+
+/** Throws only what passes and is the platform's own, such as a database that is down. */
+export async function callEndpoint(asked: EndpointCall): Promise<TurnOutcome> {
+  const { open, waitMs, controller } = asked;
+  const endpoint = await openedOr(open, false);
+  if (endpoint instanceof EndpointUnusable) {
+    return { kind: "unusable", error: serializeError(endpoint) };
+  }
+  const call = asked.call();
+  const timer = setTimeout(() => controller.abort(), waitMs);
+  try {
+    const outcome = await callModel({ ...endpoint, ...call, signal: controller.signal });
+    if (outcome.kind !== "failed") return outcome;
+    const free = await givenAnotherKey(outcome, endpoint, open);
+    return { ...outcome, error: serializeError(outcome.error), ...(free && { free }) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function openedOr(
+  open: OpenEndpoint,
+  fresh: boolean,
+): Promise<EndpointAccess | EndpointUnusable> {
+  try {
+    return await open(fresh);
+  } catch (thrown) {
+    if (thrown instanceof EndpointUnusable) return thrown;
+    throw thrown;
+  }
+}
+
+/** Replaced since this isolate opened it. */
+async function givenAnotherKey(
+  { error }: Extract<CallOutcome, { kind: "failed" }>,
+  used: EndpointAccess,
+  open: OpenEndpoint,
+): Promise<boolean> {
+  if (!(error instanceof AuthenticationError)) return false;
+  const stored = await openedOr(open, true);
+  if (stored instanceof EndpointUnusable) return false;
+  return stored.api_key !== used.api_key || stored.base_url !== used.base_url;
+}

@@ -1,0 +1,97 @@
+/**
+ * Who waits for the model: the rollout's object inside its alarm, which recovers at once and is billed for the wait, or
+ * a queue consumer, which is billed for what it computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
+ *
+ * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
+ * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
+ */
+import { RolloutError } from "../core/errors.ts";
+import type { ToolDefinition } from "../core/messages.ts";
+import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
+import type { TurnOutcome } from "./call-outcome.ts";
+import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
+import type { ModelCallMessage, RolloutSpec } from "./wire.ts";
+
+export interface Departure {
+  /** Milliseconds the answer is waited for. */
+  readonly waitMs: number;
+  /** The rollout with its intent, which is on disk before anything leaves. `until`: awaited elsewhere, up to then. */
+  readonly leave: (until?: number) => Rollout;
+  /** Nothing left after all. */
+  readonly stay: () => void;
+}
+
+export interface ModelDriver {
+  /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
+  readonly call: (departure: Departure) => Promise<TurnOutcome | { readonly kind: "away" }>;
+  /** Nobody waits for the call in flight any more. */
+  readonly abort: () => void;
+}
+
+/** What the model is asked for the rollout's outstanding turn. */
+export function turnCall(
+  spec: RolloutSpec,
+  rollout: Rollout,
+  tools: readonly ToolDefinition[],
+): TurnCall {
+  return {
+    model: spec.model,
+    messages: outstandingPrompt(rollout),
+    tools,
+    sampling: spec.sampling,
+    idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
+  };
+}
+
+/** The call lives and dies with the object's alarm. */
+export function awaitInAlarm(
+  spec: RolloutSpec,
+  tools: readonly ToolDefinition[],
+  open: OpenEndpoint,
+): ModelDriver {
+  let controller = new AbortController();
+  return {
+    call: async ({ waitMs, leave }) => {
+      controller = new AbortController();
+      return await callEndpoint({
+        open,
+        call: () => turnCall(spec, leave(), tools),
+        waitMs,
+        controller,
+      });
+    },
+    abort: () => controller.abort(),
+  };
+}
+
+/** The call is a message: its consumer asks for the prompt, calls, and hands the answer back (`consume-model-calls.ts`). */
+export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number): ModelDriver {
+  return {
+    call: async ({ waitMs, leave, stay }) => {
+      const message = callMessage(spec, leave(now() + waitMs));
+      try {
+        await queue.send(message);
+      } catch (thrown) {
+        stay();
+        throw thrown;
+      }
+      return { kind: "away" };
+    },
+    // Out of reach: what comes back finds that nobody waits for it.
+    abort: () => undefined,
+  };
+}
+
+function callMessage(spec: RolloutSpec, { turns, intent }: Rollout): ModelCallMessage {
+  const { scope, run_id, rollout_id } = spec;
+  const call = intent?.calls ?? 0;
+  return { kind: "model_call", scope, run_id, rollout_id, turn: turns.length, call };
+}
+
+/** Throws for a value that is neither. */
+export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
+  if (driver === "alarm" || driver === "queue") return driver === "queue";
+  throw new RolloutError(
+    `MODEL_DRIVER is "${driver}": set it to "alarm" or "queue" under [vars] in wrangler.toml, and deploy`,
+  );
+}

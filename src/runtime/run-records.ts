@@ -1,0 +1,160 @@
+/**
+ * Two of the four records an audit compares, as one run's object holds them: its counters, kept as it goes, and the same
+ * numbers counted anew from its rows. Both are of one moment, since nothing else runs in between. Reads only.
+ */
+import { countOutcomes } from "../core/audit.ts";
+import { LIMITS } from "../core/limits.ts";
+import type { RunCounts } from "../core/run.ts";
+import { slotsOf } from "./run-ledger.ts";
+import { countsOf } from "./run-report.ts";
+import type { RolloutEntry, RunHead } from "./run-schema.ts";
+import type { RunSpec } from "./wire.ts";
+
+/** What the object keeps beside the counts that the API shows. */
+export interface Tallies {
+  readonly running: number;
+  readonly finished: number;
+  readonly drained: number;
+  readonly retried: number;
+  readonly dead_letters: number;
+}
+
+export interface RunRecords {
+  readonly counters: RunCounts;
+  readonly run_rows: RunCounts;
+  readonly tallies: { readonly counters: Tallies; readonly run_rows: Tallies };
+  /** Highest number of an end: as many as have ended, when none is missing. */
+  readonly last_end: number;
+  /** Slots in which no attempt counts, or more than one. */
+  readonly doubled_slots: number;
+  readonly segmented: number;
+  readonly segments: readonly { first_seq: number; last_seq: number; key: string | null }[];
+  /** Digests of trajectories that must be R2 objects of their own. */
+  readonly large: readonly string[];
+  readonly settled: boolean;
+  readonly status: RunHead["status"];
+  /** True once D1's row of the run should say the same. */
+  readonly row_current: boolean;
+}
+
+/** What D1 must have of a finished rollout, once it is drained. */
+export type AuditRow = Pick<
+  RolloutEntry,
+  | "id"
+  | "outcome"
+  | "reason"
+  | "reward"
+  | "turns"
+  | "calls"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "digest"
+  | "superseded_by"
+> & { finish_seq: number; drained: number };
+
+export function auditRows(sql: SqlStorage, after: number): AuditRow[] {
+  return sql
+    .exec<AuditRow>(
+      `select id, outcome, reason, reward, turns, calls, prompt_tokens, completion_tokens, digest, superseded_by,
+        finish_seq, drained from rollouts where finish_seq > ? order by finish_seq limit ?`,
+      after,
+      LIMITS.sliceRows,
+    )
+    .toArray();
+}
+
+export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRecords {
+  const segments = sql
+    .exec<{ first_seq: number; last_seq: number; key: string | null }>(
+      "select first_seq, last_seq, key from segments order by first_seq",
+    )
+    .toArray();
+  const rows = countRows(sql);
+  const { running, finished, drained, retried, dead_letters } = head;
+  return {
+    counters: countsOf(spec, head),
+    run_rows: countsOfRows(sql, spec, rows),
+    tallies: {
+      counters: { running, finished, drained, retried, dead_letters },
+      run_rows: { ...rows.tallies, retried: rows.again + rows.waiting },
+    },
+    last_end: rows.last_end,
+    doubled_slots: rows.doubled,
+    segmented: head.segmented,
+    segments,
+    large: largeTrajectories(sql, head, segments),
+    settled: head.settled_at !== null,
+    status: head.status,
+    row_current: head.row_current,
+  };
+}
+
+function countRows(sql: SqlStorage) {
+  const row = sql
+    .exec<Record<string, number>>(
+      `select count(*) as dispatched, total(status != 'done') as in_flight, total(status = 'running') as running,
+        count(finish_seq) as finished, ifnull(max(finish_seq), 0) as last_end, total(drained) as drained,
+        total(attempt > 0) as again,
+        (select count(*) from retries) as waiting, (select count(*) from dead_letters) as dead_letters,
+        (select count(*) from (select 1 from rollouts group by group_index, slot
+          having total(superseded_by is null) != 1)) as doubled
+      from rollouts`,
+    )
+    .one();
+  const of = (name: string) => Number(row[name]);
+  return {
+    dispatched: of("dispatched"),
+    in_flight: of("in_flight"),
+    last_end: of("last_end"),
+    again: of("again"),
+    waiting: of("waiting"),
+    doubled: of("doubled"),
+    tallies: {
+      running: of("running"),
+      finished: of("finished"),
+      drained: of("drained"),
+      dead_letters: of("dead_letters"),
+    },
+  };
+}
+
+function countsOfRows(
+  sql: SqlStorage,
+  spec: RunSpec,
+  { dispatched, in_flight, again, waiting }: ReturnType<typeof countRows>,
+): RunCounts {
+  const slots = slotsOf(spec);
+  const ended = sql.exec<{ outcome: string; reason: string | null; n: number }>(
+    "select outcome, reason, count(*) as n from rollouts where status = 'done' group by outcome, reason",
+  );
+  return {
+    planned: slots + again + waiting,
+    pending: slots - (dispatched - again) + waiting,
+    dispatched,
+    in_flight,
+    ...countOutcomes(ended),
+  };
+}
+
+/** Of rollouts that no folded segment holds, those whose trajectory the object does not hold either. */
+function largeTrajectories(
+  sql: SqlStorage,
+  { segmented }: RunHead,
+  segments: RunRecords["segments"],
+): string[] {
+  const unfolded = segments.filter(({ key }) => key === null);
+  const ranges = [
+    "finish_seq is null",
+    `finish_seq > ${segmented}`,
+    ...unfolded.map(({ first_seq, last_seq }) => `finish_seq between ${first_seq} and ${last_seq}`),
+  ];
+  return ranges.flatMap((range) =>
+    sql
+      .exec<{ digest: string }>(
+        `select digest from rollouts where digest is not null and ${range}
+          and not exists (select 1 from trajectories where trajectories.seq = rollouts.seq)`,
+      )
+      .toArray()
+      .map(({ digest }) => digest),
+  );
+}
