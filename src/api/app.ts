@@ -18,6 +18,7 @@ import { type OpenApiDocument, openApiOf } from "./openapi.ts";
 import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
+import { controlOperations } from "./run-control.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 
@@ -75,6 +76,7 @@ const doorOperations: readonly Operation[] = [
 export const OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
+  ...controlOperations,
   ...eventOperations,
   ...resultOperations,
   ...rolloutOperations,

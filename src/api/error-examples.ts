@@ -31,7 +31,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   },
   unmet_need: {
     when: "the environment needs something this platform does not offer, or a secret that is not set",
-    message: "research needs sql, which this platform does not offer",
+    message: "research needs gpu, which this platform does not offer",
     param: "environment",
   },
   missing_judge: {
@@ -98,7 +98,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: "endpoint.base_url",
   },
   conflict: {
-    when: "a name that is taken, or an object in use",
+    when: "a name that is taken, an object in use, or one that is past what is asked of it",
     message: "there is an endpoint called qwen already",
     param: "name",
   },

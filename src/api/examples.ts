@@ -1,4 +1,6 @@
 /** The example of each object on the OpenAPI page. A test holds every one to its schema. */
+
+import type { RunAudit } from "../core/audit.ts";
 import type {
   EnvironmentView,
   ResultRow,
@@ -53,6 +55,7 @@ export const RUN: RunView = {
   num_examples: 1,
   rollouts_per_example: 4,
   max_concurrent: 32,
+  limits: { call_timeout_s: 600, max_retries: 2 },
   min_scored: 0.95,
   seed: 7,
   metadata: { branch: "main" },
@@ -85,6 +88,8 @@ export const RUN: RunView = {
     usage: USAGE,
     calls: 2,
   },
+  dead_letters: 0,
+  forked_from: null,
   created_at: CREATED_AT,
   finished_at: null,
 };
@@ -96,6 +101,8 @@ export const ROLLOUT: RolloutView = {
   group: 0,
   slot: 0,
   attempt: 0,
+  superseded_by: null,
+  forked_from: null,
   status: "done",
   outcome: "scored",
   reason: null,
@@ -113,6 +120,7 @@ export const ROLLOUT: RolloutView = {
   is_truncated: false,
   error: null,
   cleanup_errors: [],
+  failed_calls: [],
   usage: USAGE,
   turns: [
     {
@@ -150,6 +158,7 @@ export const RESULT_ROW: ResultRow = {
   group: 0,
   slot: 0,
   attempt: 0,
+  superseded_by: null,
   outcome: "scored",
   reason: null,
   scoring_errors: [],
@@ -201,4 +210,29 @@ export const RUN_EVENT: RunEvent = {
     turns: 1,
     stop_condition: "max_turns_reached",
   },
+};
+
+export const AUDIT: RunAudit = {
+  object: "audit",
+  run_id: RUN_ID,
+  holds: false,
+  as_of: CREATED_AT + 60,
+  counts: RUN.counts,
+  sources: {
+    counters: RUN.counts,
+    run_rows: RUN.counts,
+    d1: {
+      scored: 1,
+      unscored: {},
+      failed: { timeout: 1 },
+      cancelled: {},
+      drained_to: 2,
+      rows: 2,
+    },
+    r2: { segments: 0, rollouts: 0, trajectories: 0 },
+  },
+  notes: [],
+  violations: [
+    { rule: "d1_row_matches", detail: `${ROLLOUT_ID} reason: "timeout", not "provider"` },
+  ],
 };

@@ -30,7 +30,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Events",
-    text: "A run's events come as server-sent events with the fields `id`, `event` and `data`; `data` is JSON of the shape that `RunEvent` has for the name. `run.progress` comes at most once a second, `rollout.finished` once per rollout, and `run.completed`, `run.failed` or `run.cancelled` is the last. `snapshot` stands in for events older than the 10,000 that are kept.\n\nIds only grow: `Last-Event-ID` (or `after`) goes on behind that event, with nothing missing and nothing twice. A quiet stream sends a comment every 15 s. It ends after the last event, or after 5 minutes with `retry: 1000`. Once nothing will ever follow the answer is 204.",
+    text: "A run's events come as server-sent events with the fields `id`, `event` and `data`; `data` is JSON of the shape that `RunEvent` has for the name. `run.progress` comes at most once a second, `rollout.finished` once per rollout, `run.paused` and `run.resumed` as dispatch stops and goes on, and `run.completed`, `run.failed` or `run.cancelled` is the last. `snapshot` stands in for events older than the 10,000 that are kept.\n\nIds only grow: `Last-Event-ID` (or `after`) goes on behind that event, with nothing missing and nothing twice. A quiet stream sends a comment every 15 s. It ends after the last event, or after 5 minutes with `retry: 1000`. Once nothing will ever follow the answer is 204.",
   },
   {
     title: "Errors",

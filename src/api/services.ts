@@ -3,6 +3,7 @@
  * boundary would lose its class and code. `now` is epoch milliseconds.
  */
 
+import type { RunAudit } from "../core/audit.ts";
 import type {
   EndpointPatch,
   EndpointRequest,
@@ -20,6 +21,7 @@ import type {
   RunRequest,
   RunView,
 } from "../core/run.ts";
+import type { ForkRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
 import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import type { CreateOptions } from "../runtime/idempotency.ts";
@@ -50,6 +52,17 @@ export interface Services {
   ): Promise<Result<{ run: RunView; replayed: boolean }>>;
   readRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
   cancelRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
+  pauseRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
+  resumeRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
+  changeRun(env: Env, scope: Scope, runId: string, patch: RunPatch): Promise<Result<RunView>>;
+  retryRun(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    request: RetryRequest,
+    options: CreateOptions,
+  ): Promise<Result<RunView>>;
+  auditRun(env: Env, scope: Scope, runId: string, now: number): Promise<Result<RunAudit>>;
   /** Resolves as soon as there are events after `after`, the run has ended, or `waitMs` is over. */
   readEvents(
     env: Env,
@@ -65,6 +78,15 @@ export interface Services {
     page: { after: number; limit: number; outcome: Outcome | null },
   ): Promise<Result<{ rows: ResultRow[]; next: number | null }>>;
   readRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
+  cancelRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
+  /** A new run; `replayed` as above. */
+  forkRollout(
+    env: Env,
+    scope: Scope,
+    rolloutId: string,
+    request: ForkRequest,
+    options: CreateOptions,
+  ): Promise<Result<{ run: RunView; replayed: boolean }>>;
   listEnvironments(): Promise<EnvironmentView[]>;
   readEnvironment(idOrVersioned: string): Promise<Result<EnvironmentView>>;
   createEndpoint(

@@ -183,9 +183,9 @@ function checkNames(command: string, flags: Flags, args: readonly string[]): voi
 
 function checkChoices(flags: Flags, values: Readonly<Record<string, unknown>>): void {
   for (const [name, { choices }] of Object.entries(flags)) {
-    const value = values[name];
-    if (choices === undefined || typeof value !== "string" || choices.includes(value)) continue;
-    throw usageError(`--${name}: ${value} is not one of ${choices.join(", ")}`, name);
+    const wrong = [values[name]].flat().find((value) => !choices?.includes(String(value)));
+    if (choices === undefined || typeof wrong !== "string") continue;
+    throw usageError(`--${name}: ${wrong} is not one of ${choices.join(", ")}`, name);
   }
 }
 

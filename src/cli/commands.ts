@@ -2,6 +2,15 @@
 import { LIMITS } from "../core/limits.ts";
 import { OUTCOMES, RUN_STATUSES } from "../core/run.ts";
 import { type CommandSpec, command, type Flag, PLATFORM_FLAGS } from "./command-line.ts";
+import {
+  ROLLOUT_CANCEL,
+  ROLLOUT_FORK,
+  RUN_AUDIT,
+  RUN_PAUSE,
+  RUN_RESUME,
+  RUN_RETRY,
+  RUN_UPDATE,
+} from "./control-specs.ts";
 import { EVAL } from "./eval-spec.ts";
 
 const JSON_FLAG = { json: PLATFORM_FLAGS.json };
@@ -313,8 +322,15 @@ export const COMMANDS = [
   RUN_SHOW,
   RUN_WATCH,
   RUN_CANCEL,
+  RUN_PAUSE,
+  RUN_RESUME,
+  RUN_UPDATE,
+  RUN_RETRY,
+  RUN_AUDIT,
   RUN_RESULTS,
   ROLLOUT_SHOW,
+  ROLLOUT_CANCEL,
+  ROLLOUT_FORK,
   DATASET_PUSH,
   DATASET_LIST,
   DATASET_SHOW,

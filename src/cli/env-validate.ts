@@ -18,6 +18,7 @@ import {
   type Cast,
   cast,
   locate,
+  openSqlite,
   unmetNeeds,
   uploadedRows,
 } from "./validation-subject.ts";
@@ -67,7 +68,7 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
   }
   const { environment } = made;
   return validateEnvironment(
-    { ...made, capabilities: CAPABILITIES, later: onAnotherDay },
+    { ...made, capabilities: CAPABILITIES, openSqlite, later: onAnotherDay },
     {
       examples: request.examples,
       uploaded: uploadedRows(found, environment, request.dataset),

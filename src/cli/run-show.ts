@@ -58,6 +58,10 @@ function runText(run: RunView, room: number): string {
       failed: sum(counts.failed),
       cancelled: sum(counts.cancelled),
     }),
+    "max concurrent": countText(run.max_concurrent),
+    limits: jsonOrNothing(run.limits),
+    "forked from": forkText(run),
+    "dead letters": run.dead_letters === 0 ? null : countText(run.dead_letters),
     "pass@k": sharesText(run.report.pass_at_k),
     "pass^k": sharesText(run.report.pass_hat_k),
     metadata: jsonOrNothing(run.metadata) || null,
@@ -74,6 +78,10 @@ function runText(run: RunView, room: number): string {
 function sharesText(byK: Readonly<Record<string, number>>): string | null {
   const parts = Object.entries(byK).map(([k, share]) => `${share.toFixed(3)} (k ${k})`);
   return parts.join(", ") || null;
+}
+
+function forkText({ forked_from }: RunView): string | null {
+  return forked_from === null ? null : `${forked_from.rollout_id}, behind turn ${forked_from.turn}`;
 }
 
 function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {

@@ -30,6 +30,7 @@ export function transcript(
     ...conversation(rollout, page),
     ...scoresOf(rollout, page),
     ...errorsOf(rollout, page),
+    ...failedCallsOf(rollout, page),
     ...stateOf(rollout, page),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
@@ -184,6 +185,16 @@ function scoresOf({ scores, scoring_errors }: RolloutView, page: Page): string[]
     return entry({ label: name, style: "red", text: error, textStyle: "red" }, page);
   });
   return [[rule("Scores", "", page), ...lines, ...errors]];
+}
+
+/** What was tried again, a line each: the last one of a failed rollout stands among its errors. */
+function failedCallsOf({ failed_calls }: RolloutView, page: Page): string[][] {
+  if (failed_calls.length === 0) return [];
+  const lines = failed_calls.flatMap(({ turn, call, error, message }) => {
+    const text = `call ${call}: ${error}: ${message}`;
+    return entry({ label: `turn ${turn}`, style: "grey", text }, page);
+  });
+  return [[rule("Failed calls", "", page), ...lines]];
 }
 
 function errorsOf({ error, cleanup_errors }: RolloutView, page: Page): string[][] {

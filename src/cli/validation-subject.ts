@@ -1,6 +1,7 @@
 /** What `rollcall env validate` is called on: which package, its module, and what of its needs can be met here. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { Need } from "../core/environments/contract.ts";
@@ -71,10 +72,12 @@ export const CAPABILITIES: Stage["capabilities"] = {
   secret: (name) => process.env[name] ?? "",
 };
 
+/** Every play gets a database of its own. */
+export const openSqlite = () => new DatabaseSync(":memory:");
+
 /** A sentence for each need that is not met here. */
 export function unmetNeeds(needs: readonly Need[]): string[] {
   return needs.flatMap((need) => {
-    if (need === "sql") return "sql is not offered in this version: a run is refused (unmet_need)";
     const secret = /^secret:(.+)$/.exec(need)?.[1];
     if (secret === undefined || process.env[secret]) return [];
     return `${need} is read from the environment variable ${secret} here: set it and try again`;

@@ -8,6 +8,7 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
+import type { RunAudit } from "../core/audit.ts";
 import type {
   Deleted,
   EndpointPatch,
@@ -24,11 +25,22 @@ import type {
   RunStatus,
   RunView,
 } from "../core/run.ts";
+import type { ForkRequestInput, RetryRequest, RunPatch } from "../core/run-control.ts";
 import type { RunEvent } from "../core/run-events.ts";
 import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
-import { ApiRequestError, unreadableReply } from "./request-error.ts";
+import {
+  eachOf,
+  type ListQuery,
+  type Page,
+  type RowPage,
+  readRows,
+  search,
+  withSearchOf,
+} from "./pages.ts";
+import { readJson } from "./reply.ts";
+import { ApiRequestError } from "./request-error.ts";
 import { type Call, Transport, type TransportOptions } from "./transport.ts";
 
 export type { ApiError, ErrorCode } from "../core/api-error.ts";
@@ -44,10 +56,16 @@ export type {
   EndpointView,
   EnvironmentView,
   FollowOptions,
+  ForkRequestInput,
+  ListQuery,
   Outcome,
+  Page,
   ResultRow,
+  RetryRequest,
   RolloutView,
+  RunAudit,
   RunEvent,
+  RunPatch,
   RunRequestInput,
   RunStatus,
   RunView,
@@ -69,24 +87,6 @@ export interface CallOptions {
 export interface PostOptions extends CallOptions {
   /** Default: a random one for each call. Give your own to make a call that survives your process. */
   readonly idempotencyKey?: string | undefined;
-}
-
-export interface Page<T> {
-  readonly object: "list";
-  readonly data: readonly T[];
-  readonly first_id: string | null;
-  /** The `after` of the next page. */
-  readonly last_id: string | null;
-  readonly has_more: boolean;
-}
-
-export interface ListQuery {
-  /** Id of the last object of the page before. */
-  readonly after?: string | undefined;
-  /** Objects a page: 1 to 100, default 20. */
-  readonly limit?: number | undefined;
-  /** By time of creation; default `desc`. */
-  readonly order?: "asc" | "desc" | undefined;
 }
 
 export interface RunQuery extends ListQuery {
@@ -136,6 +136,30 @@ export class RollcallClient {
     return this.#post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
   }
 
+  /** Dispatches nothing more until it is resumed; what runs finishes. */
+  pauseRun(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.#post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
+  }
+
+  resumeRun(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.#post(`/runs/${encodeURIComponent(runId)}/resume`, {}, options);
+  }
+
+  /** Only what is named changes; `max_concurrent` counts at once. */
+  updateRun(runId: string, patch: RunPatch, options: CallOptions = {}): Promise<RunView> {
+    return this.#patch(`/runs/${encodeURIComponent(runId)}`, patch, options);
+  }
+
+  /** Another attempt for what failed or has no score. Refused with `conflict` for a cancelled run. */
+  retryRun(runId: string, request: RetryRequest = {}, options: PostOptions = {}): Promise<RunView> {
+    return this.#post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
+  }
+
+  /** What four records say of the run, and where they differ. */
+  auditRun(runId: string, options: CallOptions = {}): Promise<RunAudit> {
+    return this.#json(`/runs/${encodeURIComponent(runId)}/audit`, options);
+  }
+
   /** One page of runs, newest first unless `order` says otherwise. */
   listRuns(query: RunQuery = {}, options: CallOptions = {}): Promise<Page<RunView>> {
     return this.#json(`/runs${search(query)}`, options);
@@ -167,6 +191,20 @@ export class RollcallClient {
   /** One rollout, read whole; before it is done, what is stored of it so far. */
   getRollout(rolloutId: string, options: CallOptions = {}): Promise<RolloutView> {
     return this.#json(`/rollouts/${encodeURIComponent(rolloutId)}`, options);
+  }
+
+  /** Ends one rollout early; its run goes on. */
+  cancelRollout(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
+    return this.#post(`/rollouts/${encodeURIComponent(rolloutId)}/cancel`, {}, options);
+  }
+
+  /** A new run whose rollouts go on behind a turn of an ended one. */
+  forkRollout(
+    rolloutId: string,
+    request: ForkRequestInput,
+    options: PostOptions = {},
+  ): Promise<RunView> {
+    return this.#post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
   }
 
   /** The environments a run may name. */
@@ -324,67 +362,6 @@ export class RollcallClient {
   }
 }
 
-/** Text that is no JSON comes from something else that listens there. */
-async function readJson<T>(reply: Response): Promise<T> {
-  const text = await reply.text();
-  return parsed<T>(text, reply);
-}
-
-function parsed<T>(text: string, reply: Response): T {
-  try {
-    return JSON.parse(text) as T;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw unreadableReply(reply, text);
-  }
-}
-
-interface RowPage<T> {
-  readonly rows: readonly T[];
-  readonly next: string | null;
-}
-
-async function readRows<T>(reply: Response): Promise<RowPage<T>> {
-  // Not text(): workerd warns of a content type it does not know to be text.
-  const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
-  if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");
-  return {
-    rows: lines.map((line) => parsed<T>(line, reply)),
-    next: /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(reply.headers.get("link") ?? "")?.[1] ?? null,
-  };
-}
-
-/** Only the link's query counts: a platform behind a proxy may not know its own address, and the key goes to no other. */
-function withSearchOf(link: string, url: string): string {
-  const next = new URL(url);
-  next.search = new URL(link, url).search;
-  return next.href;
-}
-
-async function* eachOf<Q extends ListQuery, T>(
-  query: Q,
-  list: (query: Q) => Promise<Page<T>>,
-): AsyncGenerator<T> {
-  for (let after = query.after; ; ) {
-    const page: Page<T> = await list({ ...query, after });
-    yield* page.data;
-    if (!page.has_more || page.last_id === null) return;
-    after = page.last_id;
-  }
-}
-
 function headersOf(contentType: string, idempotencyKey: string = crypto.randomUUID()) {
   return { "content-type": contentType, "idempotency-key": idempotencyKey };
-}
-
-/** `?a=1&metadata[branch]=main`; empty when nothing is asked. */
-function search(query: object): string {
-  const pairs = Object.entries(query).flatMap(([name, value]) => pairsOf(name, value));
-  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
-}
-
-function pairsOf(name: string, value: unknown): [string, string][] {
-  if (value === undefined) return [];
-  if (typeof value !== "object" || value === null) return [[name, String(value)]];
-  return Object.entries(value).map(([key, inner]) => [`${name}[${key}]`, String(inner)]);
 }

@@ -49,6 +49,7 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
     created_at: 1000,
     finished_at: null,
     dataset_id: null,
+    dead_letters: 0,
     ...changes,
   };
 }

@@ -54,6 +54,8 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
         "EVENT_NAMES": [
           "run.progress",
           "rollout.finished",
+          "run.paused",
+          "run.resumed",
           "run.completed",
           "run.failed",
           "run.cancelled",

@@ -20,6 +20,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     num_examples: 10,
     rollouts_per_example: 1,
     max_concurrent: 32,
+    limits: { call_timeout_s: 600, max_retries: 2 },
     min_scored: 0.95,
     seed: 0,
     metadata: {},
@@ -53,6 +54,8 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
       usage: { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234 },
       calls: 20,
     },
+    dead_letters: 0,
+    forked_from: null,
     created_at: 1_795_258_329,
     finished_at: null,
     ...more,
@@ -92,6 +95,7 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
     group: 1,
     slot: 0,
     attempt: 0,
+    ...{ superseded_by: null, forked_from: null },
     status: "done",
     outcome: "scored",
     reason: null,
@@ -110,6 +114,7 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
     is_truncated: false,
     error: null,
     cleanup_errors: [],
+    failed_calls: [],
     usage: { prompt_tokens: 200, completion_tokens: 40, total_tokens: 240 },
     turns: [
       {

@@ -29,6 +29,14 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
     json: { object: "list", data: [expect.objectContaining(SUMMARY)] },
   },
   "run cancel": { json: RUN },
+  "run pause": { text: /^run_\w+: completed, 0 in flight, 0 to come, 32 at once\n/ },
+  "run resume": { json: RUN },
+  "run update": { json: { ...RUN, max_concurrent: 8, name: "renamed" } },
+  "run retry": { text: /^run_\w+: completed, 0 in flight/, json: RUN },
+  "run audit": {
+    text: /^record +says[\s\S]*counters +planned 4, dispatched 4, scored 4\n[\s\S]*run_\w+ holds\n/,
+    json: { object: "audit", holds: true, violations: [] },
+  },
   "run results": {
     text: /^(\{"example_id":.*\}\n){4}$/,
     json: { object: "results", rows: 4, file: "rollouts.jsonl" },
@@ -37,6 +45,8 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
     text: /^Rollout ro_\w+\noutcome +scored[\s\S]*── Turn 1 [\s\S]*assistant +It is 7\./,
     json: { object: "rollout", outcome: "scored", turns: expect.any(Array) },
   },
+  "rollout cancel": { json: { object: "rollout", outcome: "scored" } },
+  "rollout fork": { json: { object: "run", forked_from: { turn: 0 }, rollouts_per_example: 2 } },
   "dataset push": { text: /^dataset +ds_\w+\nname +questions\nrows +3\n/, json: DATASET },
   "dataset list": { text: /\nds_\w+ +questions +3 /, json: LIST },
   "dataset show": {
@@ -78,7 +88,14 @@ beforeAll(async () => {
   const row = '{"question":"What is 3 + 4?","answer":"#### 7"}\n';
   writeFileSync(join(folder, "rows.jsonl"), row.repeat(3));
   writeFileSync(join(folder, "key.txt"), "a value\n");
-  model = await startScriptedModel({ reply: () => "It is 7." });
+  // Asked for a sum it uses the tool, once.
+  const sum = { tool_calls: [{ name: "add", arguments: { a: 3, b: 4 } }] };
+  model = await startScriptedModel({
+    reply: ({ messages, tools }) => {
+      const asked = messages.some(({ role }) => role === "assistant");
+      return JSON.stringify(tools).includes('"add"') && !asked ? sum : "It is 7.";
+    },
+  });
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(16), say });
 }, 60_000);
@@ -128,7 +145,7 @@ test("every example prints what its section says", async () => {
   // In the order of the page; what only reads may be read at once.
   let reading: Promise<void>[] = [];
   for (const example of examples) {
-    if (/ (list|show|watch|results)$|^completion$/.test(example.name)) {
+    if (/ (list|show|watch|audit|results)$|^completion$/.test(example.name)) {
       reading.push(play(example));
       continue;
     }

@@ -184,9 +184,24 @@ test("a module's gold policy is played where rows have no answer, with secrets f
   expect([code, JSON.parse(stdout).policies.gold]).toEqual([0, { mean: 1, n: 1 }]);
 });
 
+test("an environment with sql is played, each time with a database of its own", async () => {
+  const at = environment(
+    "counting",
+    "export const loadEnvironment = defineEnvironment({",
+    "  args: z.strictObject({}), needs: ['sql'], build: () =>",
+    "    new MultiTurnEnv({ dataset: rows, maxTurns: 1, envResponse: () => '',",
+    "      setupState: async (_state, { sql }) => ({",
+    "        counted: await sql.exec('create table a(x); insert into a values (1), (2); select count(*) as n from a') }),",
+    "      rubric: { rewards: {",
+    "        said: ({ completion, state }) => completion.at(-1)?.content === String(state.counted[0].n) } } }) });",
+  );
+  const { code, said, answer } = await validate(at);
+  expect([code, said["needs"]]).toEqual([0, ["ok", "it needs sql"]]);
+  expect(answer.policies.gold).toEqual({ mean: 1, n: 1 });
+});
+
 test("a need that is not met here is said with what to do", () => {
   expect(unmetNeeds(["fetch", "sql", "secret:NO_SUCH_VARIABLE"])).toEqual([
-    "sql is not offered in this version: a run is refused (unmet_need)",
     "secret:NO_SUCH_VARIABLE is read from the environment variable NO_SUCH_VARIABLE here: set it and try again",
   ]);
 });

@@ -5,6 +5,9 @@ import { datasetShowCommand } from "../../src/cli/dataset.ts";
 import { datasetPushCommand } from "../../src/cli/dataset-push.ts";
 import { endpointAddCommand, endpointUpdateCommand } from "../../src/cli/endpoint-write.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
+import { rolloutForkCommand } from "../../src/cli/rollout-control.ts";
+import { runAuditCommand } from "../../src/cli/run-audit.ts";
+import { runPauseCommand, runRetryCommand, runUpdateCommand } from "../../src/cli/run-control.ts";
 import { runListCommand } from "../../src/cli/run-list.ts";
 import { runResultsCommand } from "../../src/cli/run-results.ts";
 import { runCancelCommand } from "../../src/cli/run-show.ts";
@@ -29,6 +32,13 @@ test.each([
   [runResultsCommand, "", "name a run"],
   [runCancelCommand, "run_1 run_2", "a run, not run_1, run_2"],
   [runWatchCommand, "--json", "name one run or more"],
+  [runUpdateCommand, "run_1", "name what is to change"],
+  [runUpdateCommand, "run_1 -c 0", "--max-concurrent: must be a whole number, 1 at least"],
+  [runRetryCommand, "run_1 --class provider --class luck", "--class: luck is not one of provider"],
+  [runPauseCommand, "", "name a run"],
+  [runAuditCommand, "a b", "a run, not a, b"],
+  [rolloutForkCommand, "ro_1", "--turn: say behind which turn, the first is 0"],
+  [rolloutForkCommand, "ro_1 --turn 1 -S no", "--sampling-args: it is not a JSON object"],
   [datasetPushCommand, "no-such-file", "no-such-file: there is no such file"],
   [datasetPushCommand, ".", ".: is a folder"],
   [datasetPushCommand, "- -a max=1", "add --environment"],

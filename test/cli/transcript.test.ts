@@ -63,10 +63,21 @@ test("a failed rollout shows its error and what led to it; one not begun its pro
     error_chain_repr: "…",
     retryable: true,
   };
+  const failed_calls = [
+    { turn: 0, call: 1, at: 0, reason: "timeout" as const, error: "ModelError", message: "silent" },
+  ];
   const text = transcript(
-    aRollout({ outcome: "failed", reason: "provider", reward: null, error, turns: [] }),
+    aRollout({
+      outcome: "failed",
+      reason: "provider",
+      reward: null,
+      error,
+      turns: [],
+      failed_calls,
+    }),
     { width: 100, colour: false },
   );
+  expect(text).toContain("turn 0     call 1: ModelError: silent\n");
   expect(text).toContain("outcome    failed · provider\n");
   expect(text).toContain("error      ProviderError: the endpoint answered 500\n");
   expect(text).toContain("chain      ProviderError: the endpoint answered 500 → Error: boom");
