@@ -1,7 +1,7 @@
 /**
  * The bundle that deploys is the bundle that runs here: wrangler makes it, and it is made again only when a source
- * changed. `.sources` beside it holds the hash of what it was made from. With environments of one's own it is made the
- * same way, from a generated entry module, in a folder of the state directory.
+ * changed. `.sources` beside it holds the hash of what it was made from. With environments of one's own, or around
+ * another entry, it is made the same way, from a generated module in a folder of its own.
  */
 import { execFile } from "node:child_process";
 import { createHash, type Hash } from "node:crypto";
@@ -55,17 +55,19 @@ export function bundleWorker(root: string): Promise<string> {
   });
 }
 
-/**
- * The same with these environments in it, kept in `folder`. Throws NoEnvironmentPackage when one of them cannot be
- * loaded or does not bundle.
- */
-export function bundleWorkerWith(
-  environments: readonly EnvironmentPackage[],
-  root: string,
-  folder: string,
-): Promise<string> {
+/** What the bundle of a Worker holds beside this package's own, and where it is kept. */
+export interface WorkerParts {
+  readonly environments: readonly EnvironmentPackage[];
+  /** Exports all that src/index.ts of the root does. */
+  readonly entry: string;
+  readonly folder: string;
+}
+
+/** The same around other parts. Throws NoEnvironmentPackage when one of the environments cannot be loaded or does not bundle. */
+export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<string> {
+  const { environments, folder } = parts;
   const sources = sourcesHash(root);
-  const entry = entryModule(environments, root);
+  const entry = entryModule(root, parts);
   const inputs = join(folder, "inputs.json");
   return upToDate({
     folder,
@@ -102,15 +104,16 @@ export function sourcesHash(root: string): string {
 }
 
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
-function entryModule(environments: readonly EnvironmentPackage[], root: string): string {
-  const from = (path: string) => JSON.stringify(join(root, path));
+function entryModule(root: string, { environments, entry }: WorkerParts): string {
+  const registry = JSON.stringify(join(root, "src/runtime/environments.ts"));
+  const worker = JSON.stringify(entry);
   return [
-    `import { registerEnvironment } from ${from("src/runtime/environments.ts")};`,
+    `import { registerEnvironment } from ${registry};`,
     ...environments.map(({ entry }, index) => {
       return `import { loadEnvironment as environment${index} } from ${JSON.stringify(entry)};`;
     }),
-    `export * from ${from("src/index.ts")};`,
-    `export { default } from ${from("src/index.ts")};`,
+    `export * from ${worker};`,
+    `export { default } from ${worker};`,
     ...environments.map(({ id, version, digest }, index) => {
       const pin = JSON.stringify({ id, version, digest });
       return `registerEnvironment({ ...${pin}, ...environment${index} });`;

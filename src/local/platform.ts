@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
-import { bundleWorker, bundleWorkerWith } from "./bundle.ts";
+import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { answersHealthz } from "./healthz.ts";
@@ -42,6 +42,8 @@ export interface PlatformOptions {
   readonly environments?: readonly EnvironmentPackage[] | undefined;
   /** The folder of wrangler.toml; this package unless a test brings a Worker of its own. */
   readonly root?: string | undefined;
+  /** Another entry module around the root's Worker, and the folder of its bundle; for tests. */
+  readonly worker?: Pick<WorkerParts, "entry" | "folder"> | undefined;
   /** Which values replace those of wrangler.toml; for tests and benchmarks. */
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
 }
@@ -97,11 +99,7 @@ async function start(
   undo: Undo,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
-  const own = options.environments ?? [];
-  const bundle =
-    own.length === 0
-      ? await bundleWorker(root)
-      : await bundleWorkerWith(own, root, join(directory, "worker"));
+  const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
   undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
@@ -113,7 +111,7 @@ async function start(
     onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
     onDown: () => removeReadyFile(directory),
   }).catch((error: unknown) => {
-    throw faultOf(error, bundle, own);
+    throw faultOf(error, bundle, options.environments ?? []);
   });
   const database = await miniflare.getD1Database("DB");
   await migrate(database, join(root, "migrations"));
@@ -121,6 +119,13 @@ async function start(
   await watch.begin();
   const workerdPid = () => watch.pid();
   return { url, key, directory, policyUrl: policy.url, workerdPid, lost: watch.lost };
+}
+
+function bundleFor(options: PlatformOptions, root: string, directory: string): Promise<string> {
+  const { environments = [], worker } = options;
+  if (environments.length === 0 && worker === undefined) return bundleWorker(root);
+  const own = { entry: join(root, "src/index.ts"), folder: join(directory, "worker") };
+  return bundleWorkerWith(root, { environments, ...own, ...worker });
 }
 
 /** Without them the Worker is known to start: what workerd refuses is in their code. */

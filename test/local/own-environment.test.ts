@@ -82,11 +82,11 @@ test("without a running platform the state directory's own one plays it, bundled
     status: "completed",
   });
   const first = made();
-  await bundleWorkerWith(
-    [resolveEnvironmentPackage("./twice", base)],
-    PACKAGE_ROOT,
-    join(directory, "worker"),
-  );
+  await bundleWorkerWith(PACKAGE_ROOT, {
+    environments: [resolveEnvironmentPackage("./twice", base)],
+    entry: join(PACKAGE_ROOT, "src/index.ts"),
+    folder: join(directory, "worker"),
+  });
   expect(made()).toBe(first);
 }, 120_000);
 

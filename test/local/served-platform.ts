@@ -22,9 +22,16 @@ export interface Served {
   said(): string;
 }
 
-/** Resolves when the platform says that it is ready; throws with its own words when it ends instead. */
-export async function serve(directory: string, port: number): Promise<Served> {
-  const child = spawn(process.execPath, [BIN, "serve", "--json", "--port", String(port)], {
+/**
+ * Resolves when the platform says that it is ready, in one line of JSON; throws with its own words when it ends instead.
+ * `script`: what boots it, with its arguments.
+ */
+export async function serve(
+  directory: string,
+  port: number,
+  script: readonly string[] = [BIN, "serve", "--json", "--port", String(port)],
+): Promise<Served> {
+  const child = spawn(process.execPath, script, {
     detached: true,
     env: { ...process.env, ROLLCALL_DIR: directory },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,0 +1,54 @@
+/** What is known of one plan once it has been played: from the API, from the model, from the tools. Plain data. */
+import type { RunAudit } from "../../src/core/audit.ts";
+import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { ToolRun } from "./desk.ts";
+import type { AskedCall } from "./fault-model.ts";
+import type { FaultPlan, Victim } from "./plan.ts";
+
+/** One death of workerd. */
+export interface Death {
+  readonly victim: Victim;
+  /** Epoch milliseconds between which it died. */
+  readonly after: number;
+  readonly before: number;
+  /** Rollouts in flight at least: calls that waited for their answer. */
+  readonly in_flight: number;
+  /** From the platform's word that it answers to the first call of the model; null when none was left to make. */
+  readonly recovery_ms: number | null;
+}
+
+/** A run as the API tells it once it has ended, or once nobody waited for it any longer. */
+export interface Told {
+  readonly run: RunView;
+  readonly results: readonly ResultRow[];
+  /** Tokens of the turns stored with each rollout. */
+  readonly tokens_stored: number;
+  readonly audit: RunAudit;
+}
+
+export interface Account {
+  readonly plan: FaultPlan;
+  readonly calm: Told;
+  readonly told: Told;
+  /** By idempotency key. */
+  readonly calls: ReadonlyMap<string, AskedCall>;
+  /** The most calls that waited for their answers at once. */
+  readonly most_open: number;
+  readonly tool_runs: readonly ToolRun[];
+  readonly deaths: readonly Death[];
+  readonly injected: Injected;
+}
+
+/** Faults that happened, by kind. */
+export interface Injected {
+  readonly dropped: number;
+  readonly duplicated: number;
+  readonly delayed: number;
+  readonly store_failures: number;
+  readonly model_faults: number;
+}
+
+export interface Violation {
+  readonly rule: string;
+  readonly detail: string;
+}

@@ -1,0 +1,56 @@
+/**
+ * One platform and its state directory, through every boot of it. Its processes are a group of their own, which no
+ * Ctrl-C reaches: whoever ends the suite ends them.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
+import { deathOf, endGroup, type Served, serve } from "../local/served-platform.ts";
+
+const PLATFORM = join(import.meta.dirname, "platform-main.ts");
+const open = new Set<Boot>();
+
+export class Boot {
+  readonly directory = makeThrowAwayDirectory();
+  readonly #port: number;
+  readonly #knobs: string;
+  readonly #said = new Set<() => string>();
+  served: Served | null = null;
+
+  /** `knobs`: their address; empty for a platform that meets no faults. */
+  constructor(port: number, knobs: string) {
+    this.#port = port;
+    this.#knobs = knobs;
+    open.add(this);
+  }
+
+  readonly start = async (): Promise<Served> => {
+    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs];
+    this.served = await serve(this.directory, this.#port, script);
+    this.#said.add(this.served.said);
+    return this.served;
+  };
+
+  /** Faults of one kind that happened inside the Worker. */
+  faults(kind: string): number {
+    const lines = [...this.#said].flatMap((said) => said().split("\n"));
+    return lines.filter((line) => line === `fault ${kind}`).length;
+  }
+
+  lastWords(): string {
+    return this.served?.said().slice(-4000) ?? "nothing";
+  }
+
+  async end(): Promise<void> {
+    if (this.served !== null) {
+      endGroup(this.served);
+      await deathOf(this.served.workerd);
+    }
+    rmSync(this.directory, { recursive: true, force: true });
+    open.delete(this);
+  }
+}
+
+export async function endBoots(): Promise<void> {
+  await Promise.all([...open].map((boot) => boot.end()));
+}

@@ -1,0 +1,201 @@
+/**
+ * The model of a plan: what it says is a function of (seed, tools, whole message history), so that a run under faults
+ * must come to the same end as a run without. It lives outside the processes a plan kills, and its log is the truth
+ * about what was asked. A call that meets faults meets them on its first tries.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Message, ToolDefinition, Usage } from "../../src/core/messages.ts";
+import { seededRandom } from "../../src/core/random.ts";
+import type { ReplyParts } from "../fakes/completion-body.ts";
+import {
+  type Answer,
+  type Fault,
+  type ModelRequest,
+  startScriptedModel,
+} from "../fakes/scripted-model.ts";
+import type { FaultPlan } from "./plan.ts";
+
+/** How one request ended, as far as the model can know: `open` when its caller was gone before the answer. */
+type Ending = "answered" | "refused" | "fault" | "open";
+
+export interface Asked {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  ended: Ending;
+}
+
+/** One call of one turn of one rollout, as often as it was sent. */
+export interface AskedCall {
+  readonly rollout: string;
+  readonly turn: number;
+  readonly requests: Asked[];
+  readonly usage: Usage | null;
+  /** Sent again with another prompt than the first time. */
+  changed: boolean;
+}
+
+export interface FaultModel {
+  /** Up to and including /v1. */
+  readonly url: string;
+  /** By idempotency key. */
+  readonly calls: ReadonlyMap<string, AskedCall>;
+  /** Epoch milliseconds of each request. */
+  readonly times: readonly number[];
+  /** Calls answered at least once. */
+  answered(): number;
+  /** Calls that wait for their answer at this moment, no two of one rollout. */
+  open(): number;
+  /** The most that ever waited at once. */
+  mostOpen(): number;
+  /** Answers wait until the release. */
+  hold(): () => void;
+  stop(): Promise<void>;
+}
+
+const MOST_TURNS = 6;
+/** Status 400 with vLLM's words: the rollout is cut short, not failed. */
+const OVERFLOW: Fault = {
+  kind: "status",
+  status: 400,
+  body: {
+    error: {
+      message: "This model's maximum context length is 4096 tokens. Please shorten the messages.",
+      type: "BadRequestError",
+      code: 400,
+    },
+  },
+};
+const REFUSAL: Fault = { kind: "status", status: 400 };
+/** Every one of them may be asked again. */
+const PASSING: readonly Answer[] = [
+  ...[429, 500, 502, 503].map((status) => ({ fault: { kind: "status", status } as const })),
+  { fault: { kind: "status", status: 429, headers: { "retry-after": "0.8" } } },
+  { fault: { kind: "reset" } },
+  { fault: { kind: "cut" } },
+  { fault: { kind: "garbage" } },
+  { fault: { kind: "empty_choices" } },
+  { fault: { kind: "hang" } },
+  { content: "Half of a", finish_reason: "abort" },
+];
+
+type Settings = Pick<FaultPlan, "seed" | "latency_ms" | "answer_characters" | "model_faults">;
+
+export async function startFaultModel(plan: Settings): Promise<FaultModel> {
+  const calls = new Map<string, AskedCall & { readonly prompt: string }>();
+  const times: number[] = [];
+  let gate = Promise.resolve();
+  let [answered, mostOpen] = [0, 0];
+  const model = await startScriptedModel({
+    reply: async (request) => {
+      const key = String(request.headers["idempotency-key"]);
+      // The platform asks whether the model is well: no turn of any rollout.
+      if (key.startsWith("probe:")) return "Well.";
+      const prompt = JSON.stringify(request.messages);
+      const call = calls.get(key) ?? { ...newCall(key, plan, request), prompt };
+      calls.set(key, call);
+      if (call.prompt !== prompt) call.changed = true;
+      const asked: Asked = { at: Date.now(), ended: "open" };
+      times.push(asked.at);
+      mostOpen = Math.max(mostOpen, model.inFlight());
+      call.requests.push(asked);
+      const answer = answerTo(plan, request, call.requests.length - 1);
+      await pause(plan.latency_ms * (0.5 + seededRandom("latency", plan.seed, placeOf(key))()));
+      await gate;
+      const before = call.requests.some(({ ended }) => ended === "answered");
+      asked.ended = endingOf(answer);
+      if (asked.ended === "answered" && !before) answered += 1;
+      return answer;
+    },
+  });
+  return {
+    url: model.url,
+    calls,
+    times,
+    answered: () => answered,
+    open: () => model.inFlight(),
+    mostOpen: () => mostOpen,
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
+    stop: () => model.stop(),
+  };
+}
+
+function newCall(key: string, plan: Settings, request: ModelRequest): AskedCall {
+  const [rollout = "", turn] = key.split(":");
+  const said = sayingOf(plan, request);
+  const usage = "fault" in said ? null : (said.usage ?? null);
+  return { rollout, turn: Number(turn), requests: [], usage, changed: false };
+}
+
+/** Group, slot, attempt and turn of a key: `ro_<run>_<group>_<slot>_<attempt>_<code>:<turn>`. */
+function placeOf(key: string): string {
+  const [, , group, slot, attempt] = key.split("_");
+  return [group, slot, attempt, key.split(":")[1]].join("/");
+}
+
+function endingOf(answer: Answer): Ending {
+  if (PASSING.includes(answer)) return "fault";
+  return typeof answer === "object" && "fault" in answer ? "refused" : "answered";
+}
+
+/** `tries`: how often this call was sent before. */
+function answerTo(plan: Settings, request: ModelRequest, tries: number): Answer {
+  return faultsOf(plan, request)[tries] ?? sayingOf(plan, request);
+}
+
+/** What the first tries of this call meet; none, one or two. Decided by its place in the run, as a new run's ids differ. */
+function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
+  const place = placeOf(String(headers["idempotency-key"]));
+  const random = seededRandom("model faults", plan.seed, place);
+  if (random() >= plan.model_faults) return [];
+  return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
+    return PASSING[Math.floor(random() * PASSING.length)] ?? { fault: REFUSAL };
+  });
+}
+
+/** What this history is answered with, however often it is asked. */
+function sayingOf(plan: Settings, request: ModelRequest): ReplyParts | { readonly fault: Fault } {
+  const { messages, tools } = request;
+  const history = JSON.stringify(messages);
+  const random = seededRandom("model", plan.seed, history);
+  const turn = messages.filter(({ role }) => role === "assistant").length;
+  const odd = random();
+  if (turn > 0 && odd < 0.015) return { fault: OVERFLOW };
+  if (turn > 0 && odd < 0.025) return { fault: REFUSAL };
+  const usage = usageOf(messages, Math.floor(random() * 1000));
+  const last = tools.length === 0 || random() < 1 / (MOST_TURNS - turn);
+  const content = `${Math.floor(random() * 100)}${" ".repeat(plan.answer_characters)}.`;
+  if (last) return { content, usage };
+  const calls = Array.from({ length: random() < 0.2 ? 2 : 1 }, (_, index) =>
+    toolCall(tools, random, `call_${turn}_${index}`),
+  );
+  return { content, tool_calls: calls, usage };
+}
+
+function toolCall(tools: readonly ToolDefinition[], random: () => number, id: string) {
+  const tool = tools[Math.floor(random() * tools.length)];
+  const name = tool?.function.name ?? "none";
+  // A model's slip: the environment answers it with what is wrong.
+  if (random() < 0.05) return { id, name, arguments: '{"a": 1,' };
+  const properties = Object.entries(Object(tool?.function.parameters["properties"]));
+  return {
+    id,
+    name,
+    arguments: Object.fromEntries(properties.map(([key, schema]) => [key, value(schema, random)])),
+  };
+}
+
+function value(schema: unknown, random: () => number): string | number {
+  const choices: unknown = Object(schema).enum;
+  const number = Math.floor(random() * 100);
+  return Array.isArray(choices) ? String(choices[number % choices.length]) : number;
+}
+
+/** Differs from call to call, so that one turn counted for another would show in the sum. */
+function usageOf(messages: readonly Message[], salt: number): Usage {
+  const [prompt_tokens, completion_tokens] = [messages.length * 1000 + salt, messages.length + 7];
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}

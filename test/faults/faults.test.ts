@@ -1,0 +1,74 @@
+/** `npm run faults` as a program: what a plan that holds prints, what one that does not, and what is refused. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { PlanReport } from "./plan-report.ts";
+
+const ONE = ["--plans", "1"];
+const LIMIT_MS = 120_000;
+const MAIN = join(import.meta.dirname, "main.ts");
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function faults(...args: readonly string[]): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, "--json", ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (part) => {
+      stdout += part;
+    });
+    child.stderr.on("data", (part) => {
+      stderr += part;
+    });
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
+  return JSON.parse(stdout);
+}
+
+test(
+  "a plan of kills, lost messages and a failing model ends as the calm run does",
+  async () => {
+    const outcome = await faults(...ONE, "--seed", "33", "--rollouts", "40", "--port", "22900");
+    expect(outcome.code, outcome.stderr).toBe(0);
+    const { plans, failed } = read(outcome);
+    expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
+    expect(failed).toBe(0);
+    expect(plans[0]).toMatchObject({ seed: 33, ok: true, rollouts: 40, answered: 40 });
+    expect(plans[0]?.faults.kills).toBeGreaterThan(0);
+    expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
+  },
+  LIMIT_MS,
+);
+
+test(
+  "with every message lost and the sweep silenced the plan fails, and so does the command",
+  async () => {
+    const sabotage = ["--sabotage", "--rollouts", "20", "--ends-within", "4"];
+    const outcome = await faults(...ONE, ...sabotage, "--port", "22930");
+    expect(outcome.code, outcome.stderr).toBe(1);
+    const { plans, failed } = read(outcome);
+    expect(failed).toBe(1);
+    expect(plans[0]?.violations.map(({ rule }) => rule)).toContain("ended");
+  },
+  LIMIT_MS,
+);
+
+test.each([
+  [["--plans", "many"], "--plans"],
+  [["--plan", "9"], "there are 5 plans"],
+  [["--billing"], "--billing"],
+])("%j is refused", async (args, message) => {
+  const { code, stdout } = await faults(...args);
+  expect(code).toBe(2);
+  expect(JSON.parse(stdout).error.message).toContain(message);
+});

@@ -1,0 +1,62 @@
+/** The account of a small run that went well: two rollouts of two turns, 10 tokens a turn. */
+import type { RunAudit } from "../../src/core/audit.ts";
+import type { ResultRow, RunView } from "../../src/core/run.ts";
+import { aRun } from "../cli/a-run.ts";
+import type { Account, Death, Told } from "./account.ts";
+import { planOf } from "./plan.ts";
+
+export function finishedRun(deaths: readonly Death[]): Account {
+  const told: Told = { run: RUN, results: [row("a", 0), row("b", 1)], tokens_stored: 40, audit };
+  const keys = ["a:0", "a:1", "b:0", "b:1"];
+  return {
+    plan: { ...planOf(1, 2), num_examples: 2, rollouts_per_example: 1 },
+    calm: told,
+    told,
+    calls: new Map(keys.map((key, index) => [key, call(key, 10 + index)])),
+    most_open: 2,
+    tool_runs: [],
+    deaths,
+    injected: { dropped: 0, duplicated: 0, delayed: 0, store_failures: 0, model_faults: 0 },
+  };
+}
+
+function call(key: string, at: number) {
+  const [rollout = "", turn] = key.split(":");
+  const usage = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 };
+  const requests = [{ at, ended: "answered" as const }];
+  return { rollout, turn: Number(turn), requests, usage, changed: false };
+}
+
+function row(rollout_id: string, group: number): ResultRow {
+  return {
+    ...{ example_id: group, prompt: [], completion: [{ role: "assistant", content: "4" }] },
+    ...{ reward: 1, error: null, timing: { start_time: 0, total: 1 }, is_completed: true },
+    ...{ is_truncated: false, stop_condition: "no_tools_called", metrics: { right: 1 } },
+    ...{ token_usage: { input_tokens: 16, output_tokens: 4 }, rollout_id, task_key: "k" },
+    ...{ group, slot: 0, attempt: 0, outcome: "scored", reason: null, scoring_errors: [] },
+    ...{ superseded_by: null, turns: 2 },
+  };
+}
+
+const { report } = aRun({});
+const RUN: RunView = aRun(
+  { planned: 2, dispatched: 2, scored: 2 },
+  {
+    status: "completed",
+    report: {
+      ...report,
+      usage: { prompt_tokens: 32, completion_tokens: 8, total_tokens: 40 },
+    },
+    finished_at: 1,
+  },
+);
+
+const { counts } = RUN;
+const audit: RunAudit = {
+  ...{ object: "audit", run_id: RUN.id, holds: true, as_of: 1, counts, notes: [], violations: [] },
+  sources: {
+    ...{ counters: counts, run_rows: counts },
+    d1: { scored: 2, unscored: {}, failed: {}, cancelled: {}, drained_to: 2, rows: 2 },
+    r2: { segments: 1, rollouts: 2, trajectories: 0 },
+  },
+};

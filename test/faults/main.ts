@@ -1,0 +1,126 @@
+/**
+ * `npm run faults`: seeded plans of kills, lost and doubled messages, failing stores and a failing model, each played
+ * against the real platform and checked against a calm run of the same seed. Lines go to stderr with --json, and one
+ * object to stdout. Exit 1 when a plan is violated.
+ */
+import { parseArgs } from "node:util";
+import {
+  asCommandError,
+  EXIT,
+  type ExitCode,
+  interruption,
+  usageError,
+} from "../../src/cli/exit.ts";
+import { printJson } from "../../src/cli/terminal.ts";
+import { Boot, endBoots } from "./boot.ts";
+import { bundleFaultWorker } from "./fault-worker.ts";
+import { planOf, sabotaged } from "./plan.ts";
+import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
+import { playPlan } from "./play-plan.ts";
+
+const HELP = `Usage: npm run faults -- [flags]
+
+Plays seeded fault plans against the real platform: kill -9 of node, workerd and both, queues that lose, double and
+reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that failed is played alone with --seed.
+
+      --plans N         how many plans; default 5
+      --seed S          of the first plan; default 1
+      --plan K          only the K-th of them
+      --rollouts R      of each plan; default 120
+      --sabotage        drop every message and silence the sweep: every plan must fail
+      --ends-within S   seconds a run may take once its faults are over; default 120
+      --port P          the first of the ports tried; default 22800
+      --timeout S       give up after this many seconds
+      --json            print {plans, failed}
+`;
+
+const OPTIONS = {
+  help: { type: "boolean", short: "h" },
+  plans: { type: "string", default: "5" },
+  seed: { type: "string", default: "1" },
+  plan: { type: "string" },
+  rollouts: { type: "string", default: "120" },
+  sabotage: { type: "boolean", default: false },
+  "ends-within": { type: "string", default: "120" },
+  port: { type: "string", default: "22800" },
+  timeout: { type: "string" },
+  json: { type: "boolean", default: false },
+} as const;
+
+async function faults(argv: readonly string[]): Promise<ExitCode> {
+  const { values } = parseArgs({ args: [...argv], options: OPTIONS });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return EXIT.good;
+  }
+  const whole = (flag: "plans" | "seed" | "rollouts" | "ends-within" | "port") =>
+    wholeNumber(values[flag], flag, flag === "seed" ? 0 : 1);
+  const [count, first, rollouts, port] = [
+    whole("plans"),
+    whole("seed"),
+    whole("rollouts"),
+    whole("port"),
+  ];
+  const seeds = seedsOf(count, first, values.plan);
+  const endsWithinMs = whole("ends-within") * 1000;
+  if (values.timeout !== undefined)
+    endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
+  await bundleFaultWorker();
+  const calm = await new Boot(port, "").start();
+  const stage = { calm, port: port + 10, endsWithinMs };
+  const plans: PlanReport[] = [];
+  for (const seed of seeds) {
+    const from = performance.now();
+    const plan = planOf(seed, rollouts);
+    const report = reportOf(await playPlan(values.sabotage ? sabotaged(plan) : plan, stage));
+    plans.push(report);
+    const line = planLine(report, (performance.now() - from) / 1000);
+    (values.json ? process.stderr : process.stdout).write(`${line}\n`);
+  }
+  const failed = plans.filter(({ ok }) => !ok).length;
+  if (values.json) printJson({ plans, failed });
+  return failed === 0 ? EXIT.good : EXIT.bad;
+}
+
+function seedsOf(count: number, first: number, only: string | undefined): number[] {
+  const seeds = Array.from({ length: count }, (_, index) => first + index);
+  if (only === undefined) return seeds;
+  const plan = wholeNumber(only, "plan", 1);
+  if (plan > count) throw usageError(`--plan: there are ${count} plans`, "plan");
+  return seeds.slice(plan - 1, plan);
+}
+
+function wholeNumber(text: string, flag: string, least: number): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isInteger(value) && value >= least) return value;
+  throw usageError(`--${flag}: ${text} is not a whole number of at least ${least}`, flag);
+}
+
+/** Ends the process from outside the work: whatever hangs, the limit holds. */
+function endAfter(seconds: number, json: boolean): void {
+  const late = new Error(`not done within ${seconds} s`);
+  setTimeout(() => void fail(late, json), seconds * 1000).unref();
+}
+
+async function fail(thrown: unknown, json: boolean): Promise<void> {
+  const error = asCommandError(thrown);
+  process.stderr.write(`faults: ${error.message}\n`);
+  if (json) printJson({ error: error.failure });
+  await end(error.exit);
+}
+
+async function end(exit: ExitCode): Promise<void> {
+  await endBoots();
+  process.exit(exit);
+}
+
+const argv = process.argv.slice(2);
+const json = argv.includes("--json");
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void fail(interruption(), json));
+}
+try {
+  await end(await faults(argv));
+} catch (thrown) {
+  await fail(thrown, json);
+}

@@ -1,0 +1,73 @@
+/** What is printed of one plan: an object for programs, a line for people. */
+import type { Account, Injected, Violation } from "./account.ts";
+import { tokensOf, violationsOf } from "./check.ts";
+import { LEAST_IN_FLIGHT } from "./limits.ts";
+
+export interface PlanReport {
+  readonly seed: number;
+  readonly ok: boolean;
+  readonly faults: Injected & {
+    readonly kills: number;
+    /** Kills with at least ten rollouts in flight. */
+    readonly kills_in_flight: number;
+  };
+  readonly in_flight_at_kill: readonly number[];
+  readonly rollouts: number;
+  /** Rollouts with a result. */
+  readonly answered: number;
+  /** Calls the model got, and how many of them were not the first of their key. */
+  readonly calls: number;
+  readonly calls_resent: number;
+  readonly max_same_key: number;
+  readonly tokens_recorded: number;
+  readonly tokens_stored: number;
+  readonly recovery_ms: readonly number[];
+  readonly violations: readonly Violation[];
+}
+
+export function reportOf(account: Account): PlanReport {
+  const { plan, told, calls, deaths, injected } = account;
+  const violations = violationsOf(account);
+  const sent = [...calls.values()].map(({ requests }) => requests.length);
+  const total = sent.reduce((sum, count) => sum + count, 0);
+  const { recorded, stored } = tokensOf(account);
+  const at_kill = deaths.map(({ in_flight }) => in_flight);
+  return {
+    seed: plan.seed,
+    ok: violations.length === 0,
+    faults: {
+      kills: deaths.length,
+      kills_in_flight: at_kill.filter((count) => count >= LEAST_IN_FLIGHT).length,
+      ...injected,
+    },
+    in_flight_at_kill: at_kill,
+    rollouts: plan.num_examples * plan.rollouts_per_example,
+    answered: told.results.length,
+    calls: total,
+    calls_resent: total - sent.length,
+    max_same_key: Math.max(0, ...sent),
+    tokens_recorded: recorded,
+    tokens_stored: stored,
+    recovery_ms: deaths.flatMap(({ recovery_ms }) => recovery_ms ?? []),
+    violations,
+  };
+}
+
+export function planLine(report: PlanReport, seconds: number): string {
+  const { seed, ok, faults, in_flight_at_kill, rollouts, calls, calls_resent } = report;
+  const { kills, dropped, duplicated, delayed, store_failures, model_faults } = faults;
+  const killed = kills === 0 ? "" : ` (in flight ${in_flight_at_kill.join(", ")})`;
+  const line = [
+    `seed ${seed}: ${ok ? "ok" : "FAILED"}`,
+    `${rollouts} rollouts`,
+    `kills ${kills}${killed}`,
+    `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}`,
+    `store failures ${store_failures}`,
+    `model faults ${model_faults}`,
+    `calls ${calls}, ${calls_resent} of them again`,
+    `recovery ${report.recovery_ms.join(", ") || "–"} ms`,
+    `${seconds.toFixed(1)} s`,
+  ].join(" · ");
+  const violations = report.violations.map(({ rule, detail }) => `  ${rule}: ${detail}`);
+  return [line, ...violations].join("\n");
+}

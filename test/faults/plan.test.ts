@@ -1,0 +1,47 @@
+/** A plan is its seed: what failed can be played again. */
+import { expect, test } from "vitest";
+import { planOf, sabotaged } from "./plan.ts";
+
+const seeds = Array.from({ length: 300 }, (_, index) => index);
+const plans = seeds.map((seed) => planOf(seed, 120));
+
+test("the same seed is the same plan, and another seed another", () => {
+  expect(seeds.map((seed) => planOf(seed, 120))).toEqual(plans);
+  expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(300);
+});
+
+test("a plan has as many rollouts as it was asked for", () => {
+  for (const rollouts of [7, 30, 120]) {
+    const sizes = seeds
+      .map((seed) => planOf(seed, rollouts))
+      .map((plan) => plan.num_examples * plan.rollouts_per_example);
+    expect(new Set(sizes)).toEqual(new Set([rollouts]));
+  }
+});
+
+test("every plan kills, and between them the plans do all there is to do", () => {
+  const incidents = plans.flatMap((plan) => plan.incidents);
+  const kinds = incidents.map((incident) =>
+    incident.kind === "kill" ? incident.victim : incident.store,
+  );
+  expect(new Set(kinds)).toEqual(new Set(["node", "workerd", "group", "STORE", "DB"]));
+  expect(plans.filter(({ incidents }) => !incidents.some(({ kind }) => kind === "kill"))).toEqual(
+    [],
+  );
+  expect(new Set(plans.map(({ environment }) => environment)).size).toBe(5);
+  expect(plans.some(({ late_drops }) => late_drops)).toBe(true);
+  expect(plans.every(({ sweep }) => sweep)).toBe(true);
+});
+
+test("incidents come in the order of their moments, before the run is through", () => {
+  for (const { incidents } of plans) {
+    const moments = incidents.map(({ at }) => at);
+    expect(moments).toEqual(moments.toSorted((a, b) => a - b));
+    expect(Math.max(...moments)).toBeLessThan(0.8);
+  }
+});
+
+test("a sabotaged plan loses every message and has nothing that would find it", () => {
+  const plan = sabotaged(planOf(1, 120));
+  expect(plan).toMatchObject({ sweep: false, queues: { drop: 1 }, incidents: [] });
+});

@@ -1,0 +1,121 @@
+/**
+ * What goes wrong in one plan, decided by its seed alone: pure, so that a seed that failed can be played again. Moments
+ * are shares of the model's answers (0 to 1), since clocks differ from machine to machine.
+ */
+import { seededRandom } from "../../src/core/random.ts";
+
+/** What kill -9 is sent to. */
+export type Victim = "node" | "workerd" | "group";
+
+export interface Kill {
+  readonly kind: "kill";
+  readonly victim: Victim;
+  readonly at: number;
+  /** Milliseconds after that share: kills are not to fall on the same point of a turn. */
+  readonly wait_ms: number;
+}
+
+/** A store refuses, or does as asked and then says that it failed. */
+export interface StoreFailure {
+  readonly kind: "store";
+  readonly store: "STORE" | "DB";
+  readonly at: number;
+  readonly for_ms: number;
+}
+
+export type Incident = Kill | StoreFailure;
+
+/** Chances, per message sent. */
+export interface QueueFaults {
+  readonly drop: number;
+  readonly duplicate: number;
+  readonly delay: number;
+  /** Per batch: sent in another order. */
+  readonly reorder: number;
+}
+
+export interface FaultPlan {
+  readonly seed: number;
+  readonly environment: "calculator" | "guess-number" | "grid-walk" | "reverse-text" | "errands";
+  readonly num_examples: number;
+  readonly rollouts_per_example: number;
+  readonly max_concurrent: number;
+  readonly latency_ms: number;
+  /** Characters of each answer: long ones make trajectories that go to R2 by themselves. */
+  readonly answer_characters: number;
+  /** The chance that a call meets a fault of the model. */
+  readonly model_faults: number;
+  readonly queues: QueueFaults;
+  /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s. */
+  readonly late_drops: boolean;
+  /** False: the run's alarm never fires. Only to prove that the suite notices. */
+  readonly sweep: boolean;
+  /** In order of `at`. */
+  readonly incidents: readonly Incident[];
+}
+
+const ENVIRONMENTS = [
+  "calculator",
+  "guess-number",
+  "grid-walk",
+  "errands",
+  "errands",
+  "reverse-text",
+] as const;
+
+export function planOf(seed: number, rollouts: number): FaultPlan {
+  const random = seededRandom("fault plan", seed);
+  const upTo = (least: number, most: number) => least + random() * (most - least);
+  const rollouts_per_example = pick(
+    [1, 2, 4].filter((size) => rollouts % size === 0),
+    random(),
+  );
+  return {
+    seed,
+    environment: pick(ENVIRONMENTS, random()),
+    num_examples: rollouts / rollouts_per_example,
+    rollouts_per_example,
+    max_concurrent: Math.round(upTo(24, 64)),
+    latency_ms: Math.round(upTo(60, 200)),
+    answer_characters: random() < 0.3 ? 20_000 : 20,
+    model_faults: random() < 0.8 ? upTo(0.02, 0.15) : 0,
+    queues: {
+      drop: random() < 0.7 ? upTo(0.05, 0.4) : 0,
+      duplicate: upTo(0, 0.4),
+      delay: upTo(0, 0.2),
+      reorder: upTo(0, 1),
+    },
+    late_drops: random() < 0.1,
+    sweep: true,
+    incidents: incidentsOf(random),
+  };
+}
+
+/** The plan with every message dropped and nothing to find what was lost: it must fail. */
+export function sabotaged(plan: FaultPlan): FaultPlan {
+  const queues = { ...plan.queues, drop: 1 };
+  return { ...plan, queues, late_drops: true, sweep: false, incidents: [] };
+}
+
+function incidentsOf(random: () => number): Incident[] {
+  const kills = Array.from({ length: 1 + Math.floor(random() * 3) }, (): Kill => {
+    const victim = pick(["node", "workerd", "group"] as const, random());
+    return {
+      kind: "kill",
+      victim,
+      at: 0.05 + random() * 0.6,
+      wait_ms: Math.round(random() * 100),
+    };
+  });
+  const failures = Array.from({ length: Math.floor(random() * 4) }, (): StoreFailure => {
+    const store = pick(["STORE", "DB"] as const, random());
+    return { kind: "store", store, at: random() * 0.8, for_ms: Math.round(500 + random() * 3500) };
+  });
+  return [...kills, ...failures].sort((a, b) => a.at - b.at);
+}
+
+function pick<Item>(items: readonly [Item, ...Item[]] | readonly Item[], random: number): Item {
+  const item = items[Math.floor(random * items.length)];
+  if (item === undefined) throw new Error("nothing to pick from");
+  return item;
+}

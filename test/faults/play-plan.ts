@@ -1,0 +1,208 @@
+/**
+ * Plays one plan: the calm run first, then the same run on a platform of its own that meets the plan's faults. Until
+ * the last incident is over the platform is watched from the model's side alone, so that it recovers by itself.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { RunAudit } from "../../src/core/audit.ts";
+import type { ResultRow, RunRequestInput, RunView } from "../../src/core/run.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import type { Served } from "../local/served-platform.ts";
+import type { Account, Death, Injected, Told } from "./account.ts";
+import { Boot } from "./boot.ts";
+import { type Desk, openDesk } from "./desk.ts";
+import { type FaultModel, startFaultModel } from "./fault-model.ts";
+import { CALM } from "./knobs.ts";
+import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT } from "./limits.ts";
+import type { FaultPlan, Incident, Kill, StoreFailure } from "./plan.ts";
+import { strike } from "./strike.ts";
+
+const LOOK_EVERY_MS = 5;
+const ASK_EVERY_MS = 250;
+/** Then the run is nearly through, and a moment that has not come does not come. Longer than any back-off in it. */
+const NOTHING_ASKED_MS = 8000;
+const GETS_AT_ONCE = 8;
+const DRAINED_WITHIN_MS = 30_000;
+
+export interface Stage {
+  /** Where the calm run is played. */
+  readonly calm: Served;
+  readonly port: number;
+  /** How long the run may take once the last incident is over. */
+  readonly endsWithinMs: number;
+}
+
+export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> {
+  const { queues, sweep } = plan;
+  const [model, desk] = [
+    await startFaultModel(plan),
+    await openDesk({ ...CALM, ...queues, sweep }),
+  ];
+  const boot = new Boot(stage.port, `${desk.url}/knobs`);
+  try {
+    const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
+    const run = await client(served).createRun(requestOf(plan, model, desk));
+    const deaths = await befall(plan, { boot, model, desk }, calm.run.report.turns);
+    const told = await tellEnded(boot, run.id, stage.endsWithinMs);
+    const injected = injectedOf(boot, model);
+    const seen = { calls: model.calls, most_open: model.mostOpen(), tool_runs: desk.runs };
+    return { plan, calm, told, ...seen, deaths, injected };
+  } catch (error) {
+    process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
+    throw error;
+  } finally {
+    await boot.end();
+    await Promise.all([model.stop(), desk.stop()]);
+  }
+}
+
+async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
+  const model = await startFaultModel({ ...plan, model_faults: 0, latency_ms: 0 });
+  const desk = await openDesk(CALM);
+  try {
+    const rollcall = client(served);
+    const { id } = await rollcall.createRun(requestOf(plan, model, desk));
+    return await tell(rollcall, await ended(rollcall, id, 60_000));
+  } finally {
+    await Promise.all([model.stop(), desk.stop()]);
+  }
+}
+
+function requestOf(plan: FaultPlan, model: FaultModel, desk: Desk): RunRequestInput {
+  const { environment, num_examples, rollouts_per_example, max_concurrent, seed } = plan;
+  return {
+    environment,
+    environment_args: environment === "errands" ? { desk: desk.url } : {},
+    model: "fault-model",
+    endpoint: { base_url: model.url },
+    num_examples,
+    rollouts_per_example,
+    max_concurrent,
+    seed,
+    // More than the faults one call meets, so that none of them ends a rollout.
+    limits: { call_timeout_s: CALL_TIMEOUT_MS / 1000, max_retries: 6 },
+    min_scored: 0,
+  };
+}
+
+interface Scene {
+  readonly boot: Boot;
+  readonly model: FaultModel;
+  readonly desk: Desk;
+}
+
+/** Lets the plan's incidents happen, one after another. `turns`: of the calm run, the measure of progress. */
+async function befall(plan: FaultPlan, scene: Scene, turns: number): Promise<Death[]> {
+  const { boot, model, desk } = scene;
+  const deaths: Death[] = [];
+  const failures: Promise<void>[] = [];
+  const lastKill = plan.incidents.findLast(({ kind }) => kind === "kill");
+  for (const incident of plan.incidents) {
+    await momentOf(incident, model, turns);
+    if (incident.kind === "kill") {
+      if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0 });
+      deaths.push(await die(incident, boot, model));
+    } else {
+      failures.push(failFor(incident, desk));
+    }
+  }
+  await Promise.all(failures);
+  return deaths;
+}
+
+/** A later failure takes the place of an earlier one that still lasts. */
+async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<void> {
+  const failing = [store];
+  desk.turn({ failing });
+  await pause(for_ms);
+  if (desk.knobs().failing === failing) desk.turn({ failing: [] });
+}
+
+async function die({ victim }: Kill, boot: Boot, model: FaultModel): Promise<Death> {
+  const { served, directory } = standing(boot);
+  const struck = await strike(victim, { served, directory, serveAgain: boot.start, model });
+  boot.served = struck.served;
+  return struck.death;
+}
+
+/** The share is reached, and for a kill enough is in flight; or the model is asked nothing any more. */
+async function momentOf(incident: Incident, model: FaultModel, turns: number): Promise<void> {
+  await come(model, () => model.answered() >= incident.at * turns);
+  if (incident.kind === "store") return;
+  await pause(incident.wait_ms);
+  await come(model, () => model.open() >= LEAST_IN_FLIGHT);
+}
+
+async function come(model: FaultModel, condition: () => boolean): Promise<void> {
+  const from = Date.now();
+  const over = () => Date.now() - Math.max(from, model.times.at(-1) ?? from) > NOTHING_ASKED_MS;
+  while (!condition() && !over()) await pause(LOOK_EVERY_MS);
+}
+
+function standing({ served, directory }: Boot): { served: Served; directory: string } {
+  if (served === null) throw new Error("the platform was never started");
+  return { served, directory };
+}
+
+function client({ url, key }: Served): RollcallClient {
+  return new RollcallClient({ baseUrl: url, apiKey: key });
+}
+
+async function tellEnded(boot: Boot, id: string, withinMs: number): Promise<Told> {
+  const rollcall = client(standing(boot).served);
+  return await tell(rollcall, await ended(rollcall, id, withinMs));
+}
+
+/** The run as it stands at its end, or when its time is up. */
+async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const run = await rollcall.getRun(id);
+    if (run.finished_at !== null || Date.now() > deadline) return run;
+    await pause(ASK_EVERY_MS);
+  }
+}
+
+async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
+  const results: ResultRow[] = [];
+  for await (const row of rollcall.results(run.id)) results.push(row);
+  const ids = results.map(({ rollout_id }) => rollout_id);
+  let tokens_stored = 0;
+  const lane = async () => {
+    for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
+      const { turns } = await rollcall.getRollout(id);
+      for (const { usage } of turns) tokens_stored += usage?.total_tokens ?? 0;
+    }
+  };
+  await Promise.all(Array.from({ length: GETS_AT_ONCE }, lane));
+  return {
+    run,
+    results,
+    tokens_stored,
+    audit: await auditDrained(rollcall, run.id, results.length),
+  };
+}
+
+/** D1 follows the run: asked again until it has every row, or is given up on. */
+async function auditDrained(
+  rollcall: RollcallClient,
+  id: string,
+  finished: number,
+): Promise<RunAudit> {
+  const deadline = Date.now() + DRAINED_WITHIN_MS;
+  for (;;) {
+    const audit = await rollcall.auditRun(id);
+    if (audit.sources.d1.rows >= finished || Date.now() > deadline) return audit;
+    await pause(ASK_EVERY_MS);
+  }
+}
+
+function injectedOf(boot: Boot, model: FaultModel): Injected {
+  const requests = [...model.calls.values()].flatMap((call) => call.requests);
+  return {
+    dropped: boot.faults("dropped"),
+    duplicated: boot.faults("duplicated"),
+    delayed: boot.faults("delayed"),
+    store_failures: boot.faults("store"),
+    model_faults: requests.filter((request) => request.ended === "fault").length,
+  };
+}

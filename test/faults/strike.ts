@@ -1,0 +1,69 @@
+/** Kills, brings the platform back where it does not come back by itself, and measures. */
+import { setTimeout as pause } from "node:timers/promises";
+import { deathOf, rebooted, type Served } from "../local/served-platform.ts";
+import type { Death } from "./account.ts";
+import type { FaultModel } from "./fault-model.ts";
+import { LEAST_IN_FLIGHT } from "./limits.ts";
+import type { Victim } from "./plan.ts";
+
+/** Nobody asks the platform meanwhile: it has to begin by itself. */
+const FIRST_CALL_WITHIN_MS = 15_000;
+/** With few in flight there may be no call left to make. */
+const LAST_CALL_WITHIN_MS = 3000;
+const LOOK_EVERY_MS = 5;
+
+interface Target {
+  readonly served: Served;
+  readonly directory: string;
+  /** The next start of the platform on its directory. */
+  readonly serveAgain: () => Promise<Served>;
+  readonly model: FaultModel;
+}
+
+export async function strike(
+  victim: Victim,
+  { served, directory, serveAgain, model }: Target,
+): Promise<{ served: Served; death: Death }> {
+  const in_flight = model.open();
+  // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
+  const release = model.hold();
+  try {
+    const dead = deathOf(served.workerd);
+    kill(victim, served);
+    const back = victim === "workerd" ? rebooted(directory, served) : serveAgain();
+    const [died, again] = await Promise.all([dead, back]);
+    const withinMs = in_flight < LEAST_IN_FLIGHT ? LAST_CALL_WITHIN_MS : FIRST_CALL_WITHIN_MS;
+    const called = await firstCall(model, died.before, withinMs);
+    const recovery_ms = called === null ? null : Math.max(0, called - again.readyAt);
+    return { served: again, death: { victim, ...died, in_flight, recovery_ms } };
+  } finally {
+    release();
+  }
+}
+
+async function firstCall(
+  model: FaultModel,
+  after: number,
+  withinMs: number,
+): Promise<number | null> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const called = model.times.find((at) => at > after);
+    if (called !== undefined) return called;
+    if (Date.now() > deadline) return null;
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+function kill(victim: Victim, { node, workerd, group }: Served): void {
+  switch (victim) {
+    case "node":
+      process.kill(node.pid, "SIGKILL");
+      return;
+    case "workerd":
+      process.kill(workerd.pid, "SIGKILL");
+      return;
+    case "group":
+      process.kill(-group, "SIGKILL");
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The Worker under faults: the same classes and doors on an `env` whose queues lose, double, delay and reorder, and
+ * whose stores fail while they are told to (knobs.ts). Every fault is one line on the log: `fault <kind>`.
+ */
+import worker, {
+  EndpointObject as RealEndpointObject,
+  RolloutObject as RealRolloutObject,
+  RunObject as RealRunObject,
+} from "../../src/index.ts";
+import type { RunMessage } from "../../src/runtime/wire.ts";
+import { FaultyQueue } from "./faulty-queue.ts";
+import { failing } from "./faulty-store.ts";
+import { type FaultyEnv, Knobs } from "./knobs.ts";
+
+/** One for the whole isolate. */
+let shared: { readonly env: Env; readonly knobs: Knobs } | null = null;
+
+// biome-ignore lint/performance/noReExportAll: whatever else the Worker exports stays as it is
+// biome-ignore lint/performance/noBarrelFile: an entry module is one
+export * from "../../src/index.ts";
+
+export class RunObject extends RealRunObject {
+  readonly #knobs: Knobs;
+
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    const { env: under, knobs } = faulty(env);
+    super(ctx, under);
+    this.#knobs = knobs;
+  }
+
+  override async alarm(): Promise<void> {
+    if ((await this.#knobs.read()).sweep) await super.alarm();
+  }
+}
+
+export class RolloutObject extends RealRolloutObject {
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    super(ctx, faulty(env).env);
+  }
+}
+
+export class EndpointObject extends RealEndpointObject {
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    super(ctx, faulty(env).env);
+  }
+}
+
+export default {
+  fetch: (request, env, context) => worker.fetch(request, faulty(env).env, context),
+  queue: (batch, env) => worker.queue(batch, faulty(env).env),
+} satisfies ExportedHandler<FaultyEnv, RunMessage>;
+
+function faulty(env: FaultyEnv): NonNullable<typeof shared> {
+  if (shared !== null) return shared;
+  const knobs = new Knobs(env.FAULTS);
+  const under = {
+    ...env,
+    ROLLOUT_GROUPS: new FaultyQueue(env.ROLLOUT_GROUPS, knobs),
+    ROLLOUT_SCORES: new FaultyQueue(env.ROLLOUT_SCORES, knobs),
+    RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
+    MODEL_CALLS: new FaultyQueue(env.MODEL_CALLS, knobs),
+    STORE: failing(env.STORE, "STORE", knobs),
+    DB: failing(env.DB, "DB", knobs),
+  };
+  shared = { env: under, knobs };
+  return shared;
+}

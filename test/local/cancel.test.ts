@@ -1,0 +1,49 @@
+/** Cancelling 1,000 rollouts in flight, on a platform of its own, with a model whose every answer asks for one more turn. */
+import { rmSync } from "node:fs";
+import { expect, test } from "vitest";
+import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { deathOf, endGroup, serve, until } from "./served-platform.ts";
+import { testPort } from "./test-port.ts";
+
+const ROLLOUTS = 1000;
+const WITHIN_MS = 2000;
+/** Two hundred of them make their next call in any second. */
+const LATENCY_MS = 5000;
+
+test("1,000 rollouts in flight start no new model call 2 s after their run was cancelled", async () => {
+  const guess = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
+  const model = await startScriptedModel({ reply: () => guess, latencyMs: LATENCY_MS });
+  const directory = makeThrowAwayDirectory();
+  const served = await serve(directory, testPort(47));
+  const client = new RollcallClient({ baseUrl: served.url, apiKey: served.key });
+  try {
+    const run = await client.createRun({
+      environment: "guess-number",
+      environment_args: { max: 1_000_000, max_turns: 1000 },
+      model: "m",
+      endpoint: { base_url: model.url },
+      num_examples: ROLLOUTS,
+      max_concurrent: ROLLOUTS,
+    });
+    // All have begun, and some have an answer to count.
+    const begun = () => new Set(model.requests.map((r) => r.idempotency_key?.split(":")[0])).size;
+    await until(() => model.requests.length > ROLLOUTS + 100 && begun() === ROLLOUTS, 60_000);
+    await client.cancelRun(run.id);
+    const at = Date.now();
+    for await (const { event } of client.events(run.id)) if (event === "run.cancelled") break;
+    const { counts, report } = await client.getRun(run.id);
+    expect(counts).toMatchObject({ in_flight: 0, cancelled: { user: ROLLOUTS } });
+    const last = Math.max(...model.requests.map((request) => request.at));
+    expect(last - at).toBeLessThan(WITHIN_MS);
+    // Turns that were answered are in the final reports, with what they cost.
+    expect(report.turns).toBeGreaterThanOrEqual(model.requests.length - ROLLOUTS);
+    expect(report.usage.total_tokens).toBeGreaterThan(0);
+  } finally {
+    endGroup(served);
+    await deathOf(served.workerd);
+    await model.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}, 120_000);
