@@ -24,10 +24,14 @@ export type Fault =
   | { kind: "status"; status: number; headers?: Record<string, string>; body?: unknown }
   /** The connection is cut without an answer. */
   | { kind: "reset" }
+  /** Status 200, half of a body, and then the connection is cut. */
+  | { kind: "cut" }
   /** No answer ever; the client's deadline has to end it. */
   | { kind: "hang" }
   /** Status 200 and a body that is no JSON. */
   | { kind: "garbage" }
+  /** Server-sent events, which nobody asked for. */
+  | { kind: "stream" }
   | { kind: "empty_choices" };
 
 /** A reply, or a fault in its place. */
@@ -216,10 +220,20 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
     case "reset":
       response.socket?.resetAndDestroy();
       return null;
+    case "cut":
+      response.writeHead(200, { "content-type": "application/json", "content-length": 1000 });
+      response.write('{"id": "chatcmpl-', () => response.socket?.resetAndDestroy());
+      return 200;
     case "hang":
       return null;
     case "garbage":
       response.writeHead(200, { "content-type": "application/json" }).end('{"id": "chatcmpl-');
+      return 200;
+    case "stream":
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(
+        'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n',
+      );
       return 200;
     case "empty_choices":
       sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
