@@ -101,9 +101,8 @@ async function unfitEnvironment(
 function refusedTurn(trajectory: Trajectory, turn: number): Result<never> | null {
   const turns = forkableTurns(trajectory);
   if (turn < turns) return null;
-  const { length } = trajectory.turns;
-  const range = turns === 0 ? "none that another follows" : `0 to ${turns - 1} are followed by one`;
-  const message = `turn: the rollout has ${length} turns, and ${range}`;
+  const range = turns === 0 ? "it has none" : `turns 0 to ${turns - 1}`;
+  const message = `turn: a rollout can be forked where another turn follows: ${range}`;
   return refuse("invalid_request", message, "turn");
 }
 
