@@ -1,34 +1,16 @@
 /** `npm run faults` as a program: what a plan that holds prints, what one that does not, and what is refused. */
-import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { type Outcome, runIn } from "../local/in-a-folder.ts";
 import type { PlanReport } from "./plan-report.ts";
 
 const ONE = ["--plans", "1"];
 const LIMIT_MS = 120_000;
+const ROOT = resolve(import.meta.dirname, "../..");
 const MAIN = join(import.meta.dirname, "main.ts");
 
-interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 function faults(...args: readonly string[]): Promise<Outcome> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [MAIN, "--json", ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let [stdout, stderr] = ["", ""];
-    child.stdout.on("data", (part) => {
-      stdout += part;
-    });
-    child.stderr.on("data", (part) => {
-      stderr += part;
-    });
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ code, stdout, stderr }));
-  });
+  return runIn(ROOT, [process.execPath, MAIN, "--json", ...args]);
 }
 
 function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
