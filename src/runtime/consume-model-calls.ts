@@ -1,20 +1,23 @@
 /**
  * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
- * a message that arrives twice or late makes no call once there is an answer, and one that arrives twice before makes
- * both under one idempotency key, of which the first answer counts.
+ * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
+ * idempotency key, and the first answer counts.
  */
 import { callEndpoint, endpointOpener } from "./endpoint-call.ts";
 import { rolloutObject } from "./names.ts";
 import type { Subrequests } from "./subrequests.ts";
-import type { ModelCallMessage } from "./wire.ts";
+import type { Delivery, ModelCallMessage } from "./wire.ts";
+
+const HAND_BACK_TRIES = 3;
 
 export async function makeModelCall(
   env: Env,
   { scope, rollout_id, turn, call }: ModelCallMessage,
+  delivery: Delivery,
   subrequests: Subrequests,
 ): Promise<void> {
-  const rollout = rolloutObject(env, scope, rollout_id);
-  const pending = await subrequests.object(() => rollout.pendingCall(turn, call));
+  const asking = rolloutObject(env, scope, rollout_id);
+  const pending = await subrequests.object(() => asking.pendingCall(turn, call, delivery));
   if (pending === null) return;
   const { endpoint_id, wait_ms, ...asked } = pending;
   const outcome = await subrequests.fetch(() =>
@@ -27,5 +30,23 @@ export async function makeModelCall(
   );
   // Its time is up: the object's own alarm is due, and knows what else is over.
   if (outcome.kind === "aborted") return;
-  await subrequests.object(() => rollout.modelAnswered(turn, call, outcome));
+  await handBack(() => {
+    const waiting = rolloutObject(env, scope, rollout_id);
+    return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
+  });
+}
+
+/**
+ * Whoever holds the answer holds the only one, and a second costs as much as the first: an object that went while it
+ * was called is addressed again. `call` takes a stub of its own each time, since one whose object went stays broken.
+ */
+async function handBack(call: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (thrown) {
+      const overloaded = thrown instanceof Error && "overloaded" in thrown;
+      if (tries === HAND_BACK_TRIES || overloaded) throw thrown;
+    }
+  }
 }

@@ -24,12 +24,12 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   const subrequests = new Subrequests();
   const dead = batch.queue.endsWith(DEAD_LETTERS);
   const handle = dead
-    ? (message: RunMessage) => record(env, batch.queue, message)
-    : (message: RunMessage) => work(env, message, subrequests);
+    ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
+    : (message: Message<RunMessage>) => work(env, message, subrequests);
   const settle = async (message: Message<RunMessage>) => {
     if (subrequests.count > SUBREQUESTS_BEFORE_LAST) return message.retry();
     try {
-      await handle(message.body);
+      await handle(message);
       message.ack();
     } catch (thrown) {
       logError("message failed", `${batch.queue}, attempt ${message.attempts}`, thrown);
@@ -43,16 +43,20 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   }
 }
 
-function work(env: Env, message: RunMessage, subrequests: Subrequests): Promise<void> {
-  switch (message.kind) {
+function work(
+  env: Env,
+  { id, attempts: attempt, body }: Message<RunMessage>,
+  subrequests: Subrequests,
+): Promise<void> {
+  switch (body.kind) {
     case "groups":
-      return startGroups(env, message, Date.now(), subrequests);
+      return startGroups(env, body, Date.now(), subrequests);
     case "scores":
-      return scoreUnits(env, message, subrequests);
+      return scoreUnits(env, body, subrequests);
     case "segment":
-      return foldSegment(env, message, subrequests);
+      return foldSegment(env, body, subrequests);
     case "model_call":
-      return makeModelCall(env, message, subrequests);
+      return makeModelCall(env, body, { id, attempt }, subrequests);
   }
 }
 

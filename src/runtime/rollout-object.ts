@@ -38,7 +38,12 @@ import { openSecrets } from "./secret-values.ts";
 import { StageClock, stageTimes } from "./stage-clock.ts";
 import { Subrequests } from "./subrequests.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
-import { type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "./wire.ts";
+import {
+  type Delivery,
+  type RolloutSpec,
+  type RolloutStanding,
+  START_MESSAGE_LIFE_MS,
+} from "./wire.ts";
 
 /** Between tries of what the platform itself owes (store, report): it is not the rollout's failure. */
 const PLATFORM_RETRY_MS = 500;
@@ -86,7 +91,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.#standing();
   }
 
-  async pendingCall(turn: number, call: number): Promise<PendingCall | null> {
+  async pendingCall(turn: number, call: number, by?: Delivery): Promise<PendingCall | null> {
     const spec = this.#store.spec();
     if (spec === null || this.#store.cancelRequest() !== null) return null;
     return await this.#attend(async () => {
@@ -95,7 +100,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       if (rollout === null || wait_ms <= 0) return null;
       const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
       // Where its code is gone the rollout ends with that when the call's time has passed.
-      if (environment === null) return null;
+      if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
       const asked = turnCall(spec, rollout, toolDefinitions(environment));
       return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
     });
@@ -295,6 +300,8 @@ function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: AnyEnvironment): nu
   return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
 }
 
+/** A store that is back is noticed at the latest half as long after as it was away, up to the longest wait. */
 function platformWaitMs(failures: number): number {
-  return Math.min(LONGEST_PLATFORM_RETRY_MS, PLATFORM_RETRY_MS * 2 ** Math.min(failures, 10));
+  const grown = PLATFORM_RETRY_MS * 1.5 ** (Math.min(failures, 20) - 1);
+  return Math.min(LONGEST_PLATFORM_RETRY_MS, Math.round(grown));
 }

@@ -3,7 +3,7 @@
  *
  * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
  * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each, 6 the sql
- * calls of hooks whose outcome is not stored yet, an item each. The table is made by `begin`: an object that was never
+ * calls of hooks whose outcome is not stored yet, an item each, 7 who makes the call that is away. The table is made by `begin`: an object that was never
  * begun holds nothing. This object is its only writer, so what is on disk is read once, and a turn answered since the
  * head was written needs no second write of the head. What a hook leaves for its own repetition (4, 6) goes with the
  * write of its outcome. Rollouts stored by earlier releases are migrated as they are read.
@@ -15,7 +15,7 @@ import { migrateRollout } from "../core/rollout-migrations.ts";
 import { lastIds } from "../core/tokens.ts";
 import type { Turn } from "../core/trajectory.ts";
 import { createChunks, deleteChunks, readChunks, writeChunks } from "./chunks.ts";
-import type { RolloutSpec } from "./wire.ts";
+import type { Delivery, RolloutSpec } from "./wire.ts";
 
 const KIND = {
   spec: 0,
@@ -25,6 +25,7 @@ const KIND = {
   unrepeatable: 4,
   turns: 5,
   sqlCalls: 6,
+  taker: 7,
 } as const;
 
 /** Ids are in the turns, and the turns have rows of their own. */
@@ -36,6 +37,12 @@ interface Unrepeatable {
   readonly tool: string;
 }
 
+/** The delivery that makes this try of this turn. */
+interface Taker extends Delivery {
+  readonly turn: number;
+  readonly call: number;
+}
+
 interface Facts {
   spec: RolloutSpec | null;
   head: Head | null;
@@ -44,6 +51,7 @@ interface Facts {
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
   sqlCalls: SqlEntry[];
+  taker: Taker | null;
 }
 
 export class RolloutStore {
@@ -150,6 +158,20 @@ export class RolloutStore {
     this.#write(KIND.unrepeatable, begun).unrepeatable = begun;
   }
 
+  /**
+   * Whether this delivery may make the call: one delivery does, so that a message that came twice is paid for once. It
+   * may be taken over by a later try of the same message, whose consumer is gone. (A consumer of an earlier release does not say which it is.)
+   */
+  takeCall(turn: number, call: number, by: Delivery | undefined): boolean {
+    if (by === undefined) return true;
+    const { taker } = this.#read();
+    const taken = taker !== null && taker.turn === turn && taker.call === call;
+    if (taken && (taker.id !== by.id || taker.attempt >= by.attempt)) return false;
+    const next: Taker = { turn, call, ...by };
+    this.#write(KIND.taker, next).taker = next;
+    return true;
+  }
+
   #settle(facts: Facts): void {
     if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
     if (facts.sqlCalls.length > 0) deleteChunks(this.#sql, KIND.sqlCalls);
@@ -183,6 +205,7 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
     acknowledged: first<boolean>(KIND.acknowledged) === true,
     unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
     sqlCalls: (stored.get(KIND.sqlCalls) ?? []) as SqlEntry[],
+    taker: first<Taker>(KIND.taker),
   };
 }
 

@@ -13,6 +13,7 @@ import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import type { StoredEvent } from "./run-store.ts";
 import type {
+  Delivery,
   Place,
   RetryOrder,
   RetryRefusal,
@@ -95,8 +96,8 @@ export interface RolloutRpc {
   /** How it stands; wakes it when it should be running and is not. */
   ask(): Promise<RolloutStanding>;
   cancel(reason: CancelReason): Promise<RolloutStanding>;
-  /** The call to be made for it; null when it waits for that one no longer. */
-  pendingCall(turn: number, call: number): Promise<PendingCall | null>;
+  /** The call to be made for it; null when it waits for that one no longer, or another delivery makes it. */
+  pendingCall(turn: number, call: number, delivery?: Delivery): Promise<PendingCall | null>;
   /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
   modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */

@@ -170,6 +170,13 @@ export interface ModelCallMessage extends Address {
   readonly call: number;
 }
 
+/** One hand-over of a message: whoever else holds a copy of it has another id, or came before. */
+export interface Delivery {
+  readonly id: string;
+  /** From 1; a later one means that an earlier one came to nothing. */
+  readonly attempt: number;
+}
+
 export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage;
 
 export const START_MESSAGE_LIFE_MS = 10 * 60_000;

@@ -17,6 +17,8 @@ export interface ModelRequest {
   readonly headers: IncomingMessage["headers"];
   /** The whole body, as sent. */
   readonly body: Readonly<Record<string, unknown>>;
+  /** Whether whoever asked has hung up. */
+  readonly gone: () => boolean;
 }
 
 /** One way to fail, as real endpoints do. */
@@ -134,7 +136,7 @@ class Engine {
     response: ServerResponse,
     bytes: Buffer,
   ): Promise<void> {
-    const asked = readRequest(request, bytes);
+    const asked = readRequest(request, response, bytes);
     if (asked === null) {
       sendJson(response, 400, errorBody(400, "the body must be a JSON object with messages"));
       return;
@@ -182,11 +184,16 @@ interface RequestBody extends Record<string, unknown> {
   tools?: ToolDefinition[];
 }
 
-function readRequest(request: IncomingMessage, bytes: Buffer): ModelRequest | null {
+function readRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Buffer,
+): ModelRequest | null {
   const body: unknown = parseJson(bytes);
   if (!hasMessages(body)) return null;
   const { model = "", messages, tools = [] } = body;
-  return { model, messages, tools, headers: request.headers, body };
+  const gone = () => response.destroyed;
+  return { model, messages, tools, headers: request.headers, body, gone };
 }
 
 function parseJson(bytes: Buffer): unknown {

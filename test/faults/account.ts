@@ -13,7 +13,9 @@ export interface Death {
   readonly before: number;
   /** Rollouts in flight at least: calls that waited for their answer. */
   readonly in_flight: number;
-  /** From the platform's word that it answers to the first call of the model; null when none was left to make. */
+  /** Epoch milliseconds of the platform's word that it answers again. */
+  readonly ready_at: number;
+  /** From that word to the first call of the model; null when none was left to make. */
   readonly recovery_ms: number | null;
 }
 
@@ -26,6 +28,12 @@ export interface Told {
   readonly audit: RunAudit;
 }
 
+/** Epoch milliseconds between which a store failed. */
+export interface Outage {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface Account {
   readonly plan: FaultPlan;
   readonly calm: Told;
@@ -36,6 +44,7 @@ export interface Account {
   readonly most_open: number;
   readonly tool_runs: readonly ToolRun[];
   readonly deaths: readonly Death[];
+  readonly outages: readonly Outage[];
   readonly injected: Injected;
 }
 

@@ -10,6 +10,7 @@ const DEATH = {
   after: 1000,
   before: 1010,
   in_flight: 12,
+  ready_at: 1500,
   recovery_ms: 400,
 } as const;
 
@@ -181,4 +182,19 @@ test("a platform that waits to be called after a boot is seen", () => {
   expect(rules(finishedRun([{ ...DEATH, recovery_ms: 2001 }]))).toEqual(["recovery"]);
   expect(rules(finishedRun([{ ...DEATH, recovery_ms: null }]))).toEqual(["recovery"]);
   expect(rules(finishedRun([{ ...DEATH, in_flight: 3, recovery_ms: null }]))).toEqual([]);
+});
+
+test("a platform whose store was away after the boot has from its return on", () => {
+  const late = finishedRun([{ ...DEATH, recovery_ms: 4000 }]);
+  expect(rules({ ...late, outages: [{ from: 900, to: 3600 }] })).toEqual([]);
+  expect(rules({ ...late, outages: [{ from: 900, to: 3400 }] })).toEqual(["recovery"]);
+  expect(rules({ ...late, outages: [{ from: 100, to: 900 }] })).toEqual(["recovery"]);
+});
+
+test("a call awaited in a queue may wait for its deadline after a boot, and no longer", () => {
+  const queued = (recovery_ms: number) => {
+    const run = finishedRun([{ ...DEATH, recovery_ms }]);
+    return rules({ ...run, plan: { ...run.plan, driver: "queue" } });
+  };
+  expect([queued(7000), queued(7001)]).toEqual([[], ["recovery"]]);
 });

@@ -7,7 +7,7 @@
 import type { ResultRow, RunCounts } from "../../src/core/run.ts";
 import type { Account, Death, Violation } from "./account.ts";
 import type { Asked, AskedCall } from "./fault-model.ts";
-import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, RECOVERY_MS } from "./limits.ts";
+import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, LIMITS_OF } from "./limits.ts";
 
 type Rule = (account: Account) => string[];
 
@@ -27,7 +27,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   prompt_changed: ({ calls }) => [...calls].flatMap(([key, { changed }]) => (changed ? [key] : [])),
   tokens: sameTokens,
   tools: toolsRunRight,
-  recovery: ({ deaths }) => deaths.flatMap(slowRecovery),
+  recovery: (account) => account.deaths.flatMap((death) => slowRecovery(death, account)),
 };
 
 export function violationsOf(account: Account): Violation[] {
@@ -82,14 +82,16 @@ function sameAsCalm({ calm, told, deaths }: Account): string[] {
 function again(key: string, { requests }: AskedCall, { deaths }: Account): string[] {
   return requests.slice(1).flatMap((request, index) => {
     const before = requests[index];
-    return before === undefined || before.ended === "fault" || excused(before, request, deaths)
+    return before === undefined || mayBeAsked(before, request, deaths)
       ? []
       : [`${key} was sent again after ${request.at - before.at} ms for no reason`];
   });
 }
 
-function excused(before: Asked, request: Asked, deaths: readonly Death[]): boolean {
-  return request.at - before.at >= CALL_TIMEOUT_MS || diedBetween(before.at, request.at, deaths);
+/** After a fault, after its sender hung up or was killed, after its deadline. */
+function mayBeAsked(before: Asked, { at }: Asked, deaths: readonly Death[]): boolean {
+  if (before.ended === "fault" || before.ended === "open") return true;
+  return at - before.at >= CALL_TIMEOUT_MS || diedBetween(before.at, at, deaths);
 }
 
 /** Once a later turn was asked for, the one before it is stored, and stays so. */
@@ -137,10 +139,17 @@ function toolsRunRight({ tool_runs, deaths }: Account): string[] {
   );
 }
 
-function slowRecovery({ victim, in_flight, recovery_ms }: Death): string[] {
-  const death = `after the death of ${victim} with ${in_flight} in flight`;
-  if (recovery_ms === null) return in_flight < LEAST_IN_FLIGHT ? [] : [`no call ${death}`];
-  return recovery_ms <= RECOVERY_MS ? [] : [`${recovery_ms} ms from the boot ${death}`];
+/** Without D1 nobody knows an endpoint's address: from its return on, if it was away. */
+function slowRecovery(death: Death, { plan, outages }: Account): string[] {
+  const { victim, in_flight, ready_at, recovery_ms, before } = death;
+  const died = `after the death of ${victim} with ${in_flight} in flight`;
+  if (recovery_ms === null) return in_flight < LEAST_IN_FLIGHT ? [] : [`no call ${died}`];
+  const called = ready_at + recovery_ms;
+  const meanwhile = outages.filter(({ from, to }) => from < called && to > before);
+  const possible = Math.max(ready_at, ...meanwhile.map(({ to }) => Math.min(to, called)));
+  return called - possible <= LIMITS_OF[plan.driver].recovery_ms
+    ? []
+    : [`${recovery_ms} ms from the boot ${died}`];
 }
 
 function diedBetween(from: number, to: number, deaths: readonly Death[]): boolean {

@@ -13,6 +13,7 @@ import {
   type ModelRequest,
   startScriptedModel,
 } from "../fakes/scripted-model.ts";
+import { LIMITS_OF } from "./limits.ts";
 import type { FaultPlan } from "./plan.ts";
 
 /** How one request ended, as far as the model can know: `open` when its caller was gone before the answer. */
@@ -66,6 +67,7 @@ const OVERFLOW: Fault = {
   },
 };
 const REFUSAL: Fault = { kind: "status", status: 400 };
+const SILENCE: Answer = { fault: { kind: "hang" } };
 /** Every one of them may be asked again. */
 const PASSING: readonly Answer[] = [
   ...[429, 500, 502, 503].map((status) => ({ fault: { kind: "status", status } as const })),
@@ -74,11 +76,14 @@ const PASSING: readonly Answer[] = [
   { fault: { kind: "cut" } },
   { fault: { kind: "garbage" } },
   { fault: { kind: "empty_choices" } },
-  { fault: { kind: "hang" } },
+  SILENCE,
   { content: "Half of a", finish_reason: "abort" },
 ];
 
-type Settings = Pick<FaultPlan, "seed" | "latency_ms" | "answer_characters" | "model_faults">;
+type Settings = Pick<
+  FaultPlan,
+  "seed" | "driver" | "latency_ms" | "answer_characters" | "model_faults"
+>;
 
 export async function startFaultModel(plan: Settings): Promise<FaultModel> {
   const calls = new Map<string, AskedCall & { readonly prompt: string }>();
@@ -102,7 +107,7 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
       await pause(plan.latency_ms * (0.5 + seededRandom("latency", plan.seed, placeOf(key))()));
       await gate;
       const before = call.requests.some(({ ended }) => ended === "answered");
-      asked.ended = endingOf(answer);
+      asked.ended = request.gone() ? "open" : endingOf(answer);
       if (asked.ended === "answered" && !before) answered += 1;
       return answer;
     },
@@ -151,8 +156,10 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   const place = placeOf(String(headers["idempotency-key"]));
   const random = seededRandom("model faults", plan.seed, place);
   if (random() >= plan.model_faults) return [];
+  const { silence } = LIMITS_OF[plan.driver];
+  const faults = PASSING.filter((fault) => silence || fault !== SILENCE);
   return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
-    return PASSING[Math.floor(random() * PASSING.length)] ?? { fault: REFUSAL };
+    return faults[Math.floor(random() * faults.length)] ?? { fault: REFUSAL };
   });
 }
 

@@ -33,6 +33,17 @@ test(
 );
 
 test(
+  "so does one whose calls a queue consumer awaits",
+  async () => {
+    const queue = ["--driver", "queue", "--rollouts", "24"];
+    const outcome = await faults(...ONE, "--seed", "301", ...queue, "--port", "22960");
+    expect(outcome.code, outcome.stderr).toBe(0);
+    expect(read(outcome).plans[0]).toMatchObject({ ok: true, answered: 24, violations: [] });
+  },
+  LIMIT_MS,
+);
+
+test(
   "with every message lost and the sweep silenced the plan fails, and so does the command",
   async () => {
     const sabotage = ["--sabotage", "--rollouts", "20", "--ends-within", "4"];
@@ -48,6 +59,7 @@ test(
 test.each([
   [["--plans", "many"], "--plans"],
   [["--plan", "9"], "there are 5 plans"],
+  [["--driver", "cron"], "neither alarm nor queue"],
   [["--billing"], "--billing"],
 ])("%j is refused", async (args, message) => {
   const { code, stdout } = await faults(...args);

@@ -16,6 +16,7 @@ export function finishedRun(deaths: readonly Death[]): Account {
     most_open: 2,
     tool_runs: [],
     deaths,
+    outages: [],
     injected: { dropped: 0, duplicated: 0, delayed: 0, store_failures: 0, model_faults: 0 },
   };
 }

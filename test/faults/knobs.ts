@@ -21,13 +21,14 @@ export const CALM: KnobSettings = {
 };
 
 /** Longer than a burst of sends takes, shorter than any fault lasts. */
-const KNOWN_FOR_MS = 50;
+export const KNOWN_FOR_MS = 50;
 
 export class Knobs {
   readonly #url: string;
   readonly #random: () => number;
   #settings = CALM;
-  #readAt = 0;
+  /** Epoch milliseconds at which what is known was asked for. */
+  #askedAt = 0;
 
   constructor(url: string) {
     this.#url = url;
@@ -35,10 +36,15 @@ export class Knobs {
   }
 
   async read(): Promise<KnobSettings> {
-    if (this.#url === "" || Date.now() - this.#readAt < KNOWN_FOR_MS) return this.#settings;
+    const at = Date.now();
+    if (this.#url === "" || at - this.#askedAt < KNOWN_FOR_MS) return this.#settings;
     const reply = await fetch(this.#url);
-    this.#settings = await reply.json<KnobSettings>();
-    this.#readAt = Date.now();
+    const settings = await reply.json<KnobSettings>();
+    // On a busy machine an earlier reply may come after a later one.
+    if (at >= this.#askedAt) {
+      this.#settings = settings;
+      this.#askedAt = at;
+    }
     return this.#settings;
   }
 

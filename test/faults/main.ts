@@ -14,7 +14,7 @@ import {
 import { printJson } from "../../src/cli/terminal.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
-import { planOf, sabotaged } from "./plan.ts";
+import { type Driver, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
 import { playPlan } from "./play-plan.ts";
 
@@ -27,6 +27,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --seed S          of the first plan; default 1
       --plan K          only the K-th of them
       --rollouts R      of each plan; default 120
+      --driver D        who waits for the model: alarm (default) or queue
       --sabotage        drop every message and silence the sweep: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 120
       --port P          the first of the ports tried; default 22800
@@ -40,6 +41,7 @@ const OPTIONS = {
   seed: { type: "string", default: "1" },
   plan: { type: "string" },
   rollouts: { type: "string", default: "120" },
+  driver: { type: "string", default: "alarm" },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "120" },
   port: { type: "string", default: "22800" },
@@ -62,6 +64,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     whole("port"),
   ];
   const seeds = seedsOf(count, first, values.plan);
+  const driver = driverOf(values.driver);
   const endsWithinMs = whole("ends-within") * 1000;
   if (values.timeout !== undefined)
     endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
@@ -71,7 +74,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const plans: PlanReport[] = [];
   for (const seed of seeds) {
     const from = performance.now();
-    const plan = planOf(seed, rollouts);
+    const plan = planOf(seed, rollouts, driver);
     const report = reportOf(await playPlan(values.sabotage ? sabotaged(plan) : plan, stage));
     plans.push(report);
     const line = planLine(report, (performance.now() - from) / 1000);
@@ -80,6 +83,11 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const failed = plans.filter(({ ok }) => !ok).length;
   if (values.json) printJson({ plans, failed });
   return failed === 0 ? EXIT.good : EXIT.bad;
+}
+
+function driverOf(name: string): Driver {
+  if (name === "alarm" || name === "queue") return name;
+  throw usageError(`--driver: ${name} is neither alarm nor queue`, "driver");
 }
 
 function seedsOf(count: number, first: number, only: string | undefined): number[] {

@@ -3,6 +3,9 @@ import type { Account, Injected, Violation } from "./account.ts";
 import { tokensOf, violationsOf } from "./check.ts";
 import { LEAST_IN_FLIGHT } from "./limits.ts";
 
+/** Violations on a plan's line; where one is broken, many are. */
+const MOST_PRINTED = 20;
+
 export interface PlanReport {
   readonly seed: number;
   readonly ok: boolean;
@@ -69,5 +72,7 @@ export function planLine(report: PlanReport, seconds: number): string {
     `${seconds.toFixed(1)} s`,
   ].join(" · ");
   const violations = report.violations.map(({ rule, detail }) => `  ${rule}: ${detail}`);
-  return [line, ...violations].join("\n");
+  const more = violations.length - MOST_PRINTED;
+  const rest = more > 0 ? [`  and ${more} more (--json has them all)`] : [];
+  return [line, ...violations.slice(0, MOST_PRINTED), ...rest].join("\n");
 }

@@ -23,6 +23,8 @@ export interface StoreFailure {
   readonly for_ms: number;
 }
 
+export type Driver = "alarm" | "queue";
+
 export type Incident = Kill | StoreFailure;
 
 /** Chances, per message sent. */
@@ -36,6 +38,8 @@ export interface QueueFaults {
 
 export interface FaultPlan {
   readonly seed: number;
+  /** Who waits for the model. */
+  readonly driver: Driver;
   readonly environment: "calculator" | "guess-number" | "grid-walk" | "reverse-text" | "errands";
   readonly num_examples: number;
   readonly rollouts_per_example: number;
@@ -63,7 +67,7 @@ const ENVIRONMENTS = [
   "reverse-text",
 ] as const;
 
-export function planOf(seed: number, rollouts: number): FaultPlan {
+export function planOf(seed: number, rollouts: number, driver: Driver = "alarm"): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
   const rollouts_per_example = pick(
@@ -72,6 +76,7 @@ export function planOf(seed: number, rollouts: number): FaultPlan {
   );
   return {
     seed,
+    driver,
     environment: pick(ENVIRONMENTS, random()),
     num_examples: rollouts / rollouts_per_example,
     rollouts_per_example,

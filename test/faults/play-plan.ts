@@ -6,13 +6,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../src/core/audit.ts";
 import type { ResultRow, RunRequestInput, RunView } from "../../src/core/run.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { Served } from "../local/served-platform.ts";
-import type { Account, Death, Injected, Told } from "./account.ts";
+import type { Account, Death, Injected, Outage, Told } from "./account.ts";
 import { Boot } from "./boot.ts";
 import { type Desk, openDesk } from "./desk.ts";
 import { type FaultModel, startFaultModel } from "./fault-model.ts";
-import { CALM } from "./knobs.ts";
-import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT } from "./limits.ts";
+import { CALM, KNOWN_FOR_MS } from "./knobs.ts";
+import { CALL_TIMEOUT_MS, LIMITS_OF } from "./limits.ts";
 import type { FaultPlan, Incident, Kill, StoreFailure } from "./plan.ts";
 import { strike } from "./strike.ts";
 
@@ -37,15 +38,16 @@ export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> 
     await startFaultModel(plan),
     await openDesk({ ...CALM, ...queues, sweep }),
   ];
-  const boot = new Boot(stage.port, `${desk.url}/knobs`);
+  const boot = new Boot(stage.port, `${desk.url}/knobs`, plan.driver);
   try {
     const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
     const run = await client(served).createRun(requestOf(plan, model, desk));
-    const deaths = await befall(plan, { boot, model, desk }, calm.run.report.turns);
+    const scene = { boot, model, desk, run: run.id };
+    const { deaths, outages } = await befall(plan, scene, calm.run.report.turns);
     const told = await tellEnded(boot, run.id, stage.endsWithinMs);
     const injected = injectedOf(boot, model);
     const seen = { calls: model.calls, most_open: model.mostOpen(), tool_runs: desk.runs };
-    return { plan, calm, told, ...seen, deaths, injected };
+    return { plan, calm, told, ...seen, deaths, outages, injected };
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
     throw error;
@@ -78,8 +80,10 @@ function requestOf(plan: FaultPlan, model: FaultModel, desk: Desk): RunRequestIn
     rollouts_per_example,
     max_concurrent,
     seed,
-    // More than the faults one call meets, so that none of them ends a rollout.
-    limits: { call_timeout_s: CALL_TIMEOUT_MS / 1000, max_retries: 6 },
+    limits: {
+      call_timeout_s: CALL_TIMEOUT_MS / 1000,
+      max_retries: LIMITS_OF[plan.driver].max_retries,
+    },
     min_scored: 0,
   };
 }
@@ -88,48 +92,76 @@ interface Scene {
   readonly boot: Boot;
   readonly model: FaultModel;
   readonly desk: Desk;
+  /** The run's id. */
+  readonly run: string;
 }
 
 /** Lets the plan's incidents happen, one after another. `turns`: of the calm run, the measure of progress. */
-async function befall(plan: FaultPlan, scene: Scene, turns: number): Promise<Death[]> {
-  const { boot, model, desk } = scene;
+async function befall(
+  plan: FaultPlan,
+  scene: Scene,
+  turns: number,
+): Promise<Pick<Account, "deaths" | "outages">> {
+  const { model, desk } = scene;
   const deaths: Death[] = [];
-  const failures: Promise<void>[] = [];
+  const failures: Promise<Outage>[] = [];
   const lastKill = plan.incidents.findLast(({ kind }) => kind === "kill");
   for (const incident of plan.incidents) {
-    await momentOf(incident, model, turns);
+    await momentOf(incident, plan, model, turns);
     if (incident.kind === "kill") {
       if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0 });
-      deaths.push(await die(incident, boot, model));
+      deaths.push(await die(incident, plan, scene));
     } else {
       failures.push(failFor(incident, desk));
     }
   }
-  await Promise.all(failures);
-  return deaths;
+  const outages = await Promise.all(failures);
+  // Whoever asks from here on must not meet what the Worker still believes.
+  await pause(2 * KNOWN_FOR_MS);
+  return { deaths, outages };
 }
 
 /** A later failure takes the place of an earlier one that still lasts. */
-async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<void> {
+async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Outage> {
+  const from = Date.now();
   const failing = [store];
   desk.turn({ failing });
   await pause(for_ms);
   if (desk.knobs().failing === failing) desk.turn({ failing: [] });
+  return { from, to: Date.now() + KNOWN_FOR_MS };
 }
 
-async function die({ victim }: Kill, boot: Boot, model: FaultModel): Promise<Death> {
+async function die({ victim }: Kill, { driver }: FaultPlan, scene: Scene): Promise<Death> {
+  const { boot, model, run } = scene;
   const { served, directory } = standing(boot);
-  const struck = await strike(victim, { served, directory, serveAgain: boot.start, model });
+  const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
+  const target = { served, directory, serveAgain: boot.start, model, in_flight };
+  const struck = await strike(victim, target);
   boot.served = struck.served;
   return struck.death;
 }
 
+/** Calls in a queue wait where the model does not see them: the run knows, unless its store is away. */
+async function inFlight(served: Served, run: string, model: FaultModel): Promise<number> {
+  try {
+    return (await client(served).getRun(run)).counts.in_flight;
+  } catch (error) {
+    if (error instanceof ApiRequestError) return model.open();
+    throw error;
+  }
+}
+
 /** The share is reached, and for a kill enough is in flight; or the model is asked nothing any more. */
-async function momentOf(incident: Incident, model: FaultModel, turns: number): Promise<void> {
+async function momentOf(
+  incident: Incident,
+  { driver }: FaultPlan,
+  model: FaultModel,
+  turns: number,
+): Promise<void> {
   await come(model, () => model.answered() >= incident.at * turns);
   if (incident.kind === "store") return;
   await pause(incident.wait_ms);
-  await come(model, () => model.open() >= LEAST_IN_FLIGHT);
+  await come(model, () => model.open() >= LIMITS_OF[driver].open_calls);
 }
 
 async function come(model: FaultModel, condition: () => boolean): Promise<void> {

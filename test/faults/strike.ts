@@ -18,13 +18,14 @@ interface Target {
   /** The next start of the platform on its directory. */
   readonly serveAgain: () => Promise<Served>;
   readonly model: FaultModel;
+  /** Rollouts in flight at this moment, at least. */
+  readonly in_flight: number;
 }
 
 export async function strike(
   victim: Victim,
-  { served, directory, serveAgain, model }: Target,
+  { served, directory, serveAgain, model, in_flight }: Target,
 ): Promise<{ served: Served; death: Death }> {
-  const in_flight = model.open();
   // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
   const release = model.hold();
   try {
@@ -35,7 +36,8 @@ export async function strike(
     const withinMs = in_flight < LEAST_IN_FLIGHT ? LAST_CALL_WITHIN_MS : FIRST_CALL_WITHIN_MS;
     const called = await firstCall(model, died.before, withinMs);
     const recovery_ms = called === null ? null : Math.max(0, called - again.readyAt);
-    return { served: again, death: { victim, ...died, in_flight, recovery_ms } };
+    const { readyAt: ready_at } = again;
+    return { served: again, death: { victim, ...died, in_flight, ready_at, recovery_ms } };
   } finally {
     release();
   }

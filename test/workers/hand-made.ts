@@ -89,11 +89,15 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
 }
 
 /** Hands a batch to the Worker as the platform's queue would; says which messages were acked. */
-export async function deliver(queue: string, bodies: readonly RunMessage[]): Promise<string[]> {
+export async function deliver(
+  queue: string,
+  bodies: readonly RunMessage[],
+  { attempts = 1 } = {},
+): Promise<string[]> {
   const messages = bodies.map((body, at) => ({
     id: String(at),
     timestamp: new Date(),
-    attempts: 1,
+    attempts,
     body,
   }));
   const batch = createMessageBatch<RunMessage>(queue, messages);
