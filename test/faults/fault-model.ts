@@ -53,7 +53,8 @@ export interface FaultModel {
   stop(): Promise<void>;
 }
 
-const MOST_TURNS = 6;
+/** Of one rollout. */
+export const MOST_TURNS = 6;
 /** Status 400 with vLLM's words: the rollout is cut short, not failed. */
 const OVERFLOW: Fault = {
   kind: "status",
@@ -82,7 +83,7 @@ const PASSING: readonly Answer[] = [
 
 type Settings = Pick<
   FaultPlan,
-  "seed" | "driver" | "latency_ms" | "answer_characters" | "model_faults"
+  "seed" | "driver" | "turns" | "latency_ms" | "answer_characters" | "model_faults"
 >;
 
 export async function startFaultModel(plan: Settings): Promise<FaultModel> {
@@ -170,10 +171,12 @@ function sayingOf(plan: Settings, request: ModelRequest): ReplyParts | { readonl
   const random = seededRandom("model", plan.seed, history);
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const odd = random();
-  if (turn > 0 && odd < 0.015) return { fault: OVERFLOW };
-  if (turn > 0 && odd < 0.025) return { fault: REFUSAL };
+  const cut = plan.turns === null && turn > 0;
+  if (cut && odd < 0.015) return { fault: OVERFLOW };
+  if (cut && odd < 0.025) return { fault: REFUSAL };
   const usage = usageOf(messages, Math.floor(random() * 1000));
-  const last = tools.length === 0 || random() < 1 / (MOST_TURNS - turn);
+  const chance = plan.turns === null ? 1 / (MOST_TURNS - turn) : Number(turn + 1 >= plan.turns);
+  const last = tools.length === 0 || random() < chance;
   const content = `${Math.floor(random() * 100)}${" ".repeat(plan.answer_characters)}.`;
   if (last) return { content, usage };
   const calls = Array.from({ length: random() < 0.2 ? 2 : 1 }, (_, index) =>

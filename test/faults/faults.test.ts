@@ -60,6 +60,7 @@ test.each([
   [["--plans", "many"], "--plans"],
   [["--plan", "9"], "there are 5 plans"],
   [["--driver", "cron"], "neither alarm nor queue"],
+  [["--turns", "7"], "--turns: at most 6"],
   [["--billing"], "--billing"],
 ])("%j is refused", async (args, message) => {
   const { code, stdout } = await faults(...args);

@@ -13,6 +13,7 @@ import {
 } from "../../src/cli/exit.ts";
 import { printJson } from "../../src/cli/terminal.ts";
 import { Boot, endBoots } from "./boot.ts";
+import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
 import { type Driver, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
@@ -27,6 +28,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --seed S          of the first plan; default 1
       --plan K          only the K-th of them
       --rollouts R      of each plan; default 120
+      --turns T         of every rollout, 1 to 6; default as the model has it
       --driver D        who waits for the model: alarm (default) or queue
       --sabotage        drop every message and silence the sweep: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 120
@@ -41,6 +43,7 @@ const OPTIONS = {
   seed: { type: "string", default: "1" },
   plan: { type: "string" },
   rollouts: { type: "string", default: "120" },
+  turns: { type: "string" },
   driver: { type: "string", default: "alarm" },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "120" },
@@ -64,7 +67,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     whole("port"),
   ];
   const seeds = seedsOf(count, first, values.plan);
-  const driver = driverOf(values.driver);
+  const shape = { driver: driverOf(values.driver), turns: turnsOf(values.turns) };
   const endsWithinMs = whole("ends-within") * 1000;
   if (values.timeout !== undefined)
     endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
@@ -74,7 +77,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const plans: PlanReport[] = [];
   for (const seed of seeds) {
     const from = performance.now();
-    const plan = planOf(seed, rollouts, driver);
+    const plan = planOf(seed, rollouts, shape);
     const report = reportOf(await playPlan(values.sabotage ? sabotaged(plan) : plan, stage));
     plans.push(report);
     const line = planLine(report, (performance.now() - from) / 1000);
@@ -88,6 +91,13 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
 function driverOf(name: string): Driver {
   if (name === "alarm" || name === "queue") return name;
   throw usageError(`--driver: ${name} is neither alarm nor queue`, "driver");
+}
+
+function turnsOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const turns = wholeNumber(text, "turns", 1);
+  if (turns > MOST_TURNS) throw usageError(`--turns: at most ${MOST_TURNS}`, "turns");
+  return turns;
 }
 
 function seedsOf(count: number, first: number, only: string | undefined): number[] {

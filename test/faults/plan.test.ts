@@ -19,6 +19,12 @@ test("a plan has as many rollouts as it was asked for", () => {
   }
 });
 
+test("turns that are asked for are the plan's, in an environment that lets the model take them", () => {
+  const asked = seeds.map((seed) => planOf(seed, 120, { turns: 4 }));
+  expect(new Set(asked.map(({ turns }) => turns))).toEqual(new Set([4]));
+  expect(new Set(asked.map(({ environment }) => environment))).toEqual(new Set(["errands"]));
+});
+
 test("every plan kills, and between them the plans do all there is to do", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
   const kinds = incidents.map((incident) =>

@@ -45,6 +45,8 @@ export interface FaultPlan {
   readonly rollouts_per_example: number;
   readonly max_concurrent: number;
   readonly latency_ms: number;
+  /** Of every rollout, in an environment that goes on while the model calls tools; null: one to six, as it comes. */
+  readonly turns: number | null;
   /** Characters of each answer: long ones make trajectories that go to R2 by themselves. */
   readonly answer_characters: number;
   /** The chance that a call meets a fault of the model. */
@@ -67,7 +69,17 @@ const ENVIRONMENTS = [
   "reverse-text",
 ] as const;
 
-export function planOf(seed: number, rollouts: number, driver: Driver = "alarm"): FaultPlan {
+/** What is asked of every plan, whatever its seed. */
+export interface PlanShape {
+  readonly driver?: Driver;
+  readonly turns?: number | null;
+}
+
+export function planOf(
+  seed: number,
+  rollouts: number,
+  { driver = "alarm", turns = null }: PlanShape = {},
+): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
   const rollouts_per_example = pick(
@@ -77,10 +89,11 @@ export function planOf(seed: number, rollouts: number, driver: Driver = "alarm")
   return {
     seed,
     driver,
-    environment: pick(ENVIRONMENTS, random()),
+    environment: turns === null ? pick(ENVIRONMENTS, random()) : "errands",
     num_examples: rollouts / rollouts_per_example,
     rollouts_per_example,
     max_concurrent: Math.round(upTo(24, 64)),
+    turns,
     latency_ms: Math.round(upTo(60, 200)),
     answer_characters: random() < 0.3 ? 20_000 : 20,
     model_faults: random() < 0.8 ? upTo(0.02, 0.15) : 0,
