@@ -18,6 +18,10 @@ const LAYERS = {
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
   zod: ["src/core", "environments", "src/api", "src/local", "src/cli"],
+  "@cfworker/json-schema": ["src/core"],
+  "fastest-levenshtein": ["src/core"],
+  re2js: ["src/core"],
+  "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db"],
   openai: ["src/clients"],
   standardwebhooks: ["src/clients"],

@@ -10,7 +10,8 @@ import { gzipSync } from "node:zlib";
 
 const ROOT = resolve(import.meta.dirname, "..");
 // Naming `z.core` or `z.locales` as a value drags in every zod locale, which costs 55 kB of it.
-const LIMIT_KB = 260;
+// Of it a third is the openai SDK, and an eighth re2js: patterns that no tenant's text can hang an isolate with.
+const LIMIT_KB = 380;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

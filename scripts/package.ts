@@ -62,14 +62,14 @@ function copySources(folder: string): void {
 
 /** The root's package.json without what is for working on it, its doors opening on what is compiled. */
 function published(): object {
-  const { name, version, description, license, type, engines, bin } = manifest;
+  const { name, version, description, license, type, sideEffects, engines, bin } = manifest;
   const { dependencies, optionalDependencies } = manifest;
   const doors = Object.entries(manifest.exports).map(([door, source]) => {
     const compiled = source.replace("./src/", "./dist/").replace(/\.ts$/, "");
     return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
   return {
-    ...{ name, version, description, license, type, engines, bin },
+    ...{ name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
     files: [...COPIED, "dist"],
     dependencies,

@@ -4,6 +4,7 @@ import { createApp } from "./api/app.ts";
 import { acceptRun } from "./runtime/accept-run.ts";
 import { auditRun } from "./runtime/audit-run.ts";
 import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
+import { compareRuns } from "./runtime/compare-runs.ts";
 import { consume } from "./runtime/consume.ts";
 import {
   cancelRollout,
@@ -14,18 +15,21 @@ import {
   retryRun,
 } from "./runtime/control-run.ts";
 import { createEndpoint } from "./runtime/create-endpoint.ts";
+import { exportRun } from "./runtime/export-run.ts";
 import { forkRollout } from "./runtime/fork-run.ts";
 import { logError } from "./runtime/log.ts";
 import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
 import { readResults, readRollout } from "./runtime/read-rollouts.ts";
 import { readEvents, readRun } from "./runtime/read-run.ts";
+import { rescoreRun } from "./runtime/rescore-run.ts";
 import { changeSecret, createSecret } from "./runtime/store-secret.ts";
 import { createDataset } from "./runtime/upload-dataset.ts";
 import type { RunMessage } from "./runtime/wire.ts";
 
 export { EndpointObject } from "./runtime/endpoint-object.ts";
 export { RolloutObject } from "./runtime/rollout-object.ts";
+export { RolloutSqlObject } from "./runtime/rollout-sql-object.ts";
 export { RunObject } from "./runtime/run-object.ts";
 
 const app = createApp({
@@ -37,9 +41,12 @@ const app = createApp({
     resumeRun,
     changeRun,
     retryRun,
+    rescoreRun,
     auditRun,
+    compareRuns,
     readEvents,
     readResults,
+    exportRun,
     readRollout,
     cancelRollout,
     forkRollout,

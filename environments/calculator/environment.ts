@@ -1,5 +1,5 @@
 /** Arithmetic of one or two steps with three tools, and as many tasks as anyone asks for. */
-import { dataset, defineEnvironment, ToolEnv, tool } from "rollcall";
+import { dataset, defineEnvironment, ToolEnv, textOf, tool } from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string(), answer: z.string() });
@@ -43,7 +43,7 @@ export const loadEnvironment = defineEnvironment({
       rubric: {
         rewards: {
           right: ({ completion, answer }) =>
-            lastNumber(completion.at(-1)?.content ?? "") === Number(answer),
+            lastNumber(textOf(completion.at(-1))) === Number(answer),
           // A call and its result for each step, then the answer.
           brief: { weight: 0.1, fn: ({ completion }) => completion.length <= 2 * steps + 1 },
         },

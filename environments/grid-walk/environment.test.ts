@@ -1,3 +1,4 @@
+import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -30,7 +31,7 @@ test("a walker who arrives scores in full, and is not asked again", async () => 
   const report = await play(scripted(there));
   expect(report).toMatchObject({ reward: 1, stop_condition: "arrived", turns: 4, error: null });
   expect(report.state).toEqual({ x: 3, y: 4, moves: 4 });
-  const said = report.completion.flatMap(({ role, content }) => (role === "tool" ? content : []));
+  const said = report.completion.filter(({ role }) => role === "tool").map(textOf);
   expect(said).toEqual([
     "You are at 2, 2.",
     "You are at 2, 3.",

@@ -66,7 +66,8 @@ test("the prompt asks for the box, unless the argument says otherwise", async ()
       return task.answer;
     },
   });
-  expect((await loadEnvironment()).systemPrompt).toContain("\\boxed{}");
+  const [usual] = (await loadEnvironment()).players;
+  expect(usual?.systemPrompt).toContain("\\boxed{}");
 });
 
 test("surviving a restart after every step changes nothing", async () => {

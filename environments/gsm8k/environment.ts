@@ -1,5 +1,5 @@
 /** GSM8K: grade-school word problems, one answer each, checked by the final number alone. */
-import { dataset, defineEnvironment, Parser, SingleTurnEnv } from "rollcall";
+import { dataset, defineEnvironment, Parser, SingleTurnEnv, textOf } from "rollcall";
 import * as z from "zod";
 import { extractAnswer, goldAnswer } from "./answer.ts";
 
@@ -20,7 +20,7 @@ export const loadEnvironment = defineEnvironment({
             parser.parseAnswer(completion) === goldAnswer(task.answer),
         },
         metrics: {
-          answer_length: ({ completion }) => completion.at(-1)?.content?.length ?? 0,
+          answer_length: ({ completion }) => textOf(completion.at(-1)).length,
         },
       },
     }),

@@ -1,3 +1,4 @@
+import { textOf } from "rollcall";
 import { runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
 import { rowAt } from "../../src/core/task.ts";
@@ -65,9 +66,12 @@ test("the tool says which range is left after all guesses, and narrowing it scor
     seed: 4,
   });
   expect(report.state).toMatchObject({ secret: 8, low: 5, high: 11 });
-  expect(
-    report.completion.flatMap(({ role, content }) => (role === "tool" ? content : [])),
-  ).toEqual(["lower, 1 to 15", "higher, 1 to 15", "lower, 1 to 11", "higher, 5 to 11"]);
+  expect(report.completion.filter(({ role }) => role === "tool").map(textOf)).toEqual([
+    "lower, 1 to 15",
+    "higher, 1 to 15",
+    "lower, 1 to 11",
+    "higher, 5 to 11",
+  ]);
   expect(report.metrics["narrowed"]).toBeCloseTo(1 - Math.log2(7) / 4);
 });
 

@@ -6,6 +6,7 @@ import {
   type LiveState,
   type Messages,
   StatefulToolEnv,
+  textOf,
   tool,
 } from "rollcall";
 import * as z from "zod";
@@ -87,7 +88,7 @@ export const loadEnvironment = defineEnvironment({
 export function goldPolicy(row: unknown) {
   const { max } = Task.parse(row);
   return ({ messages }: { readonly messages: Messages }) => {
-    const [low = 1, high = max] = (messages.at(-1)?.content?.match(/\d+/g) ?? []).map(Number);
+    const [low = 1, high = max] = (textOf(messages.at(-1)).match(/\d+/g) ?? []).map(Number);
     const number = Math.floor((low + high) / 2);
     return { tool_calls: [{ name: "guess", arguments: { number } }] };
   };

@@ -3,7 +3,7 @@ import { seededRandom } from "../../src/core/random.ts";
 import { renderChat } from "../../src/local/policy/chat-template.ts";
 import { ASSISTANT, END } from "../../src/local/policy/vocabulary.ts";
 import type { Example } from "./batch.ts";
-import { type Field, play } from "./playing-field.ts";
+import { type Field, play, spoken } from "./playing-field.ts";
 
 /** What the policy hears counts a little: it helps it to read. */
 const HEARD_WEIGHT = 0.1;
@@ -18,7 +18,7 @@ export async function demonstrate(field: Field, count: number): Promise<Example[
     const { messages } = await play(field.environment, index, LEARNING_SEED, (request) =>
       field.demonstrator(request.messages, random),
     );
-    examples.push(exampleOf(renderChat(messages, { addGenerationPrompt: false })));
+    examples.push(exampleOf(renderChat(messages.map(spoken), { addGenerationPrompt: false })));
   }
   return examples;
 }

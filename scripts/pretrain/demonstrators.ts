@@ -5,7 +5,7 @@
  * to do is bad: who imitates it knows how to call a tool and has something to unlearn. It reads the conversation and
  * draws from its random numbers, nothing else.
  */
-import type { Messages } from "../../src/core/messages.ts";
+import { type Messages, textOf } from "../../src/core/messages.ts";
 import type { Reply } from "../../src/core/testing.ts";
 
 export type Demonstrator = (messages: Messages, random: () => number) => Reply;
@@ -91,11 +91,12 @@ function call(name: string, args: string): Reply {
 }
 
 function question(messages: Messages): string {
-  return messages.find((message) => message.role === "user")?.content ?? "";
+  return textOf(messages.find((message) => message.role === "user"));
 }
 
 function lastToolReply(messages: Messages): string | null {
-  return messages.findLast((message) => message.role === "tool")?.content ?? null;
+  const reply = messages.findLast((message) => message.role === "tool");
+  return reply === undefined ? null : textOf(reply);
 }
 
 function numbersIn(text: string): number[] {

@@ -4,7 +4,7 @@ import { renderChat } from "../../src/local/policy/chat-template.ts";
 import { Engine } from "../../src/local/policy/engine.ts";
 import { parseToolCalls } from "../../src/local/policy/hermes.ts";
 import { decode } from "../../src/local/policy/tokenizer.ts";
-import { type Field, play } from "./playing-field.ts";
+import { type Field, play, spoken } from "./playing-field.ts";
 
 const MEASURING_SEED = 2;
 const MAX_TOKENS = 16;
@@ -42,7 +42,7 @@ export async function measure(
 /** A prompt that leaves no room for a reply is answered with nothing, which ends the rollout as the platform would. */
 function policy(engine: Engine, temperature: number, index: number): TestModel {
   return async ({ messages, turn }) => {
-    const prompt = renderChat(messages, { addGenerationPrompt: true });
+    const prompt = renderChat(messages.map(spoken), { addGenerationPrompt: true });
     if (prompt.length + MAX_TOKENS > engine.contextLength) return "";
     const { tokens } = await engine.generate({
       prompt,

@@ -1,7 +1,7 @@
 /** The environments of the demo with their demonstrators, loaded once, and one rollout in any of them. */
-import { ENVIRONMENTS } from "../../environments/registry.ts";
+import { ENVIRONMENTS } from "../../environments/registered.ts";
 import type { AnyEnvironment } from "../../src/core/environments/any-environment.ts";
-import type { Message } from "../../src/core/messages.ts";
+import { type Message, textOf } from "../../src/core/messages.ts";
 import { rowAt } from "../../src/core/task.ts";
 import { type RolloutReport, runRollout, type TestModel } from "../../src/core/testing.ts";
 import { KNOWN_ENVIRONMENTS } from "../../src/local/policy/known-environments.ts";
@@ -49,4 +49,9 @@ export async function play(
   });
   if (report.error !== null) throw new Error(`rollout ${index} failed: ${report.error.message}`);
   return { report, messages: [...prompt, ...report.completion] };
+}
+
+/** As the chat template takes it: this policy reads text only. */
+export function spoken(message: Message) {
+  return { ...message, content: textOf(message) };
 }

@@ -16,6 +16,7 @@ import {
 } from "../core/errors.ts";
 import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
 import type { Sampling } from "../core/sampling.ts";
+import { cutResponse } from "../core/tokens.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import { withoutKey } from "./without-key.ts";
 
@@ -26,6 +27,8 @@ export interface ModelCall {
   readonly messages: Messages;
   readonly tools: readonly ToolDefinition[];
   readonly sampling: Sampling;
+  /** Tokens of prompt and answer that are kept, where the environment says so. */
+  readonly max_seq_len?: number;
   /** The same for every re-send of this call. */
   readonly idempotency_key: string;
   readonly signal: AbortSignal;
@@ -76,7 +79,7 @@ export async function callModel(call: ModelCall): Promise<CallOutcome> {
     if (response.finish_reason === "abort") {
       throw new InvalidModelResponseError("the engine broke the reply off (finish_reason: abort)");
     }
-    return { kind: "answered", response };
+    return { kind: "answered", response: cutResponse(response, call.max_seq_len ?? null) };
   } catch (thrown) {
     return classify(thrown, call);
   }
@@ -101,7 +104,8 @@ function clientFor(base_url: string): OpenAI {
 }
 
 function requestBody(call: ModelCall): Record<string, unknown> {
-  const { extra_body, ...sampling } = call.sampling;
+  const { extra_body, ...asked } = call.sampling;
+  const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
   return {
     model: call.model,
     messages: call.messages.map(wireMessage),
@@ -111,9 +115,11 @@ function requestBody(call: ModelCall): Record<string, unknown> {
   };
 }
 
-/** `text` is ours (a bare string); endpoints know it as `user`. */
+/** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */
 function wireMessage(message: Message): Message {
-  return message.role === "text" ? { ...message, role: "user" } : message;
+  const role = message.role === "text" ? "user" : message.role;
+  const empty = Array.isArray(message.content) && message.content.length === 0;
+  return { ...message, role, ...(empty && { content: "" }) };
 }
 
 function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome {

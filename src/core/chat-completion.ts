@@ -9,7 +9,7 @@
 import * as z from "zod";
 import { EmptyModelResponseError, InvalidModelResponseError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
-import type { Message, Usage } from "./messages.ts";
+import { Content, type Message, type Usage } from "./messages.ts";
 import type { ModelResponse } from "./trajectory.ts";
 
 const WireUsage = z.object({
@@ -22,10 +22,11 @@ const WireUsage = z.object({
 });
 const Ids = z.array(z.int()).nullish();
 const WireMessage = z.object({
-  content: z.string().nullish(),
+  content: Content.nullish(),
   refusal: z.string().nullish(),
   reasoning: z.string().nullish(),
   reasoning_content: z.string().nullish(),
+  reasoning_details: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),
   tool_calls: z
     .array(
       z.object({
@@ -89,7 +90,8 @@ function readMessage(
   wire: z.infer<typeof WireMessage>,
   reasoningTokens: number | null | undefined,
 ): Message {
-  const reasoning = wire.reasoning || wire.reasoning_content || undefined;
+  const reasoning =
+    wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
   const content = wire.content || wire.refusal || wire.content;
   // A call whose arguments are no string cannot be answered: it is dropped, as verifiers does.
   const tool_calls = (wire.tool_calls ?? []).flatMap(
@@ -98,10 +100,11 @@ function readMessage(
         ? [{ id: id ?? name, type: "function" as const, function: { name, arguments: args } }]
         : [],
   );
-  if (!content && !reasoning && tool_calls.length === 0 && !reasoningTokens) {
+  const said = textLength(content);
+  if (said === 0 && !reasoning && tool_calls.length === 0 && !reasoningTokens) {
     throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
   }
-  const size = (content?.length ?? 0) + (reasoning?.length ?? 0);
+  const size = said + (reasoning?.length ?? 0);
   if (size > LIMITS.completionBytes) {
     throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
   }
@@ -111,6 +114,19 @@ function readMessage(
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(tool_calls.length === 0 ? {} : { tool_calls }),
   };
+}
+
+/** OpenRouter's list: what is not encrypted of it. */
+function detailsText(details: z.infer<typeof WireMessage>["reasoning_details"]): string {
+  if (typeof details === "string") return details;
+  const texts = (details ?? []).map((detail) => detail["text"] ?? detail["summary"]);
+  return texts.filter((text) => typeof text === "string").join("");
+}
+
+/** Characters of a reply, parts as their JSON. */
+function textLength(content: Message["content"] | undefined): number {
+  if (content === null || content === undefined || content.length === 0) return 0;
+  return typeof content === "string" ? content.length : JSON.stringify(content).length;
 }
 
 function readFinish(reason: string | null | undefined): ModelResponse["finish_reason"] {

@@ -1,4 +1,6 @@
 /** What an author of an environment imports from `rollcall`. */
+
+export { dataset } from "./dataset.ts";
 export type { AnyEnvironment } from "./environments/any-environment.ts";
 export type {
   AnyTool,
@@ -6,6 +8,7 @@ export type {
   Capabilities,
   LiveState,
   Need,
+  RewardArgs,
   RolloutFields,
   ScoringArgs,
   Sql,
@@ -13,10 +16,13 @@ export type {
   ToolArgs,
 } from "./environments/contract.ts";
 export { defineEnvironment, type EnvironmentLoader } from "./environments/define-environment.ts";
+export { EnvGroup } from "./environments/env-group.ts";
 export { Environment } from "./environments/environment.ts";
+export { MCPEnv } from "./environments/mcp-env.ts";
 export { MultiTurnEnv } from "./environments/multi-turn-env.ts";
 export { SingleTurnEnv } from "./environments/single-turn-env.ts";
 export { StatefulToolEnv } from "./environments/stateful-tool-env.ts";
+export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
 export { inject, tool } from "./environments/tool.ts";
 export { ToolEnv } from "./environments/tool-env.ts";
 export {
@@ -24,17 +30,29 @@ export {
   InfraError,
   OverlongPromptError,
   RolloutError,
+  SandboxError,
   ToolCallError,
   ToolError,
   ToolParseError,
+  TunnelError,
 } from "./errors.ts";
 export type { Json, JsonObject } from "./json.ts";
-export type { Message, Messages, ToolCall } from "./messages.ts";
+export {
+  type ContentPart,
+  type Message,
+  type Messages,
+  type ToolCall,
+  type ToolDefinition,
+  textOf,
+} from "./messages.ts";
 export { extractBoxedAnswer, extractHashAnswer } from "./parsers/extract.ts";
 export { Parser } from "./parsers/parser.ts";
 export { MaybeThinkParser, ThinkParser } from "./parsers/think-parser.ts";
 export { XMLParser } from "./parsers/xml-parser.ts";
+export { fenced } from "./rubrics/evidence.ts";
+export { GroupJudgeRubric } from "./rubrics/group-judge-rubric.ts";
 export { JudgeRubric } from "./rubrics/judge-rubric.ts";
+export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric } from "./rubrics/rubric.ts";
 export { RubricGroup } from "./rubrics/rubric-group.ts";
-export { dataset } from "./task.ts";
+export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";

@@ -44,6 +44,14 @@ export class InfraError extends RolloutError {
   override readonly name: string = "InfraError";
   override readonly retryable = true;
 }
+/** A container a tool works in was lost, or could not be reached. */
+export class SandboxError extends InfraError {
+  override readonly name: string = "SandboxError";
+}
+/** The way to a service inside a container broke. */
+export class TunnelError extends InfraError {
+  override readonly name: string = "TunnelError";
+}
 /** A stage of a rollout that took longer than it may. `whole`: what ended is not its own time but the rollout's. */
 export class StageTimeoutError extends RolloutError {
   override readonly name: string = "StageTimeoutError";

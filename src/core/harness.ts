@@ -7,9 +7,9 @@
  * effect, and sql calls are counted per effect, so an effect that runs again after a restart draws the same numbers and
  * makes the same calls.
  */
-import type { AnyEnvironment } from "./environments/any-environment.ts";
+import type { AnyEnvironment, PlayedEnvironment } from "./environments/any-environment.ts";
 import { gateCapabilities, type OfferedCapabilities } from "./environments/capabilities.ts";
-import type { Awaitable, Capabilities } from "./environments/contract.ts";
+import type { Awaitable, Capabilities, Need, RoutedRow, Sql } from "./environments/contract.ts";
 import {
   addOwn,
   type HookContext,
@@ -17,7 +17,7 @@ import {
   openState,
   ownState,
 } from "./environments/hook-state.ts";
-import type { RolloutSql, SqlRow, SqlValue } from "./environments/rollout-sql.ts";
+import type { SqlRunner } from "./environments/rollout-sql.ts";
 import { type Stage, type StageLimit, unlimited } from "./environments/stages.ts";
 import {
   asEnvError,
@@ -28,10 +28,17 @@ import {
   StageTimeoutError,
   serializeError,
 } from "./errors.ts";
-import { asMessages, commonPrefix, Messages, type ToolDefinition } from "./messages.ts";
+import {
+  asMessages,
+  commonPrefix,
+  type Messages,
+  normalizeMessages,
+  type ToolDefinition,
+} from "./messages.ts";
 import { seededRandom } from "./random.ts";
 import { redact } from "./redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
+import { rowTools } from "./row-tools.ts";
 import { historyOf } from "./trajectory.ts";
 
 /** The effects an environment answers; the model answers `sample`. */
@@ -39,10 +46,14 @@ export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
 
 export interface HarnessOptions {
   readonly rolloutId: string;
+  /** The row as the environment knows it, where that is not as the rollout carries it. */
+  readonly row?: RoutedRow;
+  /** What the environment may use; by default what it says itself. */
+  readonly needs?: readonly Need[];
   /** What the platform has to offer; the environment gets what it declared. `now` is epoch milliseconds. */
   readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
   /** The rollout's own database, where there is one to offer. */
-  readonly sql?: RolloutSql | undefined;
+  readonly sql?: SqlRunner | undefined;
   /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
@@ -61,13 +72,28 @@ interface Draws {
   sqlCalls: number;
 }
 
-/** What goes to the model with every call; empty = send none. */
-export function toolDefinitions(environment: AnyEnvironment): readonly ToolDefinition[] {
-  return environment.toolDefinitions;
+/** What goes to the model with a rollout's next call; empty = send none. */
+export function toolDefinitions(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+): readonly ToolDefinition[] {
+  const { environment: player, info } = environment.route(rollout);
+  return rowTools(info) ?? player.toolDefinitionsOf(rollout.state);
+}
+
+/** A harness for the environment that plays this rollout. Throws RangeError where none does. */
+export function openHarness(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  options: Omit<HarnessOptions, "row" | "needs">,
+): Harness {
+  const { environment: player, ...row } = environment.route(rollout);
+  // What may be used is declared by whoever a run names.
+  return new Harness(player, { ...options, row, needs: environment.needs });
 }
 
 export class Harness {
-  readonly #environment: AnyEnvironment;
+  readonly #environment: PlayedEnvironment;
   readonly #context: HookContext;
   readonly #seed: number | string;
   readonly #now: () => number;
@@ -76,23 +102,23 @@ export class Harness {
   #draws: Draws;
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
 
-  constructor(environment: AnyEnvironment, options: HarnessOptions) {
-    const { rolloutId, capabilities, sql, seed, secrets = [] } = options;
+  constructor(environment: PlayedEnvironment, options: HarnessOptions) {
+    const { rolloutId, capabilities, sql, seed, secrets = [], row } = options;
     const {
       signal = { aborted: false },
       limit = unlimited,
       unrepeatable = () => undefined,
     } = options;
     this.#environment = environment;
-    this.#context = { rolloutId, signal, limit, unrepeatable };
+    this.#context = { rolloutId, signal, limit, unrepeatable, ...(row && { row }) };
     this.#seed = seed;
     this.#secrets = secrets;
     this.#now = capabilities.now;
     this.#draws = { random: seededRandom(seed), effect: "", sqlCalls: 0 };
-    this.#can = gateCapabilities(environment.needs, {
+    this.#can = gateCapabilities(options.needs ?? environment.needs, {
       ...capabilities,
       random: () => this.#draws.random(),
-      ...(sql && { sql: { exec: async (query, ...params) => this.#exec(sql, query, params) } }),
+      ...(sql && { sql: this.#counted(sql) }),
     });
   }
 
@@ -164,7 +190,7 @@ export class Harness {
       type: "replied",
       prompt: checkedPrompt(asMessages(given), rollout),
       state: ownState(state),
-      final_env_response: final === null ? null : checkedMessages(asMessages(final)),
+      final_env_response: final === null ? null : finalMessages(final),
     };
   }
 
@@ -222,10 +248,14 @@ export class Harness {
     return { random, effect: `${purpose}:${turns.length}`, sqlCalls: 0 };
   }
 
-  #exec(sql: RolloutSql, query: string, params: readonly SqlValue[]): readonly SqlRow[] {
-    const { effect, sqlCalls: call } = this.#draws;
-    this.#draws.sqlCalls += 1;
-    return sql.exec({ effect, call }, query, params);
+  #counted(sql: SqlRunner): Sql {
+    return {
+      exec: async (query, ...params) => {
+        const { effect, sqlCalls: call } = this.#draws;
+        this.#draws.sqlCalls += 1;
+        return await sql.exec({ effect, call }, query, params);
+      },
+    };
   }
 
   /** Environment code under the limit of its stage; `where` names it. */
@@ -248,13 +278,18 @@ function checkedPrompt(prompt: Messages, rollout: Rollout): Messages {
   return [...prompt.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
 }
 
-function checkedMessages(messages: Messages): Messages {
-  const parsed = Messages.safeParse(messages);
-  if (parsed.success) return parsed.data;
-  const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
-  throw new EnvError(
-    `the environment's reply is no list of messages: ${path.join(".")}: ${message}`,
-  );
+/** An empty text is no message: the rollout ends with nothing more said. */
+function finalMessages(final: Messages | string): Messages {
+  return final === "" ? [] : checkedMessages(final);
+}
+
+function checkedMessages(messages: Messages | string): Messages {
+  try {
+    return normalizeMessages(messages);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new EnvError(`the environment's reply is ${message}`);
+  }
 }
 
 async function within<T>(where: string, run: () => Awaitable<T>): Promise<T> {

@@ -9,6 +9,11 @@ export type Json =
 
 export type JsonObject = { readonly [key: string]: Json };
 
+/** An object that is no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
  * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.

@@ -24,6 +24,8 @@ export const LIMITS = {
   /** and so many bytes, unless it is one longer row. */
   datasetBlockBytes: 1 * MIB,
   secretCharacters: 8192,
+  /** A reply to `can.fetch`. */
+  fetchedBytes: 4 * MIB,
   /** One call of `can.sql`: its text, its parameters and its rows, the latter two as JSON. */
   sqlQueryBytes: 100_000,
   sqlParameterBytes: 256 * KIB,
@@ -42,6 +44,8 @@ export const LIMITS = {
   cleanupMs: 2 * MINUTE,
   /** All of what closes a rollout: whatever is left then has a second each. */
   closingMs: 10 * MINUTE,
+  /** Verdicts the functions of one rollout may ask for. */
+  judgeAsksPerRollout: 64,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
   maxConcurrent: 10_000,
@@ -60,4 +64,5 @@ export const LIMITS = {
   eventsPerRun: 10_000,
   segmentRollouts: 100,
   resultsPerPage: 1000,
+  flippedPerPage: 1000,
 } as const;

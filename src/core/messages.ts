@@ -1,29 +1,76 @@
 /**
  * Messages, tools, usage and finish reasons in OpenAI's chat-completion wire shape.
- * Source: the chat-completion objects of the OpenAI API. Two readings are ours, both verifiers': the role `developer`
- * is read as `system`, and the role `text` is a bare string (a prompt or an environment's reply), sent as `user`.
+ * Source: the chat-completion objects of the OpenAI API. Three readings are ours, all verifiers': the role `developer`
+ * is read as `system`, the role `text` is a bare string (a prompt or an environment's reply), sent as `user`, and a tool
+ * call may be written flat, without an id, or with its arguments as an object.
  */
 import * as z from "zod";
+import { isRecord } from "./json.ts";
 
-export const ToolCall = z.object({
+const WireToolCall = z.object({
   id: z.string(),
   type: z.literal("function").default("function"),
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
-export type ToolCall = Readonly<z.infer<typeof ToolCall>>;
+export const ToolCall = z.preprocess(asWireCall, WireToolCall);
+export type ToolCall = Readonly<z.infer<typeof WireToolCall>>;
+
+/** One part of a message that is more than text. Fields beyond OpenAI's are kept as they are. */
+export type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "image_url";
+      readonly image_url: { readonly url: string; readonly detail?: string | undefined };
+    }
+  | {
+      readonly type: "input_audio";
+      readonly input_audio: { readonly data: string; readonly format: string };
+    }
+  | { readonly type: string; readonly [field: string]: unknown };
+export type Content = string | readonly ContentPart[] | null;
+
+/** What the parts OpenAI names must hold. A part of another type is passed on: endpoints know more than we do. */
+const KNOWN_PARTS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+  ["text", z.looseObject({ text: z.string() })],
+  ["image_url", z.looseObject({ image_url: z.looseObject({ url: z.string() }) })],
+  [
+    "input_audio",
+    z.looseObject({ input_audio: z.looseObject({ data: z.string(), format: z.string() }) }),
+  ],
+]);
+const Part = z
+  .object({ type: z.string() })
+  .catchall(z.json())
+  .superRefine((part, context) => {
+    const { error } = KNOWN_PARTS.get(part.type)?.safeParse(part) ?? {};
+    for (const { path, message } of error?.issues ?? []) {
+      context.addIssue({ code: "custom", path: [...path], message });
+    }
+  });
+
+export const Content = z
+  .union([z.string(), z.array(Part)], {
+    error: "neither a text nor a list of parts in OpenAI's shape",
+  })
+  .nullable();
 
 const ROLES = ["system", "user", "assistant", "tool", "text"] as const;
+const Role = z.enum(ROLES, {
+  error: ({ input }) => `no role ${JSON.stringify(input)}: it is one of ${ROLES.join(", ")}`,
+});
 
-export const Message = z.object({
-  role: z.preprocess((role) => (role === "developer" ? "system" : role), z.enum(ROLES)),
-  content: z.string().nullable().default(null),
+const WireMessage = z.object({
+  role: z.preprocess((role) => (role === "developer" ? "system" : role), Role),
+  content: Content.default(null),
   reasoning_content: z.string().optional(),
   tool_calls: z.array(ToolCall).optional(),
   tool_call_id: z.string().optional(),
 });
+/** Rows and SDKs often write a field they do not use as null. */
+export const Message = z.preprocess(withoutNulls, WireMessage);
 export interface Message {
   readonly role: (typeof ROLES)[number];
-  readonly content: string | null;
+  readonly content: Content;
   readonly reasoning_content?: string | undefined;
   readonly tool_calls?: readonly ToolCall[] | undefined;
   readonly tool_call_id?: string | undefined;
@@ -54,6 +101,29 @@ export type Usage = Readonly<z.infer<typeof Usage>>;
 export const FinishReason = z.enum(["stop", "length", "tool_calls", "abort"]).nullable();
 export type FinishReason = z.infer<typeof FinishReason>;
 
+/** The text of a message: its text parts joined by a space each and trimmed; "" where there is none, or no message. */
+export function textOf(message: Pick<Message, "content"> | undefined): string {
+  const content = message?.content ?? "";
+  if (typeof content === "string") return content;
+  const texts = content.map((part) => (part.type === "text" ? String(part["text"]) : null));
+  return texts
+    .filter((text) => text !== null)
+    .join(" ")
+    .trim();
+}
+
+/**
+ * Messages of unknown origin (a row, an environment) as they are kept: one way to write a tool call, one word for a
+ * role. Throws TypeError that names what is wrong.
+ */
+export function normalizeMessages(value: unknown): Messages {
+  if (typeof value === "string") return asMessages(value);
+  const parsed = Messages.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
+  throw new TypeError(`no list of messages: ${path.join(".")}: ${message}`);
+}
+
 /** A bare string is one message of role `text`. Throws TypeError for what is neither: authors are not always typed. */
 export function asMessages(value: Messages | string): Messages {
   if (typeof value === "string") return [{ role: "text", content: value }];
@@ -71,4 +141,19 @@ export function commonPrefix(a: Messages, b: Messages): number {
 
 function sameMessage(a: Message | undefined, b: Message | undefined): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Flat calls (`{id?, name, arguments}`) and OpenAI's, arguments as text or not. What is no call is left to the schema. */
+function asWireCall(call: unknown): unknown {
+  if (!isRecord(call)) return call;
+  const named = isRecord(call["function"]) ? call["function"] : call;
+  const { name, arguments: args } = named;
+  const text = typeof args === "string" ? args : JSON.stringify(args ?? {});
+  const id = typeof call["id"] === "string" ? call["id"] : name;
+  return { id, type: call["type"], function: { name, arguments: text } };
+}
+
+function withoutNulls(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
 }

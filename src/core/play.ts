@@ -7,12 +7,19 @@
 import type { AnyEnvironment } from "./environments/any-environment.ts";
 import type { Capabilities } from "./environments/contract.ts";
 import { NO_JOURNAL, RolloutSql } from "./environments/rollout-sql.ts";
-import type { SerializedError } from "./errors.ts";
-import { Harness, toolDefinitions } from "./harness.ts";
+import {
+  OverlongPromptError,
+  RolloutError,
+  type SerializedError,
+  serializeError,
+} from "./errors.ts";
+import { type Harness, openHarness, toolDefinitions } from "./harness.ts";
 import type { JsonObject } from "./json.ts";
-import type { Message, Messages, ToolDefinition } from "./messages.ts";
+import type { FinishReason, Message, Messages, Usage } from "./messages.ts";
+import { scorePlayed, type TestJudges } from "./play-judges.ts";
 import {
   advance,
+  type Event,
   newRollout,
   nextEffect,
   outstandingPrompt,
@@ -20,29 +27,10 @@ import {
   type RolloutTask,
   trajectoryOf,
 } from "./rollout.ts";
-import { type ScoreRecord, scoreUnit } from "./score.ts";
+import type { ScoreRecord } from "./score.ts";
 import { databaseOf, type SqliteHandle } from "./sqlite-handle.ts";
-import type { ModelResponse } from "./trajectory.ts";
-
-export interface ModelRequest {
-  readonly messages: Messages;
-  readonly tools: readonly ToolDefinition[];
-  /** 0 for the first call. */
-  readonly turn: number;
-}
-
-/** What a model says: a text, or a text and tool calls. An object as arguments is sent as its JSON. */
-export type Reply =
-  | string
-  | {
-      readonly content?: string | null;
-      readonly tool_calls?: readonly {
-        readonly name: string;
-        readonly arguments: string | object;
-        readonly id?: string;
-      }[];
-    };
-export type TestModel = (request: ModelRequest) => Reply | Promise<Reply>;
+import type { Reply, TestModel } from "./test-model.ts";
+import type { ModelResponse, Trajectory } from "./trajectory.ts";
 
 export interface PlayOptions {
   readonly model: TestModel;
@@ -56,6 +44,10 @@ export interface PlayOptions {
   readonly seed?: number;
   /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
   readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
+  /** Resolves at that time (epoch milliseconds): what ends a call that never answers, where there is a time limit. */
+  readonly until?: (at: number) => Promise<void>;
+  /** Answers for the rubric's judge; or, where it has several, one for each name. Without it a judge gives no verdict. */
+  readonly judge?: TestJudges;
   /** An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of node:sqlite. */
   readonly openSqlite?: () => SqliteHandle;
 }
@@ -75,6 +67,8 @@ export interface RolloutReport {
   readonly cleanup_errors: readonly SerializedError[];
   /** Model calls answered. */
   readonly turns: number;
+  /** All that the rollout leaves behind, as the platform would store it. */
+  readonly trajectory: Trajectory;
 }
 
 /** Throws what the model throws, and when handles cannot be closed at a restart; anything else is in the report. */
@@ -87,7 +81,8 @@ export async function playTask(
   const done = await drive(environment, newRollout(named, now(options)), options);
   const trajectory = trajectoryOf(done);
   const scorer = options.restartAfterEachTurn ? (options.twin ?? environment) : environment;
-  const [record] = await scoreUnit(scorer, [trajectory]);
+  const capabilities = { now: () => now(options), ...options.capabilities };
+  const record = await scorePlayed(scorer, trajectory, options.judge, { capabilities });
   return {
     reward: record?.reward ?? null,
     metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),
@@ -99,6 +94,7 @@ export async function playTask(
     error: trajectory.error,
     cleanup_errors: trajectory.cleanup_errors,
     turns: done.turns.length,
+    trajectory,
   };
 }
 
@@ -138,8 +134,8 @@ async function step(
   options: PlayOptions,
 ): Promise<Rollout> {
   const effect = nextEffect(rollout);
-  const late =
-    environment.timeoutMs !== null && now(options) - rollout.started_at >= environment.timeoutMs;
+  const { timeoutMs } = environment.route(rollout).environment;
+  const late = timeoutMs !== null && now(options) - rollout.started_at >= timeoutMs;
   if (late && effect.kind !== "close") return advance(rollout, { type: "timed_out" });
   switch (effect.kind) {
     case "setup":
@@ -148,17 +144,47 @@ async function step(
       return advance(rollout, await harness.perform(effect, rollout));
     case "sample": {
       const sent = advance(rollout, { type: "sent" });
-      const reply = await options.model({
-        messages: outstandingPrompt(rollout),
-        tools: toolDefinitions(environment),
-        turn: effect.turn,
-      });
-      const response = responseOf(reply, effect.turn);
-      return advance(sent, { type: "answered", response, at: now(options) });
+      return advance(sent, await askModel(environment, rollout, options));
     }
     case "done":
       return rollout;
   }
+}
+
+/** What the platform makes of a call: an answer, an endpoint's error, or the end of the rollout's time. */
+async function askModel(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  options: PlayOptions,
+): Promise<Event> {
+  const turn = rollout.turns.length;
+  const request = {
+    messages: outstandingPrompt(rollout),
+    tools: toolDefinitions(environment, rollout),
+    turn,
+  };
+  try {
+    const reply = await inTime(options.model(request), environment, rollout, options);
+    if (reply === null) return { type: "timed_out" };
+    return { type: "answered", response: responseOf(reply, turn), at: now(options) };
+  } catch (thrown) {
+    if (!(thrown instanceof RolloutError)) throw thrown;
+    if (thrown instanceof OverlongPromptError) return { type: "prompt_too_long" };
+    return { type: "failed", failure: "provider", error: serializeError(thrown) };
+  }
+}
+
+/** Null when the rollout's time was over first. */
+async function inTime(
+  answer: ReturnType<TestModel>,
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  { until }: PlayOptions,
+): Promise<Reply | null> {
+  const { timeoutMs } = environment.route(rollout).environment;
+  if (timeoutMs === null || until === undefined) return answer;
+  const late = until(rollout.started_at + timeoutMs).then(() => null);
+  return Promise.race([answer, late]);
 }
 
 function newHarness(
@@ -166,7 +192,7 @@ function newHarness(
   rollout: Rollout,
   options: PlayOptions & { readonly sql: RolloutSql | undefined },
 ): Harness {
-  return new Harness(environment, {
+  return openHarness(environment, rollout, {
     rolloutId: rollout.id,
     sql: options.sql,
     seed: options.seed ?? 0,
@@ -184,14 +210,25 @@ function responseOf(reply: Reply, turn: number): ModelResponse {
     id: null,
     model: "scripted",
     message,
-    finish_reason: message.tool_calls === undefined ? "stop" : "tool_calls",
-    usage: null,
+    finish_reason: finishOf(reply, message),
+    usage: usageOf(reply),
     prompt_ids: null,
     completion_ids: null,
     completion_logprobs: null,
     policy_version: null,
     latency_ms: 0,
   };
+}
+
+function finishOf(reply: Reply, { tool_calls }: Message): FinishReason {
+  const usual = tool_calls === undefined ? "stop" : "tool_calls";
+  return typeof reply === "string" ? usual : (reply.finish_reason ?? usual);
+}
+
+function usageOf(reply: Reply): Usage | null {
+  if (typeof reply === "string" || reply.usage === undefined) return null;
+  const { prompt_tokens, completion_tokens } = reply.usage;
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }
 
 function messageOf(reply: Reply, turn: number): Message {

@@ -17,7 +17,7 @@ import {
 } from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { commonPrefix, type Messages } from "./messages.ts";
+import { commonPrefix, type Messages, type ToolDefinition } from "./messages.ts";
 import type { ForkedFrom } from "./run.ts";
 import { packTokens } from "./tokens.ts";
 import {
@@ -228,8 +228,8 @@ export function isAway({ phase, intent }: Rollout): boolean {
   return phase === "sample" && intent?.away_until !== undefined;
 }
 
-/** What a done rollout leaves. */
-export function trajectoryOf(rollout: Rollout): Trajectory {
+/** What a done rollout leaves. `tools`: those the model was offered. */
+export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] = []): Trajectory {
   return {
     schema: ROLLOUT_SCHEMA,
     rollout_id: rollout.id,
@@ -250,6 +250,7 @@ export function trajectoryOf(rollout: Rollout): Trajectory {
     cleanup_errors: rollout.cleanup_errors,
     failed_calls: rollout.failed_calls,
     cancelled: rollout.cancelled,
+    ...(tools.length > 0 && { tools }),
     usage: addUsage(ownTurns(rollout)),
     calls: callsOf(rollout),
     started_at: rollout.started_at,
@@ -295,7 +296,7 @@ function answer(rollout: Rollout, response: ModelResponse, at: number): Rollout 
     finish_reason: response.finish_reason,
     usage: response.usage,
     tokens,
-    is_truncated: response.finish_reason === "length",
+    is_truncated: response.finish_reason === "length" || response.tokens_cut === true,
     calls: intent.calls,
     latency_ms: response.latency_ms,
     response_id: response.id,

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
+import { JudgeTarget } from "./judge-target.ts";
 import { LIMITS } from "./limits.ts";
 import { Metadata, RunRequest } from "./run.ts";
 import { Sampling } from "./sampling.ts";
@@ -30,6 +31,25 @@ export const RetryRequest = z.strictObject({
     .describe("only rollouts that ended for one of these; default: failed, unscored, and deadline"),
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
+
+export const RescoreRequest = z.strictObject({
+  environment: RunRequest.shape.environment
+    .optional()
+    .describe("whose rubric scores: id, or id@version; default: that of the run"),
+  environment_args: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("default: those of the run, where the environment is the same"),
+  judges: z
+    .record(z.string(), JudgeTarget)
+    .optional()
+    .describe("in place of the run's judges of the same names"),
+  name: RunRequest.shape.name,
+  metadata: Metadata.optional().describe("default: that of the run"),
+  min_scored: z.number().min(0).max(1).optional().describe("default: that of the run"),
+});
+export type RescoreRequest = z.infer<typeof RescoreRequest>;
+export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 export const ForkRequest = z.strictObject({
   turn: z

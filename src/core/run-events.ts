@@ -1,6 +1,7 @@
 /** The events of a run, as the stream carries them: a name, an id that only grows, and data of the name's own shape. */
 import * as z from "zod";
-import { RolloutFinished, RUN_STATUSES, RunCounts, RunReport, RunView } from "./run.ts";
+import { RunReport } from "./report.ts";
+import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
 const Id = z.int().nonnegative().describe("goes into Last-Event-ID to go on behind this event");
 

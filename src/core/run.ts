@@ -5,8 +5,12 @@
  */
 import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
+import { JudgeTarget } from "./judge-target.ts";
+import { Judgement, JudgeTokens } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
 import { listOf } from "./list.ts";
+import { Usage } from "./messages.ts";
+import { RunReport } from "./report.ts";
 import { Sampling } from "./sampling.ts";
 
 export const RUN_STATUSES = [
@@ -61,14 +65,6 @@ export const RunLimits = z.strictObject({
 
 export type RunLimits = z.output<typeof RunLimits>;
 
-/** Who answers for a rubric's judge: never the policy's endpoint by default. */
-export const JudgeTarget = z.strictObject({
-  endpoint: z.string().min(1).describe("name or id of an endpoint"),
-  model: z.string().min(1).max(500),
-  sampling: Sampling.default({}),
-});
-export type JudgeTarget = z.output<typeof JudgeTarget>;
-
 export const Metadata = z
   .record(
     z.string().max(LIMITS.metadataKeyCharacters),
@@ -101,6 +97,10 @@ export const RunRequest = z.strictObject({
     .record(z.string(), JudgeTarget)
     .default({})
     .describe("who answers for each judge the rubric names"),
+  judge_cache: z
+    .boolean()
+    .default(true)
+    .describe("false: every verdict is asked for anew, also where the same was asked before"),
   sampling: Sampling.default({}),
   num_examples: z
     .int()
@@ -130,17 +130,6 @@ export const RunRequest = z.strictObject({
 export type RunRequest = z.infer<typeof RunRequest>;
 export type RunRequestInput = z.input<typeof RunRequest>;
 
-/** Where a run's rows come from. */
-export interface RunDataset {
-  readonly kind: "uploaded" | "rows" | "generated";
-  /** R2 key of the uploaded rows (JSONL); null for an environment that holds or makes its own. */
-  readonly key: string | null;
-  /** R2 key of the index beside them; absent for rows that came with the run, which are read whole. */
-  readonly index_key?: string;
-  /** Rows in all; null when there is no end of them. */
-  readonly length: number | null;
-}
-
 const Count = z.int().nonnegative();
 const Seconds = z.int().describe("seconds since the epoch");
 const ByName = z.record(z.string(), Count);
@@ -159,42 +148,6 @@ export const RunCounts = z
   })
   .meta({ id: "RunCounts" });
 export type RunCounts = z.infer<typeof RunCounts>;
-
-export const Estimate = z.object({
-  mean: z.number().nullable().describe("mean of task means; null when nothing was scored"),
-  se: z.number().nullable().describe("standard error over task means; null below two tasks"),
-  n: Count.describe("scored rollouts"),
-});
-export type Estimate = z.infer<typeof Estimate>;
-
-export const RunReport = z
-  .object({
-    reward: z.object({
-      mean: z.number().nullable(),
-      se: z.number().nullable(),
-      ci95: z.tuple([z.number(), z.number()]).nullable().describe("Student t over task means"),
-      n_tasks: Count,
-      n_rollouts: Count,
-      n_unscored: Count,
-      n_error: Count,
-      n_truncated: Count,
-    }),
-    metrics: z.record(z.string(), Estimate),
-    pass_at_k: z.record(z.string(), z.number()),
-    pass_hat_k: z.record(z.string(), z.number()),
-    stop_conditions: ByName,
-    turns: Count.describe("of finished rollouts"),
-    usage: z.object({
-      prompt_tokens: Count,
-      completion_tokens: Count,
-      total_tokens: Count,
-    }),
-    calls: Count.describe(
-      "calls sent to the model; calls − turns is what retries and restarts cost",
-    ),
-  })
-  .meta({ id: "RunReport" });
-export type RunReport = z.infer<typeof RunReport>;
 
 export const FLOW_STATES = [
   "active",
@@ -238,12 +191,14 @@ export const RunView = z
     max_concurrent: Count,
     limits: RunLimits,
     min_scored: z.number(),
+    shuffle: z.boolean(),
     seed: Count,
     metadata: z.record(z.string(), z.string()),
     counts: RunCounts,
     report: RunReport,
     dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
     forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
+    rescored_from: z.string().nullable().describe("the run whose trajectories it scores"),
     created_at: Seconds,
     finished_at: Seconds.nullable(),
   })
@@ -287,6 +242,11 @@ const ScoringErrorView = z.object({
 });
 const WireMessage = z.record(z.string(), z.unknown());
 
+const Advantage = z
+  .number()
+  .nullable()
+  .describe("reward minus the mean of its group's; null in a group of one, or under way");
+
 /** One rollout, read whole. Before it is done, turns hold what is stored so far. */
 export const RolloutView = z
   .object({
@@ -300,6 +260,10 @@ export const RolloutView = z
     forked_from: ForkedFrom.nullable().describe(
       "its first turns, up to this one, are of that rollout",
     ),
+    rescored_from: z
+      .string()
+      .nullable()
+      .describe("the rollout whose trajectory it took over to be scored anew"),
     status: z.enum(ROLLOUT_STATUSES),
     outcome: z.enum(OUTCOMES).nullable(),
     reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
@@ -308,6 +272,7 @@ export const RolloutView = z
     prompt: z.array(WireMessage),
     completion: z.array(WireMessage),
     reward: z.number().nullable(),
+    advantage: Advantage,
     scores: z.array(Score),
     scoring_errors: z.array(ScoringErrorView),
     stop_condition: z.string().nullable(),
@@ -318,17 +283,24 @@ export const RolloutView = z
       .array(FailedCallView)
       .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
     usage: RunReport.shape.usage,
+    judgements: z
+      .array(Judgement)
+      .describe(
+        "what judges said of it, by the time it ended; of a group, on the member that ended first",
+      ),
     turns: z.array(
       z.object({
         index: Count,
         prompt: z.object({ keep: Count, append: z.array(WireMessage) }),
         completion: WireMessage,
         finish_reason: z.string().nullable(),
-        usage: RunReport.shape.usage.nullable(),
+        usage: Usage.nullable(),
         latency_ms: z.number(),
         calls: Count,
         policy_version: z.string().nullable(),
         is_truncated: z.boolean(),
+        reward: z.number().nullable().describe("of this turn; the rollout's, where none was given"),
+        advantage: Advantage,
       }),
     ),
     state: z.record(z.string(), z.unknown()).describe("the environment's own fields"),
@@ -337,6 +309,13 @@ export const RolloutView = z
   })
   .meta({ id: "Rollout" });
 export type RolloutView = z.infer<typeof RolloutView>;
+
+const ToolOffered = z.object({
+  name: z.string(),
+  description: z.string(),
+  parameters: z.record(z.string(), z.unknown()).describe("JSON Schema"),
+  strict: z.boolean().optional(),
+});
 
 /** One line of results: verifiers' row keys, then ours. */
 export const ResultRow = z
@@ -347,13 +326,26 @@ export const ResultRow = z
     answer: z.string().optional(),
     info: z.unknown().optional(),
     reward: z.number().nullable(),
+    advantage: Advantage,
     error: ErrorView.nullable(),
     timing: z.object({ start_time: z.number(), total: z.number().describe("seconds") }),
     is_completed: z.boolean(),
     is_truncated: z.boolean(),
     stop_condition: z.string().nullable(),
     metrics: z.record(z.string(), z.number().nullable()),
-    token_usage: z.object({ input_tokens: Count, output_tokens: Count }),
+    tool_defs: z
+      .array(ToolOffered)
+      .optional()
+      .describe("the tools the model was offered; absent where there were none"),
+    token_usage: z.object({
+      input_tokens: Count.describe("over all calls"),
+      output_tokens: Count,
+      final_input_tokens: Count.optional().describe("of the last call's context, what was given"),
+      final_output_tokens: Count.optional().describe(
+        "of the last call's context, what was sampled",
+      ),
+    }),
+    judge_usage: JudgeTokens.optional(),
     rollout_id: z.string(),
     task_key: z.string(),
     group: Count,

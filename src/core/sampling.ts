@@ -1,22 +1,40 @@
 /** How the model is to sample: the same words on the wire of the API and of the endpoint. */
 import * as z from "zod";
+import { isRecord } from "./json.ts";
 
-/** Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. */
+/**
+ * Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. A null is not
+ * sent: it takes back what the environment asks for.
+ */
 export const Sampling = z.strictObject({
-  temperature: z.number().min(0).optional(),
-  top_p: z.number().min(0).max(1).optional(),
-  top_k: z.int().min(-1).optional(),
-  min_p: z.number().min(0).max(1).optional(),
-  max_tokens: z.int().positive().optional(),
-  max_completion_tokens: z.int().positive().optional(),
-  stop: z.union([z.string(), z.array(z.string())]).optional(),
-  seed: z.int().optional(),
-  presence_penalty: z.number().optional(),
-  frequency_penalty: z.number().optional(),
-  logprobs: z.boolean().optional(),
-  top_logprobs: z.int().min(0).max(20).optional(),
-  parallel_tool_calls: z.boolean().optional(),
-  reasoning_effort: z.string().optional(),
-  extra_body: z.record(z.string(), z.unknown()).optional(),
+  temperature: z.number().min(0).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(-1).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  max_tokens: z.int().positive().nullish(),
+  max_completion_tokens: z.int().positive().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  seed: z.int().nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning_effort: z.string().nullish(),
+  extra_body: z.record(z.string(), z.unknown()).nullish(),
 });
 export type Sampling = z.infer<typeof Sampling>;
+
+/** The run's arguments over the environment's, objects such as `extra_body` member by member (a list is one value). */
+export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
+  return merged(environment, run) as Sampling;
+}
+
+function merged(under: Readonly<Record<string, unknown>>, over: Readonly<Record<string, unknown>>) {
+  const members = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const below = members[name];
+    members[name] = isRecord(below) && isRecord(value) ? merged(below, value) : value;
+  }
+  return members;
+}

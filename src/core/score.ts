@@ -1,175 +1,195 @@
 /**
  * Scores one unit: a rollout, or all members of a group.
  *
- * Invariants. A failed or cancelled member is not scored and no function sees it. The functions of one rollout run one
- * after another, in the rubric's order, on one mutable copy of the final state: a later one reads what an earlier one
- * wrote. A score that was not produced is null with its error, and then so is the reward, if the function has weight. A
- * group function that throws or returns too few scores is void for the whole group.
+ * Invariants. A failed or cancelled member is not scored and no function sees it. How scores come about stands in
+ * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one that
+ * fails is noted among the scoring errors and hides no score.
  */
 
-import type { ScoringArgs } from "./environments/contract.ts";
-import { serializeError, type UnscoredCause } from "./errors.ts";
+import type { Route } from "./environments/any-environment.ts";
+import { gateForScoring, type OfferedForScoring } from "./environments/capabilities.ts";
+import type { Need, RoutedRow } from "./environments/contract.ts";
 import { cloneJson, deepFreeze } from "./json.ts";
-import { Parser } from "./parsers/parser.ts";
-import type { AnyRubric, ScoreFunction } from "./rubrics/rubric.ts";
+import type { Parser } from "./parsers/parser.ts";
+import type { StepCredit } from "./rubrics/advantage.ts";
+import { type Judges, NO_JUDGES } from "./rubrics/judges.ts";
 import type { RubricGroup } from "./rubrics/rubric-group.ts";
-import { causeOf, NoScoreError, toScore } from "./rubrics/score-value.ts";
-import { type Trajectory, unpackTurns } from "./trajectory.ts";
+import {
+  failureOf,
+  type Scored,
+  type ScoringFailure,
+  type ScoringTools,
+  type Sheet,
+  scoreSheets,
+  settle,
+} from "./rubrics/scoring.ts";
+import { type CreditedTurn, type Trajectory, tokenUsage, unpackTurns } from "./trajectory.ts";
 
-export interface ScoringFailure {
-  /** The score's name; `reward` when the sum itself is not finite. */
-  readonly function: string;
-  readonly error: string;
-  readonly retryable: boolean;
-}
-
-export interface ScoreRecord {
+export interface ScoreRecord extends Scored {
   readonly rollout_id: string;
-  readonly reward: number | null;
-  /** One entry a name. Functions of one name: within a rubric the last one's score, across rubrics the sum. */
-  readonly scores: readonly {
-    readonly name: string;
-    readonly score: number | null;
-    readonly weight: number;
-  }[];
-  readonly scoring_errors: readonly ScoringFailure[];
-  /** Why a rollout that ended well has no reward. */
-  readonly unscored: UnscoredCause | null;
+  /** What single turns are worth, where scoring functions wrote it on them. */
+  readonly steps?: readonly StepCredit[];
 }
 
 /** What scoring needs of an environment. */
 export interface Scorable {
   readonly rubric: RubricGroup;
   readonly parser?: Parser | undefined;
+  readonly needs?: readonly Need[];
+  /** False: nothing is scored, and every rollout that ended well has reward 0. */
+  readonly scoreRollouts?: boolean;
+  /** Whose rubric scores a row; without it, this one's. */
+  route?(row: RoutedRow): Route;
 }
 
-type Args = ScoringArgs<unknown, unknown>;
-type Outcome = { readonly score: number } | { readonly score: null; readonly thrown: unknown };
-type Verdict = Outcome & {
-  readonly name: string;
-  readonly weight: number;
-  readonly rubric: number;
-};
-
-interface Sheet {
-  readonly member: Trajectory;
-  readonly state: Args["state"];
-  readonly verdicts: Verdict[];
+export interface ScoringOffer {
+  readonly judges?: Judges;
+  /** What the platform has to offer; functions get what the environment declared. */
+  readonly capabilities?: OfferedForScoring;
+  /** What `work` gives, or a rejection once its time is over; without it functions take as long as they like. */
+  readonly limit?: ScoringLimit;
 }
+export type ScoringLimit = <T>(what: "scoring" | "cleanup", work: Promise<T>) => Promise<T>;
 
 /** A record for each member, in their order. Never throws for what a scoring function does. */
 export async function scoreUnit(
   environment: Scorable,
   members: readonly Trajectory[],
+  offer: ScoringOffer = {},
 ): Promise<ScoreRecord[]> {
-  const sheets = members.map((member) => (endedWell(member) ? newSheet(member) : null));
+  const routes = routesOf(environment, members);
+  if (routes instanceof Error) return members.map((member) => unrouted(member, routes));
+  const sheets = routes.map((route) => route && newSheet(route.member));
   const open = sheets.filter((sheet) => sheet !== null);
-  for (const [index, rubric] of environment.rubric.rubrics.entries()) {
-    await scoreRubric(rubric, index, environment.parser, open);
-  }
-  return members.map((member, at) => {
+  const scored = await scoreOpen(scorerOf(environment, routes), open, offer);
+  return members.map(({ rollout_id }, at) => {
     const sheet = sheets[at];
-    return sheet ? settle(sheet) : notScored(member);
+    if (!sheet) return { rollout_id, ...NOT_SCORED };
+    return { rollout_id, ...(scored.get(sheet) ?? NOT_SCORED), ...stepsOf(sheet) };
   });
 }
 
-async function scoreRubric(
-  rubric: AnyRubric,
-  index: number,
-  fallback: Parser | undefined,
+function stepsOf({ state }: Sheet): Pick<ScoreRecord, "steps"> {
+  const steps = state.trajectory.map(({ reward, advantage }: CreditedTurn) => {
+    return { reward: finite(reward), advantage: finite(advantage) };
+  });
+  const silent = steps.every(({ reward, advantage }) => reward === null && advantage === null);
+  return silent ? {} : { steps };
+}
+
+function finite(worth: number | null | undefined): number | null {
+  return Number.isFinite(worth) ? (worth ?? null) : null;
+}
+
+async function scoreOpen(
+  environment: Scorable,
   sheets: readonly Sheet[],
-): Promise<void> {
-  const parser = rubric.parser ?? fallback ?? new Parser();
-  const args = sheets.map((sheet) => argsOf(sheet, parser));
-  for (const fn of rubric.functions) {
-    const outcomes = await ask(fn, args);
-    for (const [at, sheet] of sheets.entries()) {
-      const outcome = outcomes[at] ?? failed(new NoScoreError("scorer", "gave no score"));
-      sheet.verdicts.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
-    }
-  }
-}
-
-function ask(fn: ScoreFunction, group: readonly Args[]): Promise<Outcome[]> {
-  if (fn.group) return askGroup(fn, group);
-  return Promise.all(group.map((args) => attempt(() => fn.score(args))));
-}
-
-async function askGroup(
-  fn: ScoreFunction & { group: true },
-  group: readonly Args[],
-): Promise<Outcome[]> {
-  if (group.length === 0) return [];
-  try {
-    const scores: unknown = await fn.score(group);
-    if (!Array.isArray(scores) || scores.length < group.length) {
-      const given = Array.isArray(scores) ? `${scores.length} scores` : "no list of scores";
-      throw new NoScoreError("scorer", `returned ${given} for a group of ${group.length}`);
-    }
-    return await Promise.all(group.map((_, at) => attempt(() => scores[at])));
-  } catch (thrown) {
-    return group.map(() => failed(thrown));
-  }
-}
-
-async function attempt(call: () => unknown): Promise<Outcome> {
-  try {
-    return { score: toScore(await call()) };
-  } catch (thrown) {
-    return failed(thrown);
-  }
-}
-
-function failed(thrown: unknown): Outcome {
-  return { score: null, thrown };
-}
-
-function settle(sheet: Sheet): ScoreRecord {
-  const { member, verdicts } = sheet;
-  const owed = verdicts.find((verdict) => verdict.score === null && verdict.weight !== 0);
-  const sum = verdicts.reduce((total, { score, weight }) => total + (score ?? 0) * weight, 0);
-  const overflown = !Number.isFinite(sum);
-  const errors = verdicts.flatMap((verdict) =>
-    verdict.score === null ? [failureOf(verdict.name, verdict.thrown)] : [],
+  { judges = NO_JUDGES, capabilities = NOTHING, limit = unlimited }: ScoringOffer,
+): Promise<ReadonlyMap<Sheet, Scored>> {
+  if (environment.scoreRollouts === false) return same(sheets, { ...NOT_SCORED, reward: 0 });
+  const { rubric, parser, needs = [] } = environment;
+  const tools: ScoringTools = { parser, judges, can: gateForScoring(needs, capabilities) };
+  const scored = await inTime(sheets, limit("scoring", scoreSheets(rubric, sheets, tools)));
+  // With a verdict still to come these are no scores yet, and the unit is scored once more.
+  if (judges.owed.length > 0) return scored;
+  const faults = await cleanUp(rubric, sheets, limit);
+  return new Map(
+    [...scored].map(([sheet, { scoring_errors, ...rest }]) => {
+      const noted = [...scoring_errors, ...(faults.get(sheet) ?? [])];
+      return [sheet, { ...rest, scoring_errors: noted }];
+    }),
   );
-  if (overflown) errors.push(failureOf("reward", new NoScoreError("non_finite", `sums to ${sum}`)));
-  const cause = owed?.score === null ? causeOf(owed.thrown) : overflown ? "non_finite" : null;
-  return {
-    rollout_id: member.rollout_id,
-    reward: cause === null ? sum : null,
-    scores: scoresByName(verdicts),
-    scoring_errors: errors,
-    unscored: cause,
-  };
 }
 
-function scoresByName(verdicts: readonly Verdict[]): ScoreRecord["scores"] {
-  const lastOfRubric = new Map(
-    verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]),
-  );
-  const byName = new Map<string, ScoreRecord["scores"][number]>();
-  for (const { name, score, weight } of lastOfRubric.values()) {
-    const other = byName.get(name);
-    byName.set(name, {
-      name,
-      score: other === undefined ? score : addScores(other.score, score),
-      weight: (other?.weight ?? 0) + weight,
+/** Without a score each, when the time was over first. */
+async function inTime(sheets: readonly Sheet[], work: Promise<void>): Promise<Map<Sheet, Scored>> {
+  try {
+    await work;
+    return new Map(sheets.map((sheet) => [sheet, settle(sheet)]));
+  } catch (thrown) {
+    const late = { scoring_errors: [failureOf("rubric", thrown)], unscored: "scorer" } as const;
+    return same(sheets, { ...NOT_SCORED, ...late });
+  }
+}
+
+/** What went wrong in the handlers of each member. */
+async function cleanUp(
+  { cleanupHandlers }: RubricGroup,
+  sheets: readonly Sheet[],
+  limit: ScoringLimit,
+): Promise<Map<Sheet, ScoringFailure[]>> {
+  const faults = new Map(sheets.map((sheet) => [sheet, [] as ScoringFailure[]]));
+  const note = (sheet: Sheet, name: string, thrown: unknown) =>
+    faults.get(sheet)?.push(failureOf(`cleanup.${name}`, thrown));
+  const each = sheets.map(async (sheet) => {
+    for (const { name, run } of cleanupHandlers) {
+      try {
+        await run(sheet.state);
+      } catch (thrown) {
+        note(sheet, name, thrown);
+      }
+    }
+  });
+  try {
+    await limit("cleanup", Promise.all(each));
+  } catch (thrown) {
+    for (const sheet of sheets) note(sheet, "rubric", thrown);
+  }
+  return new Map([...faults].map(([sheet, noted]) => [sheet, [...noted]]));
+}
+
+const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };
+
+function same(sheets: readonly Sheet[], scored: Scored): Map<Sheet, Scored> {
+  return new Map(sheets.map((sheet) => [sheet, scored]));
+}
+
+const unlimited: ScoringLimit = (_what, work) => work;
+
+const NOTHING: OfferedForScoring = { now: () => 0 };
+
+interface RoutedMember {
+  readonly scorer: Scorable;
+  readonly member: Trajectory;
+}
+
+/** Each member that ended well as the environment that played it knows it. An error where a row is nobody's. */
+function routesOf(
+  environment: Scorable,
+  members: readonly Trajectory[],
+): (RoutedMember | null)[] | RangeError {
+  try {
+    const routes = members.map((member) => {
+      return endedWell(member) ? routed(environment, member) : null;
     });
+    const scorers = new Set(routes.flatMap((route) => route?.scorer ?? []));
+    if (scorers.size <= 1) return routes;
+    return new RangeError("the members of a unit are rows of different environments");
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return thrown;
+    throw thrown;
   }
-  return [...byName.values()];
 }
 
-function addScores(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? null : a + b;
+function routed(environment: Scorable, member: Trajectory): RoutedMember {
+  if (environment.route === undefined) return { scorer: environment, member };
+  const { environment: scorer, task, info } = environment.route(member);
+  return { scorer, member: { ...member, task, info } };
 }
 
-function failureOf(name: string, thrown: unknown): ScoringFailure {
-  const { error, message, retryable } = serializeError(thrown);
-  return { function: name, error: `${error}: ${message}`, retryable };
+function unrouted(member: Trajectory, error: RangeError): ScoreRecord {
+  const { rollout_id } = member;
+  if (!endedWell(member)) return { rollout_id, ...NOT_SCORED };
+  const scoring_errors = [failureOf("rubric", error)];
+  return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
 }
 
-function notScored({ rollout_id }: Trajectory): ScoreRecord {
-  return { rollout_id, reward: null, scores: [], scoring_errors: [], unscored: null };
+/** With the needs of what the run is of: whoever runs it was told of those. */
+function scorerOf(environment: Scorable, routes: readonly (RoutedMember | null)[]): Scorable {
+  const { scorer = environment } = routes.find((route) => route !== null) ?? {};
+  const { rubric, parser, scoreRollouts = true } = scorer;
+  const { needs = [] } = environment;
+  return { rubric, parser, scoreRollouts, needs };
 }
 
 function endedWell(member: Trajectory): boolean {
@@ -177,21 +197,13 @@ function endedWell(member: Trajectory): boolean {
 }
 
 function newSheet(member: Trajectory): Sheet {
-  const state = {
-    ...cloneJson(member.final_state),
-    prompt: member.prompt,
-    completion: member.completion,
-    task: deepFreeze(member.task),
-    answer: member.answer,
-    info: member.info,
-    trajectory: unpackTurns(member.initial_state, member.turns),
-    turn: member.turns.length,
-    final_env_response: member.final_env_response,
-  };
-  return { member, state, verdicts: [] };
-}
-
-function argsOf({ member, state }: Sheet, parser: Parser): Args {
-  const { prompt, completion, answer, info, task } = member;
-  return { prompt, completion, answer, info, task, state, parser };
+  const { rollout_id, prompt, completion, answer, info, final_env_response } = member;
+  const { is_truncated, stop_condition, error } = member;
+  const task = deepFreeze(member.task);
+  const trajectory = unpackTurns(member.initial_state, member.turns);
+  const turn = member.turns.length;
+  const own = cloneJson(member.final_state);
+  const end = { is_truncated, stop_condition, error, usage: tokenUsage(member.turns) };
+  const said = { prompt, completion, answer, info, task, trajectory, turn, final_env_response };
+  return { rollout_id, columns: task, state: { ...own, ...said, ...end }, verdicts: [] };
 }

@@ -41,12 +41,20 @@ export function databaseOf(handle: SqliteHandle): SqlDatabase {
   };
 }
 
+/** Space, comments, and the beginning of anything else. */
+const TOKENS = /\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\s\S]/g;
+
+function holdsStatement(text: string): boolean {
+  for (const [token] of text.matchAll(TOKENS)) if (!/^(\s|--|\/\*)/.test(token)) return true;
+  return false;
+}
+
 function* rowsOf(handle: SqliteHandle, query: string, params: readonly SqlValue[]) {
   let rest = query;
   for (;;) {
     const statement = handle.prepare(rest);
     rest = rest.slice(statement.sourceSQL.length);
-    if (rest.trim() !== "") {
+    if (holdsStatement(rest)) {
       statement.run();
       continue;
     }

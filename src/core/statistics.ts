@@ -6,7 +6,9 @@
  * a number is undefined it is null or absent. Rows are read once. A task is open until all of it is in, and only open
  * tasks take memory.
  */
-import { tQuantile975 } from "./student-t.ts";
+import { PASS_THRESHOLD, type PassTables, PassTally } from "./pass-at-k.ts";
+import { Spread } from "./spread.ts";
+import { wilson95 } from "./wilson.ts";
 
 export interface ScoredRow {
   readonly group: number;
@@ -23,31 +25,28 @@ export interface Estimate {
   readonly n: number;
 }
 
-export interface Summary {
+export interface Summary extends PassTables {
   readonly reward: Estimate & {
     /** 95 %, Student's t over task means, not clipped to the range of scores; null below two tasks. */
     readonly ci95: [number, number] | null;
+    /** 95 %, Wilson's, of a rate: null unless every reward is 0 or 1 and no task has two of them. */
+    readonly wilson95: [number, number] | null;
     /** Tasks with a scored attempt. */
     readonly n_tasks: number;
   };
   readonly metrics: Record<string, Estimate>;
-  /** By k = 1, 2, 4, …: over tasks with at least k scored attempts. Empty when every task has one attempt. */
-  readonly pass_at_k: Record<string, number>;
-  readonly pass_hat_k: Record<string, number>;
 }
-
-/** An attempt passes from this reward on (verifiers' threshold). */
-const PASS_THRESHOLD = 0.5;
 
 /** Of rows that come one at a time, in any order, each once. */
 export class RunningSummary {
   readonly #attempts: number;
   readonly #open = new Map<number, Task>();
-  readonly #closed = new Tasks();
+  readonly #closed: Tasks;
 
   /** `attempts`: rows of a task that is complete. */
   constructor(attempts: number) {
     this.#attempts = attempts;
+    this.#closed = new Tasks(attempts);
   }
 
   add(row: ScoredRow): void {
@@ -66,85 +65,44 @@ export class RunningSummary {
   }
 }
 
-/** The chance that at least one of k attempts, drawn from n of which c passed, passes. 1 ≤ k ≤ n. */
-export function passAtK(n: number, c: number, k: number): number {
-  return 1 - allOf(n, n - c, k);
-}
-
-/** The chance that all of k attempts, drawn from n of which c passed, pass. 1 ≤ k ≤ n. */
-export function passHatK(n: number, c: number, k: number): number {
-  return allOf(n, c, k);
-}
-
-/** C(c, k) / C(n, k), as a product that cannot overflow. */
-function allOf(n: number, c: number, k: number): number {
-  if (c < k) return 0;
-  let share = 1;
-  for (let drawn = 0; drawn < k; drawn += 1) share *= (c - drawn) / (n - drawn);
-  return share;
-}
-
-/** Mean and spread of numbers seen once (Welford's method: no large sums of squares to cancel). */
-class Mean {
-  count = 0;
-  mean = 0;
-  #squares = 0;
-
-  add(value: number): void {
-    this.count += 1;
-    const before = value - this.mean;
-    this.mean += before / this.count;
-    this.#squares += before * (value - this.mean);
-  }
-
-  copy(): Mean {
-    const copy = new Mean();
-    copy.count = this.count;
-    copy.mean = this.mean;
-    copy.#squares = this.#squares;
-    return copy;
-  }
-
-  /** Standard error of the mean; null below two numbers. */
-  get se(): number | null {
-    if (this.count < 2) return null;
-    return Math.sqrt(this.#squares / (this.count - 1) / this.count);
-  }
-}
-
 /** The attempts at one task. */
 class Task {
   attempts = 0;
   passed = 0;
-  readonly reward = new Mean();
-  readonly metrics = new Map<string, Mean>();
+  binary = true;
+  readonly reward = new Spread();
+  readonly metrics = new Map<string, Spread>();
 
   add({ reward, metrics }: ScoredRow): void {
     this.attempts += 1;
     if (reward !== null) {
       this.reward.add(reward);
       if (reward >= PASS_THRESHOLD) this.passed += 1;
+      if (reward !== 0 && reward !== 1) this.binary = false;
     }
     for (const [name, value] of Object.entries(metrics)) {
-      if (value !== null) entry(this.metrics, name, () => new Mean()).add(value);
+      if (value !== null) entry(this.metrics, name, () => new Spread()).add(value);
     }
   }
 }
 
 /** Tasks taken together. */
 class Tasks {
-  #mostAttempts = 0;
+  readonly #attempts: number;
+  /** So far every reward is a draw of its own of one rate. */
+  #rate = true;
   #reward = new TaskMeans();
   #metrics = new Map<string, TaskMeans>();
-  #passAt = new Map<number, Mean>();
-  #passHat = new Map<number, Mean>();
+  #passes: PassTally;
 
-  add({ attempts, passed, reward, metrics }: Task): void {
-    for (let k = 1; k <= reward.count; k *= 2) {
-      entry(this.#passAt, k, () => new Mean()).add(passAtK(reward.count, passed, k));
-      entry(this.#passHat, k, () => new Mean()).add(passHatK(reward.count, passed, k));
-    }
-    this.#mostAttempts = Math.max(this.#mostAttempts, attempts);
+  constructor(attempts: number) {
+    this.#attempts = attempts;
+    this.#passes = new PassTally(attempts);
+  }
+
+  add({ passed, binary, reward, metrics }: Task): void {
+    this.#passes.add(reward.count, passed);
+    this.#rate &&= binary && reward.count < 2;
     this.#reward.add(reward);
     for (const [name, values] of metrics) {
       entry(this.#metrics, name, () => new TaskMeans()).add(values);
@@ -152,64 +110,52 @@ class Tasks {
   }
 
   copy(): Tasks {
-    const copy = new Tasks();
-    copy.#mostAttempts = this.#mostAttempts;
+    const copy = new Tasks(this.#attempts);
+    copy.#rate = this.#rate;
     copy.#reward = this.#reward.copy();
     copy.#metrics = copyOf(this.#metrics);
-    copy.#passAt = copyOf(this.#passAt);
-    copy.#passHat = copyOf(this.#passHat);
+    copy.#passes = this.#passes.copy();
     return copy;
   }
 
   summary(): Summary {
-    const severalAttempts = this.#mostAttempts > 1;
+    const { means } = this.#reward;
     return {
       reward: {
         ...this.#reward.estimate(),
-        ci95: this.#reward.ci95(),
-        n_tasks: this.#reward.tasks,
+        ci95: means.ci95,
+        wilson95: this.#rate && means.mean !== null ? wilson95(means.mean, means.count) : null,
+        n_tasks: means.count,
       },
       metrics: Object.fromEntries(
         [...this.#metrics].map(([name, values]) => [name, values.estimate()]),
       ),
-      pass_at_k: severalAttempts ? meansByKey(this.#passAt) : {},
-      pass_hat_k: severalAttempts ? meansByKey(this.#passHat) : {},
+      ...this.#passes.tables(),
     };
   }
 }
 
 /** The means of tasks that have any. */
 class TaskMeans {
-  #means = new Mean();
+  means = new Spread();
   #attempts = 0;
 
-  add({ count, mean }: Mean): void {
-    if (count === 0) return;
-    this.#means.add(mean);
+  add({ count, mean }: Spread): void {
+    if (mean === null) return;
+    this.means.add(mean);
     this.#attempts += count;
   }
 
   copy(): TaskMeans {
     const copy = new TaskMeans();
-    copy.#means = this.#means.copy();
+    copy.means = this.means.copy();
     copy.#attempts = this.#attempts;
     return copy;
   }
 
-  get tasks(): number {
-    return this.#means.count;
-  }
-
   estimate(): Estimate {
-    const { count, mean, se } = this.#means;
-    return { mean: count === 0 ? null : mean, se, n: this.#attempts };
-  }
-
-  ci95(): [number, number] | null {
-    const { count, mean, se } = this.#means;
-    if (se === null) return null;
-    const half = tQuantile975(count - 1) * se;
-    return [mean - half, mean + half];
+    const { mean, se } = this.means;
+    return { mean, se, n: this.#attempts };
   }
 }
 
@@ -223,9 +169,4 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
   const made = make();
   map.set(key, made);
   return made;
-}
-
-function meansByKey(means: ReadonlyMap<number, Mean>): Record<string, number> {
-  const sorted = [...means].sort(([a], [b]) => a - b);
-  return Object.fromEntries(sorted.map(([key, { mean }]) => [String(key), mean]));
 }

@@ -1,5 +1,5 @@
 /**
- * The 97.5 % quantile of Student's t: half-widths of 95 % intervals.
+ * Student's t: the 97.5 % quantile, for half-widths of 95 % intervals, and the two-sided p of a value.
  *
  * Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as a finite
  * sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up to
@@ -18,6 +18,11 @@ export function tQuantile975(df: number): number {
     throw new RangeError(`${df} degrees of freedom`);
   }
   return df <= EXACT_UP_TO ? invert(df) : series(df);
+}
+
+/** P(|T| ≥ |t|): to about 1e-12, so what is smaller may come out as 0. `df` as above, but finite. */
+export function tTwoSidedP(t: number, df: number): number {
+  return Math.max(0, 1 - probabilityWithin(Math.atan(Math.abs(t) / Math.sqrt(df)), df));
 }
 
 function invert(df: number): number {

@@ -1,12 +1,12 @@
 /**
- * Tasks: the rows an environment asks about, and what a rollout is started with.
+ * Tasks: a dataset's rows, read, and what a rollout is started with.
  *
- * Invariants. A dataset is lazy: no row is made or parsed before it is asked for, and a generated one never ends. Row i
- * of a generated dataset depends on the seed and i alone. A parsed row is JSON, deep-frozen, and shares nothing with
- * what it was parsed from. The shuffled order is computed per position and never stored.
+ * Invariants. A generated row depends on the seed and its index alone. A parsed row is JSON, deep-frozen, and shares
+ * nothing with what it was parsed from. The shuffled order is computed per position and never stored.
  */
 import type * as z from "zod";
-import type { TaskRow } from "./environments/contract.ts";
+import type { Dataset } from "./dataset.ts";
+import type { RoutedRow, TaskRow } from "./environments/contract.ts";
 import {
   canonicalJson,
   cloneJson,
@@ -19,16 +19,7 @@ import { asMessages, Messages } from "./messages.ts";
 import { permute } from "./permutation.ts";
 import { seededRandom } from "./random.ts";
 import type { RolloutTask } from "./rollout.ts";
-
-export interface Dataset<Task> {
-  readonly schema: z.ZodType<Task>;
-  readonly kind: "uploaded" | "rows" | "generated";
-  /** Rows; null when it never ends, or when they come with the run. */
-  readonly length: number | null;
-  readonly source: RowSource<unknown>;
-}
-
-type RowSource<Row> = "uploaded" | readonly Row[] | ((index: number, random: () => number) => Row);
+import { rowTools } from "./row-tools.ts";
 
 /** A row that cannot be a task. `path` is the field as a request would name it: `rows[16].question`. */
 export class RowError extends Error {
@@ -41,16 +32,6 @@ export class RowError extends Error {
     this.index = index;
     this.path = `rows[${index}]${column}`;
   }
-}
-
-/** Rows that come with the run ("uploaded"), rows given here, or a function that makes row i, without end. */
-export function dataset<Task, Row>(
-  schema: z.ZodType<Task, Row>,
-  source: RowSource<NoInfer<Row>>,
-): Dataset<Task> {
-  if (source === "uploaded") return { schema, source, kind: "uploaded", length: null };
-  if (typeof source === "function") return { schema, source, kind: "generated", length: null };
-  return { schema, source, kind: "rows", length: source.length };
 }
 
 /** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
@@ -70,13 +51,10 @@ export function parseRow<Task>(
 
 /** Row `index` of a dataset that has its rows. Throws `RowError`, or `RangeError` beyond the end. */
 export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): Task & TaskRow {
-  const { source } = from;
-  if (source === "uploaded") throw new RangeError("uploaded rows come with the run");
-  if (typeof source === "function") {
-    return parseRow(from, madeRow(source, index, seed), index);
-  }
-  if (index >= source.length) throw new RangeError(`row ${index} of ${source.length}`);
-  return parseRow(from, source[index], index);
+  const { kind, length } = from;
+  if (kind === "uploaded") throw new RangeError("uploaded rows come with the run");
+  if (length !== null && index >= length) throw new RangeError(`row ${index} of ${length}`);
+  return parseRow(from, madeRow(from, index, seed), index);
 }
 
 /** A refinement or a transform is the author's code, and may throw or be asynchronous. */
@@ -89,11 +67,7 @@ function parsedRow<Task>(schema: z.ZodType<Task>, row: unknown, index: number) {
   }
 }
 
-function madeRow(
-  make: (index: number, random: () => number) => unknown,
-  index: number,
-  seed: number,
-): unknown {
+function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: number): unknown {
   try {
     return make(index, seededRandom("row", seed, index));
   } catch (thrown) {
@@ -116,34 +90,70 @@ export function exampleAt(
   return permute(position, length, seed);
 }
 
+/** What a prompt is made with: an environment, or, of rows that are held to none, nothing. */
+interface PromptMaker {
+  readonly systemPrompt?: string | undefined;
+  readonly fewShot?: Messages | undefined;
+  makePrompt?(task: TaskRow): Messages | string | null;
+  route?(row: RoutedRow): RoutedRow & { readonly environment: PromptMaker };
+}
+
 /**
  * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
  * messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is system
- * prompt, few-shot messages, `question`. Throws `RowError`.
+ * prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other by
+ * `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
  */
 export function buildTask(
-  environment: {
-    readonly systemPrompt?: string | undefined;
-    readonly fewShot?: Messages | undefined;
-  },
+  environment: PromptMaker,
   row: TaskRow,
-  exampleId: number,
+  index: number,
 ): Omit<RolloutTask, "id" | "task_key"> {
-  const system: Messages =
-    environment.systemPrompt === undefined
-      ? []
-      : [{ role: "system", content: environment.systemPrompt }];
-  const prompt =
-    row["prompt"] === undefined || row["prompt"] === null
-      ? [...system, ...(environment.fewShot ?? []), askedBy(row, exampleId)]
-      : ownPrompt(row["prompt"], system, exampleId);
+  const info = readInfo(row["info"], index);
+  const played = routed(environment, { task: row, info }, index);
+  checkTools(info, index);
   return {
-    example_id: exampleId,
-    task: deepFreeze(row),
-    prompt,
+    ...identified(row, index),
+    prompt: promptOf(played.environment, played.task, index),
     answer: asText(row["answer"]),
-    info: readInfo(row["info"], exampleId),
+    info,
   };
+}
+
+function routed(environment: PromptMaker, row: RoutedRow, index: number) {
+  try {
+    return environment.route?.(row) ?? { environment, ...row };
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new RowError(index, ".info.env_id", message);
+  }
+}
+
+function checkTools(info: Json, index: number): void {
+  try {
+    rowTools(info);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new RowError(index, ".info.tool_defs", thrown.message);
+  }
+}
+
+function identified(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
+  const id = row["example_id"];
+  if (Number.isSafeInteger(id) && Number(id) >= 0) {
+    return { example_id: Number(id), task: deepFreeze(row) };
+  }
+  const task = id === undefined || id === null ? row : { ...row, src_id: id };
+  return { example_id: index, task: deepFreeze(task) };
+}
+
+function promptOf(environment: PromptMaker, row: TaskRow, index: number): Messages {
+  const { systemPrompt, fewShot = [] } = environment;
+  const system: Messages =
+    systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
+  const own = environment.makePrompt?.(row) ?? row["prompt"] ?? null;
+  if (own !== null) return ownPrompt(own, system, index);
+  return [...system, ...fewShot, askedBy(row, index)];
 }
 
 /** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
@@ -160,7 +170,7 @@ function askedBy(row: TaskRow, index: number): Messages[number] {
   return { role: "user", content: question };
 }
 
-function ownPrompt(prompt: Json, system: Messages, index: number): Messages {
+function ownPrompt(prompt: unknown, system: Messages, index: number): Messages {
   if (typeof prompt === "string") {
     if (system.length === 0) return asMessages(prompt);
     throw new RowError(index, ".prompt", "a text cannot follow a system prompt");

@@ -3,16 +3,20 @@
  * The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
-import {
-  type PlayOptions,
-  playTask,
-  type Reply,
-  type RolloutReport,
-  type TestModel,
-} from "./play.ts";
+import { type PlayOptions, playTask, type RolloutReport } from "./play.ts";
 import { buildTask, parseRow } from "./task.ts";
+import type { Reply, TestModel } from "./test-model.ts";
 
-export type { ModelRequest, Reply, RolloutReport, TestModel } from "./play.ts";
+export { tearDown } from "./environments/teardown.ts";
+export type { RolloutReport } from "./play.ts";
+export {
+  type ScoredMember,
+  type ScoredState,
+  type StateToScore,
+  scoreGroup,
+  scoreState,
+} from "./rubrics/score-states.ts";
+export type { ModelRequest, Reply, TestModel } from "./test-model.ts";
 
 export interface RolloutOptions extends Omit<PlayOptions, "twin"> {
   /** One row of the environment's dataset, before its schema has read it. */

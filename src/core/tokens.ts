@@ -3,6 +3,35 @@ import type { ModelResponse, TurnTokens } from "./trajectory.ts";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+type ResponseTokens = Pick<ModelResponse, "prompt_ids" | "completion_ids" | "completion_logprobs">;
+
+/**
+ * The ids that fit into `maxLength` in all; null: no limit. A prompt that is longer is cut and leaves no room for a
+ * completion (`overlong_prompt`), a completion gets what the prompt leaves. Without ids there is nothing to cut.
+ */
+export function cutTokens(
+  { prompt_ids, completion_ids, completion_logprobs }: ResponseTokens,
+  maxLength: number | null,
+): ResponseTokens & { readonly overlong_prompt: boolean; readonly is_truncated: boolean } {
+  const limit = maxLength ?? Number.POSITIVE_INFINITY;
+  const [prompt, completion] = [prompt_ids?.length ?? 0, completion_ids?.length ?? 0];
+  const room = Math.max(0, limit - prompt);
+  return {
+    prompt_ids: prompt_ids?.slice(0, limit) ?? null,
+    completion_ids: completion_ids?.slice(0, room) ?? null,
+    completion_logprobs: completion_logprobs?.slice(0, room) ?? null,
+    overlong_prompt: prompt > limit,
+    is_truncated: prompt + completion > limit,
+  };
+}
+
+/** A response as it is kept: its ids cut, and marked where something was cut off. */
+export function cutResponse(response: ModelResponse, maxLength: number | null): ModelResponse {
+  if (maxLength === null) return response;
+  const { overlong_prompt: _, is_truncated, ...ids } = cutTokens(response, maxLength);
+  return { ...response, ...ids, ...(is_truncated && { tokens_cut: true }) };
+}
+
 /** `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids. */
 export function packTokens(
   previous: readonly number[],

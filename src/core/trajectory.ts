@@ -9,7 +9,7 @@
  */
 import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
-import type { FinishReason, Message, Messages, Usage } from "./messages.ts";
+import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./messages.ts";
 import type { ForkedFrom } from "./run.ts";
 
 /** Raised, with a named migration (rollout-migrations.ts), whenever the stored shape changes. */
@@ -40,6 +40,8 @@ export interface ModelResponse {
   readonly prompt_ids: readonly number[] | null;
   readonly completion_ids: readonly number[] | null;
   readonly completion_logprobs: readonly number[] | null;
+  /** True where its ids were cut to the environment's `maxSeqLen`. */
+  readonly tokens_cut?: boolean;
   /** The label of the weights, where the engine sent one. */
   readonly policy_version: string | null;
   readonly latency_ms: number;
@@ -62,6 +64,12 @@ export interface Turn {
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;
+}
+
+/** A turn while it is scored: functions may say what it was worth; else it is worth what the rollout is. */
+export interface CreditedTurn extends Turn {
+  reward?: number | null;
+  advantage?: number | null;
 }
 
 /** A model call that came to nothing. */
@@ -102,10 +110,14 @@ export interface Trajectory {
   /** Absent in those of schema 1. */
   readonly failed_calls?: readonly FailedCall[];
   readonly cancelled: CancelReason | null;
+  /** What the model was offered; absent where that was nothing. */
+  readonly tools?: readonly ToolDefinition[];
   /** Of its own turns: what was inherited was paid for where it was made. */
   readonly usage: Usage;
   readonly calls: number;
   readonly forked_from?: ForkedFrom;
+  /** The rollout that sampled it: this one took it over to be scored anew. */
+  readonly rescored_from?: string;
   /** Milliseconds since the epoch. */
   readonly started_at: number;
   readonly ended_at: number;
@@ -175,6 +187,19 @@ export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {
     total.total_tokens += usage?.total_tokens ?? 0;
   }
   return total;
+}
+
+/** Tokens of a rollout in verifiers' words. */
+export interface TokenUsage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+}
+
+/** Null where no turn was counted. */
+export function tokenUsage(turns: readonly Pick<Turn, "usage">[]): TokenUsage | null {
+  if (turns.every(({ usage }) => usage === null)) return null;
+  const { prompt_tokens, completion_tokens } = addUsage(turns);
+  return { input_tokens: prompt_tokens, output_tokens: completion_tokens };
 }
 
 function sameJson(a: Json | undefined, b: Json | undefined): boolean {

@@ -25,3 +25,14 @@ export const DatasetRow = z
   .object({ index: z.int().nonnegative(), row: z.record(z.string(), z.unknown()) })
   .meta({ id: "DatasetRow" });
 export type DatasetRow = z.infer<typeof DatasetRow>;
+
+/** Where a run's rows come from. */
+export interface RunDataset {
+  readonly kind: "uploaded" | "rows" | "generated";
+  /** R2 key of the uploaded rows (JSONL); null for an environment that holds or makes its own. */
+  readonly key: string | null;
+  /** R2 key of the index beside them; absent for rows that came with the run, which are read whole. */
+  readonly index_key?: string;
+  /** Rows in all; null when there is no end of them. */
+  readonly length: number | null;
+}

@@ -5,6 +5,7 @@
 import {
   dataset,
   defineEnvironment,
+  EnvGroup,
   inject,
   JudgeRubric,
   type LiveState,
@@ -14,6 +15,8 @@ import {
   SingleTurnEnv,
   type Sql,
   StatefulToolEnv,
+  type StopOptions,
+  textOf,
   tool,
 } from "rollcall";
 import * as z from "zod";
@@ -96,6 +99,18 @@ export const hooks = new MultiTurnEnv({
   rubric: { rewards: { r: ({ state }) => state.n } },
 });
 
+/** Columns of the row are arguments by their names; class objects are what the rubric was given. */
+export const named = new SingleTurnEnv({
+  dataset: rows,
+  rubric: [
+    { rewards: { asked: ({ question, judge: _judge, can: _can }) => question.length } },
+    new Rubric<Task, object, { lexicon: readonly string[] }>({
+      objects: { lexicon: ["word"] },
+      rewards: { known: ({ lexicon, task }) => lexicon.includes(task.question) },
+    }),
+  ],
+});
+
 /** The porting path: methods need annotations, options of the same environment stay inferred. */
 class Game extends MultiTurnEnv<Task, { guesses: number }> {
   override setupState() {
@@ -113,9 +128,60 @@ export const game = new Game({
   rubric: { rewards: { won: ({ state }) => state.guesses < 3 } },
 });
 
+/** A prompt of the task's own, sampling, a lazy dataset, a budget, entries that are added and taken away. */
+export const tuned = new MultiTurnEnv({
+  dataset: dataset(Task, { length: 3, row: (index) => ({ question: `q${index}` }) }),
+  evalDataset: dataset(Task, { rows: () => [{ question: "q" }] }),
+  prompt: (task) => [{ role: "user", content: [{ type: "text", text: task.question }] }],
+  sampling: { temperature: 0, extra_body: { min_tokens: 1 } },
+  setupState: ({ task }) => ({ left: task.question.length }),
+  envResponse: (messages) => textOf(messages.at(-1)),
+  maxTotalCompletionTokens: 100,
+  cleanup: { report: { run: (state) => void state.left.toFixed(), priority: 1 } },
+  teardown: { close: async () => undefined },
+  rubric: { rewards: { said: ({ completion }) => textOf(completion.at(-1)).includes("yes") } },
+});
+
+/** A subclass with entries of its own. */
+class Guarded extends MultiTurnEnv<Task, { guesses: number }> {
+  protected override stopEntries(): StopOptions<LiveState<Task, { guesses: number }>> {
+    return { ...super.stopEntries(), tired: ({ guesses }) => guesses > 9, max_turns_reached: null };
+  }
+}
+export const guarded = new Guarded({
+  dataset: rows,
+  setupState: () => ({ guesses: 0 }),
+  envResponse: () => "again",
+  stops: { tired: null },
+  rubric: {},
+});
+
+/** A mixture: each member keeps its types, and the group has none of its own. */
+export const loadMixture = defineEnvironment({
+  args: z.strictObject({ max: z.int().default(9) }),
+  needs: ["sql"],
+  build: async ({ max }) =>
+    new EnvGroup({ hooks, sums: await loadCalculator({ max }), sql: await loadToolSql() }),
+});
+
 export const refused = [
+  // @ts-expect-error a member that is no environment
+  new EnvGroup({ rows }),
+
+  // @ts-expect-error a prompt from a column that the task does not have
+  new SingleTurnEnv({ dataset: rows, prompt: (task) => task.nope, rubric: {} }),
+
+  // @ts-expect-error a sampling argument that nobody knows
+  new SingleTurnEnv({ dataset: rows, sampling: { temprature: 1 }, rubric: {} }),
+
+  // @ts-expect-error a row that is not what the schema reads
+  dataset(Task, { length: 1, row: () => ({ query: "q" }) }),
+
   // @ts-expect-error a column that the task does not have
   new SingleTurnEnv({ dataset: rows, rubric: { rewards: { x: ({ task }) => task.nope } } }),
+
+  // @ts-expect-error a class object that the rubric was not given
+  new Rubric({ objects: { lexicon: "" }, rewards: { x: ({ dictionary }) => dictionary } }),
 
   tool({
     name: "q",

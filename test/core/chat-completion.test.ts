@@ -45,7 +45,7 @@ test("vLLM's token ids, logprobs and weight version are kept as they were sent",
   });
 });
 
-test("reasoning, refusals and tool calls alone are replies; a call whose arguments are no string is dropped", () => {
+test("R-oai: reasoning, refusals and tool calls alone are replies; a call whose arguments are no string is dropped", () => {
   expect(read(completion({ content: null, reasoning: "so" })).message).toEqual({
     role: "assistant",
     content: null,
@@ -61,7 +61,7 @@ test("reasoning, refusals and tool calls alone are replies; a call whose argumen
   ]);
 });
 
-test("white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
+test("R-oai: white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
   expect(read(completion({ content: " " })).message.content).toBe(" ");
   expect(() => read(completion({ content: "" }))).toThrow(EmptyModelResponseError);
   const billed = { usage: { completion_tokens_details: { reasoning_tokens: 9 } } };
@@ -74,13 +74,13 @@ test.for([
   ["two choices", { choices: [{ message: { content: "a" } }, { message: { content: "b" } }] }],
   ["a text", "garbage"],
   ["a message that is none", { choices: [{ message: 5 }] }],
-] as const)("%s is an unusable reply that another try may mend", ([, body, error]) => {
+] as const)("R-oai: %s is an unusable reply that another try may mend", ([, body, error]) => {
   const thrown = caught(() => read(body));
   expect(thrown).toBeInstanceOf(error ?? InvalidModelResponseError);
   expect(thrown).toMatchObject({ retryable: true });
 });
 
-test("a finish reason beyond the four is kept as null, and missing usage as null", () => {
+test("R-oai: a finish reason beyond the four is kept as null, and missing usage as null", () => {
   const filtered = completion({ content: "x" }, { choice: { finish_reason: "content_filter" } });
   expect(read(filtered).finish_reason).toBeNull();
   expect(read(completion({ content: "x" }, { top: { usage: null } })).usage).toBeNull();
@@ -94,3 +94,36 @@ function caught(run: () => unknown): unknown {
   }
   throw new Error("nothing was thrown");
 }
+
+test("R-oai: the first of the reasoning fields that says something counts", () => {
+  const reasoningOf = (message: object) =>
+    read(completion({ content: "x", ...message })).message.reasoning_content;
+  const details = [{ type: "reasoning.text", text: "so" }, { summary: " it is" }, { data: "…" }];
+  expect(reasoningOf({ reasoning: "a", reasoning_content: "b" })).toBe("a");
+  expect(reasoningOf({ reasoning: "", reasoning_content: "b" })).toBe("b");
+  expect(reasoningOf({ reasoning: null, reasoning_details: details })).toBe("so it is");
+  expect(reasoningOf({ reasoning_details: "so" })).toBe("so");
+  expect(reasoningOf({ reasoning_details: [] })).toBeUndefined();
+});
+
+test("R-usage: usage is read in either spelling, its total made where it is missing, and never negative", () => {
+  const usageOf = (usage: object) => read(completion({ content: "x" }, { top: { usage } })).usage;
+  const counted = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  expect(usageOf({ input_tokens: 3, output_tokens: 2 })).toEqual(counted);
+  expect(usageOf({ prompt_tokens: 3, completion_tokens: 2 })).toEqual(counted);
+  expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(
+    InvalidModelResponseError,
+  );
+});
+
+test("a reply in parts is kept as it is, and parts that say nothing are no reply", () => {
+  const content = [
+    { type: "thinking", thinking: "so" },
+    { type: "text", text: "hi" },
+  ];
+  expect(read(completion({ content })).message).toEqual({ role: "assistant", content });
+  expect(() => read(completion({ content: [] }))).toThrow(EmptyModelResponseError);
+  expect(() => read(completion({ content: [{ type: "text" }] }))).toThrow(
+    InvalidModelResponseError,
+  );
+});

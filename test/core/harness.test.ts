@@ -2,7 +2,10 @@ import { dataset, InfraError, MultiTurnEnv, OverlongPromptError, StatefulToolEnv
 import { type RolloutOptions, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { AnyEnvironment } from "../../src/core/environments/any-environment.ts";
+import type {
+  AnyEnvironment,
+  PlayedEnvironment,
+} from "../../src/core/environments/any-environment.ts";
 import { gateCapabilities } from "../../src/core/environments/capabilities.ts";
 import type { Sql } from "../../src/core/environments/contract.ts";
 import { Harness, type HookEffect } from "../../src/core/harness.ts";
@@ -27,15 +30,15 @@ function started(): Rollout {
   return newRollout(fixed, 0);
 }
 
-function harnessOf(environment: AnyEnvironment, now = () => 7) {
+function harnessOf(environment: PlayedEnvironment, now = () => 7) {
   return new Harness(environment, { rolloutId: "ro", seed: 1, capabilities: { now } });
 }
 
-async function after(environment: AnyEnvironment, rollout: Rollout, kind: HookEffect["kind"]) {
+async function after(environment: PlayedEnvironment, rollout: Rollout, kind: HookEffect["kind"]) {
   return advance(rollout, await harnessOf(environment).perform({ kind }, rollout));
 }
 
-test("an exception in setupState fails the rollout without a model call, and cleanup still runs", async () => {
+test("R-loop-1: an exception in setupState fails the rollout without a model call, and cleanup still runs", async () => {
   const cleaned: string[] = [];
   const environment = new MultiTurnEnv({
     dataset: rows,
@@ -60,7 +63,7 @@ test("an exception in setupState fails the rollout without a model call, and cle
   expect(cleaned).toEqual(["sweep"]);
 });
 
-test("an exception in a stop condition fails the rollout and names the condition", async () => {
+test("R-loop-13: an exception in a stop condition fails the rollout and names the condition", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     stops: {
@@ -105,7 +108,7 @@ test("a prompt the environment finds too long truncates the rollout, which is sc
   });
 });
 
-test("every cleanup handler runs, in order of priority, and each failure is kept", async () => {
+test("R-loop-10: every cleanup handler runs, in order of priority, and each failure is kept", async () => {
   const order: string[] = [];
   const environment = new MultiTurnEnv({
     dataset: rows,

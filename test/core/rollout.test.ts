@@ -155,6 +155,11 @@ test("an answer cut short does not end the rollout, but marks it when it stops",
   expect(stopped.is_truncated).toBe(true);
 });
 
+test("a turn whose ids were cut counts as truncated", () => {
+  const cut = advance(sampling, answered("a", { tokens_cut: true }));
+  expect(cut.turns[0]?.is_truncated).toBe(true);
+});
+
 test("a time limit stops as it stands: no error, and truncation is not settled anew", () => {
   const cut = advance(sampling, answered("a", { finish_reason: "length" }));
   expect(advance(cut, { type: "timed_out" })).toMatchObject({

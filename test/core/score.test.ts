@@ -54,7 +54,7 @@ test("a metric is reported and is no part of the reward", async () => {
   });
 });
 
-test("an empty rubric scores 0 with no metrics, alone and in a group", async () => {
+test("R-gen-13: an empty rubric scores 0 with no metrics, alone and in a group", async () => {
   for (const record of await score({}, ...group("a", "b"))) {
     expect(record).toMatchObject({ reward: 0, scores: [], unscored: null });
   }
@@ -218,6 +218,8 @@ test.each([
   ["throws", () => Promise.reject(new Error("boom"))],
   ["returns too few scores", () => [1]],
   ["returns no list", () => 3],
+  ["leaves one member without a score", () => [0.5, null]],
+  ["gives one member what is no number", () => [0.5, Number.NaN]],
 ])("a group function that %s is void for the whole group", async (_what, fn) => {
   const rubric = new Rubric();
   Reflect.apply(rubric.addGroupRewardFunc, rubric, ["rank", fn]);
@@ -227,10 +229,10 @@ test.each([
   }
 });
 
-test("a group function may leave one member unscored; scores beyond the group are ignored", async () => {
-  const rubric = { groupRewards: { rank: () => [0.5, null, 9] } };
+test("scores of a group function beyond the group are ignored", async () => {
+  const rubric = { groupRewards: { rank: () => [0.5, 1, null] } };
   const records = await score(rubric, ...group("a", "b"));
-  expect(records.map((record) => record.reward)).toEqual([0.5, null]);
+  expect(records.map((record) => record.reward)).toEqual([0.5, 1]);
 });
 
 test("two functions of one name in a rubric both count, and the last one's score is reported", async () => {
@@ -248,6 +250,14 @@ test("scores of one name in different rubrics are summed", async () => {
     { rewards: { same: { fn: () => 0.25, weight: 2 } } },
   ]);
   expect(record).toMatchObject({ reward: 1.5, scores: [{ name: "same", score: 1.25 }] });
+});
+
+test("of scores of one name the sum is null where one is missing", async () => {
+  const [record] = await score([
+    { metrics: { same: () => null } },
+    { rewards: { same: () => 1, other: () => 1 } },
+  ]);
+  expect(record).toMatchObject({ reward: 2, scores: [{ name: "same", score: null }, {}] });
 });
 
 test("a rubric's own parser goes before the environment's", async () => {

@@ -1,12 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  passAtK,
-  passHatK,
-  RunningSummary,
-  type ScoredRow,
-  type Summary,
-} from "../../src/core/statistics.ts";
+import { passAtK, passHatK } from "../../src/core/pass-at-k.ts";
+import { RunningSummary, type ScoredRow, type Summary } from "../../src/core/statistics.ts";
+import { wilson95 } from "../../src/core/wilson.ts";
 
 function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
   return tasks.flatMap((rewards, group) =>
@@ -14,10 +10,16 @@ function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
   );
 }
 
-function summarize(rows: readonly ScoredRow[]): Summary {
-  const summary = new RunningSummary(Number.POSITIVE_INFINITY);
+/** `attempts`: of each task; by default as many as the largest has. */
+function summarize(rows: readonly ScoredRow[], attempts = most(rows)): Summary {
+  const summary = new RunningSummary(attempts);
   for (const row of rows) summary.add(row);
   return summary.result();
+}
+
+function most(rows: readonly ScoredRow[]): number {
+  const sizes = Object.values(Object.groupBy(rows, ({ group }) => group)).map((of) => of?.length);
+  return Math.max(1, ...sizes.map((size) => size ?? 0));
 }
 
 /** A task of n attempts of which c passed. */
@@ -55,7 +57,8 @@ test("what was not scored is left out, never read as 0", () => {
 test("nothing scored gives null, not 0", () => {
   for (const tasks of [[], [[null]]]) {
     const summary = summarize(rowsOf(tasks));
-    expect(summary.reward).toEqual({ mean: null, se: null, ci95: null, n: 0, n_tasks: 0 });
+    const none = { mean: null, se: null, ci95: null, wilson95: null };
+    expect(summary.reward).toEqual({ ...none, n: 0, n_tasks: 0 });
     expect(summary.pass_at_k).toEqual({});
   }
 });
@@ -89,13 +92,29 @@ test.each([
 
 test("pass@k and pass^k are means over tasks", () => {
   const summary = summarize(rowsOf([0, 1, 2, 5].map((c) => attempts(5, c))));
-  expect(Object.keys(summary.pass_at_k)).toEqual(["1", "2", "4"]);
+  expect(Object.keys(summary.pass_at_k)).toEqual(["1", "2", "4", "5"]);
   expect(summary.pass_at_k["1"]).toBeCloseTo(0.4, 12);
   expect(summary.pass_at_k["2"]).toBeCloseTo(0.525, 12);
   expect(summary.pass_at_k["4"]).toBeCloseTo(0.7, 12);
   expect(summary.pass_hat_k["1"]).toBeCloseTo(0.4, 12);
   expect(summary.pass_hat_k["2"]).toBeCloseTo(0.275, 12);
   expect(summary.pass_hat_k["4"]).toBeCloseTo(0.25, 12);
+  expect(summary.pass_at_k["5"]).toBeCloseTo(0.75, 12);
+  const errors = ["1", "2", "4"].map((k) => summary.pass_k[k]?.at_se ?? -1);
+  for (const [at, se] of [0.216025, 0.2136, 0.238048].entries()) {
+    expect(errors[at]).toBeCloseTo(se, 6);
+  }
+});
+
+test("of six attempts pass@k is told for 1, 2, 4 and all six, and is null where no task has so many scored", () => {
+  const summary = summarize(rowsOf([[1, 0, 0, null, null, null], attempts(2, 1)]), 6);
+  expect(summary.pass_at_k).toEqual({
+    "1": expect.closeTo((1 / 3 + 1 / 2) / 2, 12),
+    "2": expect.closeTo(5 / 6, 12),
+    ...{ "4": null, "6": null },
+  });
+  expect(summary.pass_k["2"]).toMatchObject({ n_tasks: 2, n_too_few: 0, hat_se: 0 });
+  expect(summary.pass_k["4"]).toEqual({ n_tasks: 0, n_too_few: 2, at_se: null, hat_se: null });
 });
 
 test("an attempt passes from 0.5 on", () => {
@@ -130,22 +149,23 @@ test("many attempts do not overflow", () => {
 test("rows that come in any order give what they give in order, whenever it is asked", () => {
   const value = fc.option(fc.double({ min: 0, max: 1, noNaN: true }));
   const row = fc.record({ group: fc.nat(4), reward: value, metrics: fc.record({ m: value }) });
-  const most = (rows: ScoredRow[]) =>
-    Math.max(0, ...[0, 1, 2, 3, 4].map((at) => rows.filter(({ group }) => group === at).length));
   fc.assert(
     fc.property(fc.array(row, { maxLength: 24 }), fc.nat(24), (rows, asked) => {
       const running = new RunningSummary(most(rows));
       for (const [at, next] of rows.entries()) {
-        if (at === asked) expectClose(running.result(), rows.slice(0, at));
+        if (at === asked) expectClose(running.result(), rows.slice(0, at), most(rows));
         running.add(next);
       }
-      expectClose(running.result(), rows);
+      expectClose(running.result(), rows, most(rows));
     }),
   );
 });
 
-function expectClose(result: Summary, rows: readonly ScoredRow[]): void {
-  const inOrder = summarize(rows.toSorted((a, b) => a.group - b.group));
+function expectClose(result: Summary, rows: readonly ScoredRow[], of: number): void {
+  const inOrder = summarize(
+    rows.toSorted((a, b) => a.group - b.group),
+    of,
+  );
   const numbers = (summary: Summary) =>
     JSON.stringify(summary, (_, value) =>
       typeof value === "number" ? Number(value.toFixed(9)) + 0 : value,
@@ -168,4 +188,24 @@ test("the error equals the clustered one wherever all tasks have the same number
       expect(reward.se).toBeCloseTo(Math.sqrt(factor * sum) / (3 * tasks.length), 9);
     }),
   );
+});
+
+test.each([
+  [17, 20, 0.639581, 0.947631],
+  [850, 1000, 0.826531, 0.87079],
+  [0, 10, 0, 0.277533],
+  [10, 10, 0.722467, 1],
+])("Wilson's interval of %d of %d reaches from %d to %d", (passed, n, low, high) => {
+  const interval = wilson95(passed / n, n);
+  expect(interval[0]).toBeCloseTo(low, 6);
+  expect(interval[1]).toBeCloseTo(high, 6);
+});
+
+test("a rate has Wilson's interval; scores between 0 and 1, or several attempts at a task, have none", () => {
+  const rate = summarize(rowsOf(attempts(10, 10).map((reward) => [reward])));
+  expect(rate.reward.ci95).toEqual([1, 1]);
+  expect(rate.reward.wilson95?.[0]).toBeCloseTo(0.722467, 6);
+  expect(summarize(rowsOf([[1], [0.5]])).reward.wilson95).toBeNull();
+  expect(summarize(rowsOf([[1, 1], [0]])).reward.wilson95).toBeNull();
+  expect(summarize(rowsOf([[1, null], [0]])).reward.wilson95).toEqual(wilson95(0.5, 2));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tQuantile975 } from "../../src/core/student-t.ts";
+import { tQuantile975, tTwoSidedP } from "../../src/core/student-t.ts";
 
 test.each([
   [1, 12.706205],
@@ -35,4 +35,19 @@ test.each([
 
 test("no degree of freedom, or part of one, is a RangeError", () => {
   for (const df of [0, -1, 1.5, Number.NaN]) expect(() => tQuantile975(df)).toThrow(RangeError);
+});
+
+test.each([
+  [1.581139, 5, 0.174688],
+  [-1.581139, 5, 0.174688],
+  [0, 3, 1],
+  [12.706205, 1, 0.05],
+  [2.093024, 19, 0.05],
+  [1.959964, 1e6, 0.05],
+])("a t of %d with %d degrees of freedom has p %d", (t, df, p) => {
+  expect(tTwoSidedP(t, df)).toBeCloseTo(p, 6);
+});
+
+test("a t beyond all doubt has p 0, not a negative one", () => {
+  expect(tTwoSidedP(1e9, 30)).toBe(0);
 });

@@ -1,16 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { dataset } from "../../src/core/dataset.ts";
 import type { TaskRow } from "../../src/core/environments/contract.ts";
 import type { Messages } from "../../src/core/messages.ts";
-import {
-  buildTask,
-  dataset,
-  exampleAt,
-  parseRow,
-  RowError,
-  rowAt,
-  taskKey,
-} from "../../src/core/task.ts";
+import { buildTask, exampleAt, parseRow, RowError, rowAt, taskKey } from "../../src/core/task.ts";
 
 const Question = z.object({ question: z.string(), level: z.int().default(1) });
 const uploaded = dataset(Question, "uploaded");
@@ -210,4 +203,80 @@ test("a task's key is the hash of its content, whatever the order of its columns
   const key = await taskKey({ b: 1, a: { d: 2, c: 3 } }, identity);
   expect(key).toBe('{"a":{"c":3,"d":2},"b":1}');
   expect(await taskKey({ a: { c: 3, d: 2 }, b: 1 }, identity)).toBe(key);
+});
+
+test("a dataset may have a length and make its rows one by one, or make all of them once, when the first is asked for", () => {
+  const made: number[] = [];
+  const long = dataset(Question, {
+    length: 3,
+    row: (index, random) => {
+      made.push(index);
+      return { question: `q${index} ${random()}` };
+    },
+  });
+  expect(long).toMatchObject({ kind: "rows", length: 3 });
+  expect(rowAt(long, 2, 7)).toEqual(rowAt(long, 2, 7));
+  expect(rowAt(long, 2, 7)).not.toEqual(rowAt(long, 2, 8));
+  expect(new Set(made)).toEqual(new Set([2]));
+  expect(() => rowAt(long, 3, 0)).toThrow(RangeError);
+  let loads = 0;
+  const loaded = dataset(Question, {
+    rows: () => {
+      loads += 1;
+      return [{ question: "a" }, { question: "b" }];
+    },
+  });
+  expect(loads).toBe(0);
+  expect([loaded.kind, loaded.length, rowAt(loaded, 1, 0)["question"]]).toEqual(["rows", 2, "b"]);
+  expect(loads).toBe(1);
+  const endless = { length: Number.POSITIVE_INFINITY, row: () => ({ question: "a" }) };
+  expect(() => dataset(Question, endless)).toThrow(RangeError);
+});
+
+test("R-ds-1: a row is known by its own whole number, else by its place, and an id of another kind is its src_id", () => {
+  const idOf = (row: TaskRow) => {
+    const { example_id, task } = buildTask({}, { question: "q", ...row }, 3);
+    return [example_id, task["example_id"], task["src_id"]];
+  };
+  expect(idOf({ example_id: 9 })).toEqual([9, 9, undefined]);
+  expect(idOf({ example_id: 0 })).toEqual([0, 0, undefined]);
+  expect(idOf({})).toEqual([3, undefined, undefined]);
+  expect(idOf({ example_id: null })).toEqual([3, null, undefined]);
+  expect(idOf({ example_id: "x7" })).toEqual([3, "x7", "x7"]);
+  expect(idOf({ example_id: -1 })).toEqual([3, -1, -1]);
+  expect(idOf({ example_id: 1.5 })).toEqual([3, 1.5, 1.5]);
+});
+
+test("an environment's own prompt goes before the row's columns, behind the system prompt", () => {
+  const environment = { systemPrompt: "S", makePrompt: (task: TaskRow) => [said(`${task["n"]}`)] };
+  const said = (content: string) => ({ role: "user", content }) as const;
+  const { prompt } = buildTask(environment, { n: 7, question: "unread", prompt: "unread" }, 0);
+  expect(prompt).toEqual([{ role: "system", content: "S" }, said("7")]);
+  const bare = buildTask({ makePrompt: () => "text" }, { n: 7 }, 0);
+  expect(bare.prompt).toEqual([{ role: "text", content: "text" }]);
+});
+
+test("a prompt column may hold parts and flat tool calls", () => {
+  const image = { type: "image_url", image_url: { url: "https://host.test/a.png" } };
+  const prompt = [
+    { role: "user", content: [{ type: "text", text: "look" }, image] },
+    { role: "assistant", tool_calls: [{ name: "f", arguments: { x: 1 } }] },
+  ];
+  const built = buildTask({}, { prompt }, 0).prompt;
+  expect(built[0]?.content).toEqual(prompt[0]?.content);
+  expect(built[1]?.tool_calls?.[0]?.function).toEqual({ name: "f", arguments: '{"x":1}' });
+  const bad = { prompt: [{ role: "user", content: [{ type: "text" }] }] };
+  expect(refusalOf(() => buildTask({}, bad, 4)).path).toBe("rows[4].prompt[0].content[0].text");
+});
+
+test("tools that a row brings along are refused in the shapes that verifiers gave up", () => {
+  const built = (info: object) => () => buildTask({}, { question: "q", info: { ...info } }, 2);
+  const tool = { name: "f", description: "", parameters: {} };
+  expect(built({ tool_defs: [tool] })().info).toEqual({ tool_defs: [tool] });
+  const old = { type: "function", function: tool };
+  for (const info of [{ tool_defs: [old] }, { tool_defs: {} }, { oai_tools: [] }]) {
+    const { path, message } = refusalOf(built(info));
+    expect(path).toBe("rows[2].info.tool_defs");
+    expect(message).toMatch(/^info\.(tool_defs|oai_tools)/);
+  }
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { packTokens, unpackTokens } from "../../src/core/tokens.ts";
+import { cutResponse, packTokens, unpackTokens } from "../../src/core/tokens.ts";
 import type { ModelResponse } from "../../src/core/trajectory.ts";
 
 function response(
@@ -50,6 +50,11 @@ test("a turn that continues the one before keeps only what is new", () => {
   );
 });
 
+test("a turn that is asked again with nothing new continues the one before", () => {
+  const [, again] = pack([response([1, 2], [3]), response([1, 2, 3], [4])]);
+  expect(again?.tokens).toMatchObject({ forked: false, prompt_suffix_ids: "", prompt_length: 3 });
+});
+
 test("a turn whose ids differ anywhere in the shared part is kept whole", () => {
   const turns = pack([response([1, 2], [3]), response([1, 9, 3, 4], [5]), response([1], [2])]);
   expect(turns.map((turn) => turn.tokens?.forked)).toEqual([false, true, true]);
@@ -80,4 +85,20 @@ test("unpacking gives back every turn's ids, over forks and turns without ids", 
 test("an engine that sends only half of the ids is stored without", () => {
   expect(packTokens([], response([1], null))).toBeNull();
   expect(packTokens([], response(null, [1]))).toBeNull();
+});
+
+test("a response is cut to the length that is kept, and says so; one that fits stays as it came", () => {
+  const whole = response([1, 2], [3, 4], [-0.5, -1]);
+  expect(cutResponse(whole, 3)).toEqual({
+    ...response([1, 2], [3], [-0.5]),
+    tokens_cut: true,
+  });
+  expect(cutResponse(whole, 1)).toMatchObject({ prompt_ids: [1], completion_ids: [] });
+  expect(cutResponse(whole, 4)).toEqual(whole);
+  expect(cutResponse(whole, null)).toBe(whole);
+});
+
+test("a response without ids has nothing to cut", () => {
+  const textOnly = response(null, null);
+  expect(cutResponse(textOnly, 1)).toEqual(textOnly);
 });

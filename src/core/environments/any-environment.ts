@@ -1,30 +1,60 @@
 /** An environment as whoever runs it sees it: hooks and limits, without the types only its author knows. */
+
+import type { Dataset } from "../dataset.ts";
+import type { JsonObject } from "../json.ts";
 import type { Messages, ToolDefinition } from "../messages.ts";
 import type { Parser } from "../parsers/parser.ts";
 import type { RubricGroup } from "../rubrics/rubric-group.ts";
-import type { Dataset } from "../task.ts";
-import type { Awaitable, Capabilities, LiveState, Need, RolloutFields } from "./contract.ts";
+import type { Sampling } from "../sampling.ts";
+import type {
+  Awaitable,
+  Capabilities,
+  LiveState,
+  Need,
+  RolloutFields,
+  RoutedRow,
+} from "./contract.ts";
 import type { HookState } from "./hook-state.ts";
 import type { CleanupHandler, StopCondition } from "./stops.ts";
 
-// Methods, not function properties: their parameters are compared both ways, so that an environment with a task and a
-// state of its own fits. The harness hands every hook a state made from the very rollout its environment set up.
+/** What a run is of: one environment, or several behind one dataset (`EnvGroup`). */
 export interface AnyEnvironment {
   readonly types: readonly [unknown, unknown];
   readonly dataset: Dataset<unknown>;
   readonly evalDataset: Dataset<unknown> | null;
-  readonly systemPrompt?: string;
-  readonly fewShot?: Messages;
-  readonly parser: Parser;
   readonly rubric: RubricGroup;
-  readonly maxTurns: number;
-  readonly timeoutMs: number | null;
-  readonly stopConditions: readonly StopCondition<HookState>[];
-  readonly cleanupHandlers: readonly CleanupHandler<HookState>[];
-  readonly toolDefinitions: readonly ToolDefinition[];
   /** Set by `defineEnvironment`. */
   needs: readonly Need[];
   forkable: boolean;
+  /** Those that play rollouts: itself, or the members of a group and of the groups in it. */
+  readonly players: readonly PlayedEnvironment[];
+  /** Who plays a row, and the row as that environment knows it. Throws RangeError for a row that is nobody's. */
+  route(row: RoutedRow): Route;
+}
+
+export interface Route extends RoutedRow {
+  readonly environment: PlayedEnvironment;
+}
+
+// Methods, not function properties: their parameters are compared both ways, so that an environment with a task and a
+// state of its own fits. The harness hands every hook a state made from the very rollout its environment set up.
+export interface PlayedEnvironment extends AnyEnvironment {
+  readonly systemPrompt?: string;
+  readonly fewShot?: Messages;
+  readonly parser: Parser;
+  /** Under the run's own. */
+  readonly sampling: Sampling;
+  readonly scoreRollouts: boolean;
+  readonly maxTurns: number;
+  readonly maxSeqLen: number | null;
+  readonly timeoutMs: number | null;
+  readonly stopConditions: readonly StopCondition<HookState>[];
+  readonly cleanupHandlers: readonly CleanupHandler<HookState>[];
+  readonly teardownHandlers: readonly CleanupHandler<void>[];
+  readonly toolDefinitions: readonly ToolDefinition[];
+  /** What one rollout is offered, by its own stored state: `toolDefinitions`, unless tools come to light at set-up. */
+  toolDefinitionsOf(state: JsonObject): readonly ToolDefinition[];
+  makePrompt(task: unknown): Messages | string | null;
   setupState(state: RolloutFields<unknown>, can: Capabilities): Awaitable<object>;
   openLive(state: RolloutFields<unknown>, can: Capabilities): Awaitable<unknown>;
   closeLive(state: LiveState<unknown, object, unknown>): Awaitable<void>;

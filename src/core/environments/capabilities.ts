@@ -3,10 +3,13 @@
  * is an error the moment it is touched: an environment cannot come to depend on what its manifest hides.
  */
 import { EnvError } from "../errors.ts";
-import type { Capabilities, Need } from "./contract.ts";
+import type { Capabilities, Need, ScoringCapabilities } from "./contract.ts";
 
 /** Randomness and the clock are always there. */
 export type OfferedCapabilities = Partial<Capabilities> & Pick<Capabilities, "random" | "now">;
+export type OfferedForScoring = Partial<ScoringCapabilities> & Pick<ScoringCapabilities, "now">;
+
+const ADDRESS = "fetch:";
 
 export function gateCapabilities(
   needs: readonly Need[],
@@ -17,7 +20,7 @@ export function gateCapabilities(
       return granted("sql", needs, offered.sql);
     },
     get fetch() {
-      return granted("fetch", needs, offered.fetch);
+      return fetchWithin(needs, offered.fetch);
     },
     secret: (name) => granted(`secret:${name}`, needs, offered.secret)(name),
     random: offered.random,
@@ -25,13 +28,48 @@ export function gateCapabilities(
   };
 }
 
+/** The same for scoring, which has neither a database nor chance. */
+export function gateForScoring(
+  needs: readonly Need[],
+  offered: OfferedForScoring,
+): ScoringCapabilities {
+  return {
+    get fetch() {
+      return fetchWithin(needs, offered.fetch);
+    },
+    secret: (name) => granted(`secret:${name}`, needs, offered.secret)(name),
+    now: offered.now,
+  };
+}
+
+/** The addresses that `needs` name one by one. */
+export function addressesNeeded(needs: readonly string[]): string[] {
+  return needs.filter((need) => need.startsWith(ADDRESS)).map((need) => need.slice(ADDRESS.length));
+}
+
+function fetchWithin(
+  needs: readonly Need[],
+  offer: Capabilities["fetch"] | undefined,
+): Capabilities["fetch"] {
+  const somewhere = needs.find((need) => need === "fetch" || need.startsWith(ADDRESS));
+  const send = granted(somewhere ?? "fetch", needs, offer);
+  return async (url, init) => {
+    if (!needs.includes("fetch")) mustDeclare(`${ADDRESS}${url}`, needs);
+    if (init?.sign !== undefined) mustDeclare(`secret:${init.sign.secret}`, needs);
+    return await send(url, init);
+  };
+}
+
 function granted<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
-  if (!needs.includes(need)) {
-    throw new EnvError(`${need} is used but not declared: add "${need}" to needs`);
-  }
+  mustDeclare(need, needs);
   if (offer === undefined) {
     const how = need === "sql" ? ": give runRollout openSqlite" : "";
     throw new EnvError(`${need} is declared but not offered here${how}`);
   }
   return offer;
+}
+
+function mustDeclare(need: Need, needs: readonly Need[]): void {
+  if (needs.includes(need)) return;
+  throw new EnvError(`${need} is used but not declared: add "${need}" to needs`);
 }

@@ -6,9 +6,11 @@
  * `live`. Every inferred type flows from `dataset`, `setupState` and `openLive`, in that order.
  */
 import type * as z from "zod";
+import type { SerializedError } from "../errors.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { Messages } from "../messages.ts";
-import type { Turn } from "../trajectory.ts";
+import type { Judge } from "../rubrics/judges.ts";
+import type { CreditedTurn, TokenUsage, Turn } from "../trajectory.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -23,6 +25,14 @@ export interface RolloutFields<Task> {
   readonly trajectory: readonly Turn[];
   /** Turns answered so far. */
   readonly turn: number;
+  /** Whether the prompt grew too long, or a turn was cut at its token limit; settled when the rollout stops. */
+  readonly is_truncated: boolean;
+  /** Null until it has stopped: `postRollout`, cleanup and scoring know it. */
+  readonly stop_condition: string | null;
+  /** What failed it; likewise. A rollout that failed is not scored. */
+  readonly error: SerializedError | null;
+  /** Tokens of all turns, as the endpoint counted them; null where it counted none. */
+  readonly usage: TokenUsage | null;
   /** Set it in `envResponse` to end the rollout with a last reply and no further call. */
   final_env_response: Messages | string | null;
 }
@@ -44,13 +54,32 @@ export interface Sql {
   ): Promise<readonly Record<string, Json>[]>;
 }
 
+export interface FetchOptions {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Milliseconds until the call is given up, its reply read or not. Default: no deadline but the hook's own. */
+  timeoutMs?: number;
+  /** `manual`: a redirect is handed back as the reply it is. Default: followed. */
+  redirect?: "follow" | "manual";
+  /**
+   * Signs the request by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) with a secret that `needs`
+   * names. The same `id` for every repeat of a request: its receiver knows it again by that. No "." in it.
+   */
+  sign?: { readonly secret: string; readonly id: string };
+}
+
+/** Of a standard `Response`, what needs no stream. */
+export interface FetchReply {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
 /** What an environment may use of the outside world; only what its `needs` name is there. */
 export interface Capabilities {
   readonly sql: Sql;
-  readonly fetch: (
-    url: string,
-    init?: { method?: string; headers?: Record<string, string>; body?: string },
-  ) => Promise<{ readonly status: number; text(): Promise<string> }>;
+  readonly fetch: (url: string, init?: FetchOptions) => Promise<FetchReply>;
   readonly secret: (name: string) => string;
   /** Seeded by the run and the rollout: the same after a restart. In [0, 1). */
   readonly random: () => number;
@@ -58,7 +87,8 @@ export interface Capabilities {
   readonly now: () => number;
 }
 
-export type Need = "sql" | "fetch" | `secret:${string}`;
+/** `fetch:https://…`: that one address and no other. */
+export type Need = "sql" | "fetch" | `fetch:${string}` | `secret:${string}`;
 
 /** What a tool knows of the call it answers. */
 export interface Call {
@@ -83,24 +113,48 @@ export interface AnyTool {
   readonly run: (args: never, call: Call) => Awaitable<unknown>;
 }
 
+/** What scoring may use of the outside world; only what the environment's `needs` name. */
+export type ScoringCapabilities = Pick<Capabilities, "fetch" | "secret" | "now">;
+
 export interface ScoringArgs<Task, S> {
   readonly prompt: Messages;
   readonly completion: Messages;
   readonly answer: string;
   readonly info: Json;
   readonly task: Task;
-  readonly state: Readonly<State<Task, S>>;
+  readonly state: Readonly<State<Task, S>> & { readonly trajectory: readonly CreditedTurn[] };
   readonly parser: { parseAnswer(completion: Messages | string): string | null };
+  readonly rollout_id: string;
+  readonly can: ScoringCapabilities;
+  /** Asks one of the run's judges. */
+  readonly judge: Judge;
 }
-export type Reward<Task, S> = (args: ScoringArgs<Task, S>) => Awaitable<number | boolean | null>;
-export type GroupReward<Task, S> = (
-  group: readonly ScoringArgs<Task, S>[],
-) => Awaitable<readonly (number | null)[]>;
+/** Columns of the row, by their names; a field of ours, or a class object, of the same name goes before. */
+type Columns<Task> = string extends keyof Task
+  ? object
+  : { readonly [Name in Exclude<keyof Task, keyof ScoringArgs<unknown, unknown>>]: Task[Name] };
+/** What a reward function is called with, but for the class and score objects of its rubric. */
+export type RewardArgs<Task, S> = ScoringArgs<Task, S> & Columns<Task>;
+/** `Objects`: the class and score objects of the rubric, by name. */
+export type Reward<Task, S, Objects = object> = (
+  args: RewardArgs<Task, S> & Objects,
+) => Awaitable<number | boolean | null>;
+/** What a group function gets beside the members. */
+export interface GroupArgs {
+  readonly parser: ScoringArgs<unknown, unknown>["parser"];
+  readonly can: ScoringCapabilities;
+  readonly judge: Judge;
+}
+export type GroupReward<Task, S, Objects = object> = (
+  group: readonly (RewardArgs<Task, S> & Objects)[],
+  shared: GroupArgs & Objects,
+) => Awaitable<readonly (number | boolean | null)[]>;
 export type Weighted<F> = F | { readonly fn: F; readonly weight: number };
 
 export type Stop<St> =
   | ((state: St) => Awaitable<boolean>)
   | { readonly when: (state: St) => Awaitable<boolean>; readonly priority: number };
+/** Cleanup and teardown have one form; teardown is given nothing, because it belongs to no rollout. */
 export type Cleanup<St> =
   | ((state: St) => Awaitable<void>)
   | { readonly run: (state: St) => Awaitable<void>; readonly priority: number };
@@ -110,3 +164,9 @@ export type ToolArgs = { readonly [name: string]: Json };
 
 /** A frozen task row, as a rollout carries it. */
 export type TaskRow = JsonObject;
+
+/** What says whose a row is: in a group of environments, `info.env_id` does. */
+export interface RoutedRow {
+  readonly task: TaskRow;
+  readonly info: Json;
+}

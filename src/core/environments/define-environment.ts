@@ -8,7 +8,8 @@ import type { Awaitable, Need } from "./contract.ts";
 export interface EnvironmentDefinition<A extends z.ZodObject, E extends AnyEnvironment> {
   /** Written with `z.strictObject`, so that a misspelt argument is an error. */
   readonly args: A;
-  readonly needs?: readonly Need[];
+  /** A function where they follow from the arguments; what is known without those is then nothing. */
+  readonly needs?: readonly Need[] | ((args: z.infer<A>) => readonly Need[]);
   /** False: its rollouts cannot be taken up in the middle, since their state is not all there is. Default true, false with `sql`. */
   readonly forkable?: boolean;
   readonly build: (args: z.infer<A>) => Awaitable<E>;
@@ -18,6 +19,7 @@ export interface EnvironmentDefinition<A extends z.ZodObject, E extends AnyEnvir
 export interface EnvironmentLoader<A extends z.ZodObject> {
   (args?: z.input<A>): Promise<AnyEnvironment>;
   readonly args: A;
+  /** Without any arguments; an environment that was built has its own. */
   readonly needs: readonly Need[];
   /** The same for arguments of unknown origin. */
   readonly load: (args: unknown) => Promise<AnyEnvironment>;
@@ -26,16 +28,27 @@ export interface EnvironmentLoader<A extends z.ZodObject> {
 export function defineEnvironment<A extends z.ZodObject, E extends AnyEnvironment>(
   definition: EnvironmentDefinition<A, E>,
 ): EnvironmentLoader<A> {
-  const needs = definition.needs ?? [];
-  const load = async (args: unknown): Promise<AnyEnvironment> => {
-    const environment = await definition.build(definition.args.parse(args ?? {}));
+  const declared = definition.needs ?? [];
+  const load = async (given: unknown): Promise<AnyEnvironment> => {
+    const args = definition.args.parse(given ?? {});
+    const environment = await definition.build(args);
+    // Authors are not always typed.
+    if (typeof environment?.route !== "function") {
+      throw new TypeError(
+        "build must return an environment: a SingleTurnEnv, MultiTurnEnv, ToolEnv or EnvGroup",
+      );
+    }
+    const needs = typeof declared === "function" ? declared(args) : declared;
+    // What a group's members need, whoever runs the group must be told.
+    const hidden = environment.needs.find((need) => !needs.includes(need));
+    if (hidden !== undefined) throw new TypeError(`a member needs ${hidden}: add it to needs`);
     environment.needs = needs;
-    environment.forkable = definition.forkable !== false && !needs.includes("sql");
+    environment.forkable &&= definition.forkable !== false && !needs.includes("sql");
     return environment;
   };
   return Object.assign((args?: z.input<A>) => load(args), {
     args: definition.args,
-    needs,
+    needs: typeof declared === "function" ? [] : declared,
     load,
   });
 }

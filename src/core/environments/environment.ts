@@ -1,15 +1,17 @@
 /**
- * The root of the hierarchy: a taskset, how its rows become prompts, and how rollouts of them are scored.
+ * The root of the hierarchy: a taskset, how its rows become prompts, and how rollouts of them are sampled and scored.
  *
  * Invariants. Options are closed: a misspelt one is an error at construction, never a setting that quietly does nothing.
  * The rubric is always a group, because every kind of environment adds metrics of its own.
  */
+
+import type { Dataset } from "../dataset.ts";
 import type { Messages } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import { Parser } from "../parsers/parser.ts";
-import { Rubric, type RubricLike, type RubricOptions } from "../rubrics/rubric.ts";
+import type { AnyRubric, RubricLike } from "../rubrics/rubric.ts";
 import { asRubric, type RubricGroup } from "../rubrics/rubric-group.ts";
-import type { Dataset } from "../task.ts";
+import { Sampling } from "../sampling.ts";
 import type { Need } from "./contract.ts";
 
 export interface EnvironmentOptions<Task, S> {
@@ -17,7 +19,15 @@ export interface EnvironmentOptions<Task, S> {
   readonly evalDataset?: Dataset<Task>;
   readonly systemPrompt?: string;
   readonly fewShot?: Messages;
+  /** The prompt of a task, in place of its `prompt` or `question`; the system prompt still goes before it. */
+  readonly prompt?: (task: NoInfer<Task>) => Messages | string;
   readonly parser?: Parser;
+  /** Sampling arguments under those of the run, which are merged over them member by member; a null takes one back. */
+  readonly sampling?: Sampling;
+  /** Tokens of prompt and completion that a turn keeps; what is beyond is cut off and the turn is truncated. */
+  readonly maxSeqLen?: number;
+  /** False: nothing is scored, every reward is 0. For rollouts whose scores are made elsewhere. */
+  readonly scoreRollouts?: boolean;
   readonly rubric: RubricLike<NoInfer<Task>, NoInfer<S>>;
 }
 
@@ -26,7 +36,11 @@ export const ENVIRONMENT_OPTIONS = [
   "evalDataset",
   "systemPrompt",
   "fewShot",
+  "prompt",
   "parser",
+  "sampling",
+  "maxSeqLen",
+  "scoreRollouts",
   "rubric",
 ] as const;
 
@@ -34,7 +48,7 @@ export const ENVIRONMENT_OPTIONS = [
 export interface EnvironmentKind {
   readonly options: readonly string[];
   /** Metrics of the kind itself, computed after the author's rubrics. */
-  readonly monitors: readonly Pick<RubricOptions, "metrics">[];
+  readonly monitors: readonly AnyRubric[];
 }
 
 export abstract class Environment<Task, S> {
@@ -45,22 +59,36 @@ export abstract class Environment<Task, S> {
   readonly systemPrompt?: string;
   readonly fewShot?: Messages;
   readonly parser: Parser;
+  readonly sampling: Sampling;
+  readonly maxSeqLen: number | null;
+  readonly scoreRollouts: boolean;
   readonly rubric: RubricGroup;
   /** What it may use of the outside world; set by `defineEnvironment`. */
   needs: readonly Need[] = [];
   /** Whether a rollout can be taken up in the middle; set likewise. */
   forkable = true;
+  readonly #prompt: EnvironmentOptions<Task, S>["prompt"];
 
+  /** Throws TypeError for an unknown option, ZodError for sampling arguments that are none. */
   constructor(options: EnvironmentOptions<Task, S>, kind: EnvironmentKind) {
     refuseUnknownOptions(new.target.name, options, kind.options);
     this.dataset = options.dataset;
     this.evalDataset = options.evalDataset ?? null;
     if (options.systemPrompt !== undefined) this.systemPrompt = options.systemPrompt;
     if (options.fewShot !== undefined) this.fewShot = options.fewShot;
+    this.#prompt = options.prompt;
     this.parser = options.parser ?? new Parser();
+    this.sampling = Sampling.parse(options.sampling ?? {});
+    this.maxSeqLen = options.maxSeqLen ?? null;
+    this.scoreRollouts = options.scoreRollouts ?? true;
     this.rubric = kind.monitors.reduce<RubricGroup>(
-      (group, monitor) => group.with(new Rubric(monitor)),
+      (group, monitor) => group.with(monitor),
       asRubric(options.rubric, this.parser),
     );
+  }
+
+  /** The prompt of a task by the environment's own rule; null where its row says it. */
+  makePrompt(task: Task): Messages | string | null {
+    return this.#prompt?.(task) ?? null;
   }
 }

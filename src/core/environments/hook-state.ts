@@ -10,8 +10,9 @@ import { cloneJson, findNonJson, type JsonObject } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import type { Messages } from "../messages.ts";
 import { completionOf, type Rollout } from "../rollout.ts";
+import { tokenUsage } from "../trajectory.ts";
 import { exceedsUtf8, utf8Bytes } from "../utf8.ts";
-import type { LiveState } from "./contract.ts";
+import type { LiveState, RoutedRow } from "./contract.ts";
 import type { StageLimit } from "./stages.ts";
 
 /** A state whose task, own fields and handles nobody here needs to know. */
@@ -24,6 +25,8 @@ export interface HookContext {
   readonly limit: StageLimit;
   /** Told of a tool that must not run twice, right before it runs. */
   readonly unrepeatable: (tool: string) => void;
+  /** What hooks see as task and info, where that is not as the rollout carries them. */
+  readonly row?: RoutedRow;
 }
 
 const RESERVED: ReadonlySet<string> = new Set([
@@ -34,6 +37,10 @@ const RESERVED: ReadonlySet<string> = new Set([
   "info",
   "trajectory",
   "turn",
+  "is_truncated",
+  "stop_condition",
+  "error",
+  "usage",
   "final_env_response",
   "live",
 ]);
@@ -42,6 +49,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 const contexts = new WeakMap<object, HookContext>();
 
 export function openState(rollout: Rollout, live: unknown, context: HookContext): HookState {
+  const { task, info } = context.row ?? rollout;
   let completion: Messages | undefined;
   const state: HookState = {
     ...cloneJson(rollout.state),
@@ -53,19 +61,31 @@ export function openState(rollout: Rollout, live: unknown, context: HookContext)
       return completion;
     },
     get task() {
-      return rollout.task;
+      return task;
     },
     get answer() {
       return rollout.answer;
     },
     get info() {
-      return rollout.info;
+      return info;
     },
     get trajectory() {
       return rollout.turns;
     },
     get turn() {
       return rollout.turns.length;
+    },
+    get is_truncated() {
+      return rollout.is_truncated;
+    },
+    get stop_condition() {
+      return rollout.stop_condition;
+    },
+    get error() {
+      return rollout.error;
+    },
+    get usage() {
+      return tokenUsage(rollout.turns);
     },
     get live() {
       return live;

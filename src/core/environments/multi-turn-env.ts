@@ -6,14 +6,18 @@
  * override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
  */
 import { EnvError } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
 import { asMessages, type Messages, type ToolDefinition } from "../messages.ts";
-import { historyOf } from "../trajectory.ts";
+import { Rubric } from "../rubrics/rubric.ts";
+import { addUsage, historyOf } from "../trajectory.ts";
+import type { Route } from "./any-environment.ts";
 import type {
   Awaitable,
   Capabilities,
   LiveState,
   OwnState,
   RolloutFields,
+  RoutedRow,
   State,
 } from "./contract.ts";
 import {
@@ -48,8 +52,15 @@ export interface RolloutHooks<Task, S, Live> {
   readonly postRollout?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
   readonly stops?: StopOptions<HookArgument<Task, S, Live>>;
   readonly cleanup?: CleanupOptions<HookArgument<Task, S, Live>>;
+  /** Run when this instance is retired: what it holds for all its rollouts is freed. */
+  readonly teardown?: CleanupOptions<void>;
   /** Model calls at most; 0 or less = no limit (the default of MultiTurnEnv). */
   readonly maxTurns?: number;
+  /**
+   * Completion tokens of all turns, as the endpoint counts them: no further call once so many are reached. 0 or less = no
+   * limit, the default. Where the endpoint counts nothing, nothing is reached.
+   */
+  readonly maxTotalCompletionTokens?: number;
   readonly timeoutMs?: number;
 }
 
@@ -71,20 +82,20 @@ export const HOOK_OPTIONS = [
   "postRollout",
   "stops",
   "cleanup",
+  "teardown",
   "maxTurns",
+  "maxTotalCompletionTokens",
   "timeoutMs",
 ] as const;
 
-/** What a subclass of the library adds: further options, metrics and stop conditions, another default. */
-export interface MultiTurnKind<St> extends EnvironmentKind {
-  readonly stops: readonly StopCondition<St>[];
+/** What a subclass of the library adds: further options and metrics, another default. */
+export interface MultiTurnKind extends EnvironmentKind {
   readonly maxTurns: number;
 }
 
-const MULTI_TURN: MultiTurnKind<object> = {
+const MULTI_TURN: MultiTurnKind = {
   options: [...HOOK_OPTIONS, "envResponse"],
   monitors: [],
-  stops: [],
   maxTurns: -1,
 };
 
@@ -94,27 +105,64 @@ export class MultiTurnEnv<
   Live = undefined,
 > extends Environment<Task, S> {
   readonly maxTurns: number;
+  readonly maxTotalCompletionTokens: number;
   readonly timeoutMs: number | null;
   readonly stopConditions: readonly StopCondition<LiveState<Task, S, Live>>[];
   readonly cleanupHandlers: readonly CleanupHandler<LiveState<Task, S, Live>>[];
-  readonly toolDefinitions: readonly ToolDefinition[] = [];
+  readonly teardownHandlers: readonly CleanupHandler<void>[];
   readonly #hooks: MultiTurnOptions<Task, S, Live>;
 
   /** Throws TypeError naming an unknown option. `kind` is for subclasses that bring options of their own. */
-  constructor(
-    options: MultiTurnOptions<Task, S, Live>,
-    kind: MultiTurnKind<LiveState<Task, S, Live>> = MULTI_TURN,
-  ) {
-    const turns = { metrics: { num_turns: countTurns } };
+  constructor(options: MultiTurnOptions<Task, S, Live>, kind: MultiTurnKind = MULTI_TURN) {
+    const turns = new Rubric({ metrics: { num_turns: countTurns } });
     super(options, { options: kind.options, monitors: [turns, ...kind.monitors] });
     this.#hooks = options;
     this.maxTurns = options.maxTurns ?? kind.maxTurns;
+    this.maxTotalCompletionTokens = options.maxTotalCompletionTokens ?? -1;
     this.timeoutMs = options.timeoutMs ?? null;
-    this.stopConditions = stopConditions(
-      [...this.#builtInStops(), ...kind.stops],
-      options.stops ?? {},
-    );
-    this.cleanupHandlers = cleanupHandlers(options.cleanup ?? {});
+    const { stops = {}, cleanup = {}, teardown = {} } = options;
+    this.stopConditions = stopConditions(this.stopEntries(), stops);
+    this.cleanupHandlers = cleanupHandlers(this.cleanupEntries(), cleanup);
+    this.teardownHandlers = cleanupHandlers(this.teardownEntries(), teardown, "teardown");
+  }
+
+  /** It plays its rows itself. */
+  get players(): readonly this[] {
+    return [this];
+  }
+
+  route(row: RoutedRow): Route {
+    return { environment: this, ...row };
+  }
+
+  get toolDefinitions(): readonly ToolDefinition[] {
+    return [];
+  }
+
+  toolDefinitionsOf(_state: JsonObject): readonly ToolDefinition[] {
+    return this.toolDefinitions;
+  }
+
+  /**
+   * The stop conditions of the class. A subclass overrides it, spreads `super.stopEntries()` and adds its own; `null` takes
+   * one away. Asked once, in the constructor: what a condition reads of `this` it must read when it is called.
+   */
+  protected stopEntries(): StopOptions<LiveState<Task, S, Live>> {
+    return {
+      has_final_env_response: ({ final_env_response }) => final_env_response !== null,
+      max_total_completion_tokens_reached: ({ trajectory }) => this.#isSpent(trajectory),
+      max_turns_reached: ({ turn }) => this.maxTurns > 0 && turn >= this.maxTurns,
+    };
+  }
+
+  /** The cleanup handlers of the class; likewise. */
+  protected cleanupEntries(): CleanupOptions<LiveState<Task, S, Live>> {
+    return {};
+  }
+
+  /** The teardown handlers of the class; likewise. */
+  protected teardownEntries(): CleanupOptions<void> {
+    return {};
   }
 
   setupState(state: RolloutFields<Task>, can: Capabilities): Awaitable<S> {
@@ -150,19 +198,9 @@ export class MultiTurnEnv<
     return [...history, ...asMessages(await this.envResponse(history, state))];
   }
 
-  #builtInStops(): StopCondition<RolloutFields<Task>>[] {
-    return [
-      {
-        name: "has_final_env_response",
-        priority: 0,
-        when: (state) => state.final_env_response !== null,
-      },
-      {
-        name: "max_turns_reached",
-        priority: 0,
-        when: (state) => this.maxTurns > 0 && state.turn >= this.maxTurns,
-      },
-    ];
+  #isSpent(trajectory: RolloutFields<Task>["trajectory"]): boolean {
+    const budget = this.maxTotalCompletionTokens;
+    return budget > 0 && addUsage(trajectory).completion_tokens >= budget;
   }
 }
 

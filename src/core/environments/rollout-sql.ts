@@ -1,18 +1,16 @@
 /**
  * `can.sql`: a SQLite database of the rollout's own, the same in the platform and in an author's test.
  *
- * Invariants. A call is known by the effect it belongs to and its number there, and is applied exactly once: its effect
- * and its journal entry are written together, and whoever asks again after a restart gets what the first asking gave, an
- * error included. All statements of a call happen or none does. Whatever is returned is JSON within the limits. The
- * platform's own table is out of reach: a query that names it, however it is quoted, is refused unread.
+ * Invariants. Nothing of the platform's is in that database: whatever a query does to it, it does to its own rollout. A
+ * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its journal
+ * entry are written together, and whoever asks again after a restart gets what the first asking gave, an error included.
+ * All statements of a call happen or none does. Whatever is returned is JSON within the limits.
  */
 import { EnvError } from "../errors.ts";
 import { findNonJson, type Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import { exceedsUtf8 } from "../utf8.ts";
-
-/** Where the platform keeps a rollout, beside the environment's tables. */
-export const PLATFORM_TABLE = "facts";
+import type { Awaitable } from "./contract.ts";
 
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, Json>>;
@@ -44,10 +42,15 @@ export interface SqlJournal {
   add(entry: SqlEntry): void;
 }
 
+/** Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not. */
+export interface SqlRunner {
+  exec(place: SqlPlace, query: string, params: readonly SqlValue[]): Awaitable<readonly SqlRow[]>;
+}
+
 /** For a process whose rollouts do not outlive it. */
 export const NO_JOURNAL: SqlJournal = { find: () => null, add: () => undefined };
 
-export class RolloutSql {
+export class RolloutSql implements SqlRunner {
   readonly #database: SqlDatabase;
   readonly #journal: SqlJournal;
 
@@ -131,6 +134,8 @@ function messageOf(thrown: unknown): string {
 /** Quoted texts and names, comments, words, and what ends a statement. */
 const TOKENS =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}_$][\p{L}\p{N}_$]*|;/gu;
+/** What may stand before a statement. */
+const EXPLAINS = /^(explain|query|plan)$/i;
 /** Statements about the connection, which is not the environment's. A call is a transaction by itself. */
 const NOT_OFFERED = /^(attach|detach|pragma|vacuum|begin|commit|rollback|savepoint|release)$/i;
 
@@ -144,14 +149,7 @@ function requireAllowed(query: string, params: readonly SqlValue[]): void {
   let begins = true;
   for (const [token] of query.matchAll(TOKENS)) {
     if (/^(--|\/\*)/.test(token)) continue;
-    // SQLite takes a text in single quotes for a name where it expects one.
-    const name = /^['"`[]/.test(token) ? token.slice(1, -1) : token;
-    if (isOurs(name)) throw new EnvError(`the name ${name} is the platform's: take another`);
     if (begins && NOT_OFFERED.test(token)) throw new EnvError(`${token} is not offered here`);
-    begins = token === ";";
+    begins = token === ";" || (begins && EXPLAINS.test(token));
   }
-}
-
-function isOurs(name: string): boolean {
-  return name.toLowerCase() === PLATFORM_TABLE || /^_cf_/i.test(name);
 }

@@ -6,7 +6,7 @@ import { MultiTurnEnv } from "./multi-turn-env.ts";
 
 export class SingleTurnEnv<Task> extends MultiTurnEnv<Task> {
   constructor(options: EnvironmentOptions<Task, object>) {
-    super(options, { options: ENVIRONMENT_OPTIONS, monitors: [], stops: [], maxTurns: 1 });
+    super(options, { options: ENVIRONMENT_OPTIONS, monitors: [], maxTurns: 1 });
   }
 
   override envResponse(): Messages {

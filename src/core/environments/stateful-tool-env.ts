@@ -31,12 +31,10 @@ export class StatefulToolEnv<
   Live = undefined,
 > extends ToolEnv<Task, S, Live> {
   readonly #updateToolArgs: StatefulToolOptions<Task, S, Live>["updateToolArgs"];
-  readonly #hidden: ReadonlyMap<string, readonly string[]>;
 
   constructor(options: StatefulToolOptions<Task, S, Live>) {
     super(options, { options: [...TOOL_OPTIONS, "updateToolArgs"], providesHidden: true });
     this.#updateToolArgs = options.updateToolArgs;
-    this.#hidden = new Map(options.tools.map((tool) => [tool.name, tool.hidden]));
   }
 
   updateToolArgs(
@@ -54,7 +52,7 @@ export class StatefulToolEnv<
     messages: Messages,
     state: LiveState<Task, S, Live>,
   ): Readonly<Record<string, unknown>> {
-    const hidden = this.#hidden.get(name) ?? [];
+    const hidden = this.toolNamed(name, state)?.hidden ?? [];
     const sent = Object.entries(args).filter(([key]) => !hidden.includes(key));
     return this.updateToolArgs(name, Object.fromEntries(sent), messages, state);
   }

@@ -1,6 +1,7 @@
 /**
- * Stop conditions and cleanup handlers, in the order they are asked: priority descending, then name. The names of the
- * record are the names in reports, so a minifier that renames functions changes nothing.
+ * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of the
+ * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
+ * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
 
@@ -15,9 +16,8 @@ export interface CleanupHandler<St> {
   run(state: St): Awaitable<void>;
 }
 
-/** `null` takes a built-in condition away. */
 export type StopOptions<St> = { readonly [name: string]: Stop<St> | null };
-export type CleanupOptions<St> = { readonly [name: string]: Cleanup<St> };
+export type CleanupOptions<St> = { readonly [name: string]: Cleanup<St> | null };
 
 /** Raised by the state machine itself, before any condition is asked: they have a place here but no say. */
 const MACHINE_STOPS = [
@@ -25,33 +25,52 @@ const MACHINE_STOPS = [
   { name: "prompt_too_long", priority: 0 },
 ] as const;
 
-/** Throws TypeError when a `null` names no built-in, or one that the state machine raises. */
+/** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises. */
 export function stopConditions<St>(
-  builtIn: readonly StopCondition<St>[],
+  ofClass: StopOptions<St>,
   given: StopOptions<St>,
 ): StopCondition<St>[] {
-  const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
-  const stops = new Map<string, StopCondition<St>>();
-  for (const stop of [...machine, ...builtIn]) stops.set(stop.name, stop);
-  for (const [name, stop] of Object.entries(given)) {
-    if (MACHINE_STOPS.some((fixed) => fixed.name === name)) {
-      throw new TypeError(
-        `stops.${name} cannot be changed: such a rollout has nothing to go on with`,
-      );
-    }
-    if (stop !== null) stops.set(name, namedStop(name, stop));
-    else if (!stops.delete(name)) throw new TypeError(`stops.${name}: no built-in has this name`);
+  const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
+  if (fixed !== undefined) {
+    throw new TypeError(
+      `stops.${fixed} cannot be changed: such a rollout has nothing to go on with`,
+    );
   }
-  return [...stops.values()].sort(inOrder);
+  const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
+  const stops = overridden("stops", ofClass, given).map(([name, stop]) => namedStop(name, stop));
+  return [...machine, ...stops].sort(inOrder);
 }
 
-export function cleanupHandlers<St>(given: CleanupOptions<St>): CleanupHandler<St>[] {
-  const handlers = Object.entries(given).map(([name, handler]) =>
+/** Throws TypeError when a `null` names nothing that `ofClass` has. */
+export function cleanupHandlers<St>(
+  ofClass: CleanupOptions<St>,
+  given: CleanupOptions<St> = {},
+  option: "cleanup" | "teardown" = "cleanup",
+): CleanupHandler<St>[] {
+  const handlers = overridden(option, ofClass, given).map(([name, handler]) =>
     typeof handler === "function"
       ? { name, priority: 0, run: handler }
       : { name, priority: handler.priority, run: handler.run },
   );
   return handlers.sort(inOrder);
+}
+
+function overridden<Entry>(
+  option: string,
+  ofClass: Readonly<Record<string, Entry | null>>,
+  given: Readonly<Record<string, Entry | null>>,
+): [string, Entry][] {
+  const stray = Object.keys(given).find((name) => given[name] === null && !ofClass[name]);
+  if (stray !== undefined) {
+    throw new TypeError(`${option}.${stray}: there is nothing of this name to take away`);
+  }
+  return Object.entries({ ...ofClass, ...given }).flatMap(([name, entry]) =>
+    entry === null ? [] : [[name, entry]],
+  );
+}
+
+function isMachineStop(name: string): boolean {
+  return MACHINE_STOPS.some((fixed) => fixed.name === name);
 }
 
 function namedStop<St>(name: string, stop: Stop<St>): StopCondition<St> {
@@ -60,7 +79,8 @@ function namedStop<St>(name: string, stop: Stop<St>): StopCondition<St> {
     : { name, priority: stop.priority, when: stop.when };
 }
 
-function inOrder(
+/** Priority descending, then name. */
+export function inOrder(
   a: { name: string; priority: number },
   b: { name: string; priority: number },
 ): number {

@@ -2,12 +2,12 @@
  * One tool call, from the text a model sent to the text it gets back: decode, then check and run.
  *
  * Invariants. Whatever is wrong with a call is thrown as one error of one of the two stages; the environment decides
- * whether the model reads about it or the rollout ends. A result is a string: strings as they are, undefined as null,
- * everything else as JSON.
+ * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
+ * it is, undefined as null, and everything else as its JSON.
  */
 import { EnvError, ToolCallError, ToolParseError } from "../errors.ts";
 import { LIMITS } from "../limits.ts";
-import type { ToolCall } from "../messages.ts";
+import { Content, type ContentPart, type ToolCall } from "../messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
@@ -33,7 +33,7 @@ export async function runTool(
   args: Readonly<Record<string, unknown>>,
   call: Call,
   { limit, unrepeatable }: Pick<HookContext, "limit" | "unrepeatable">,
-): Promise<string> {
+): Promise<Content> {
   const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
   const parsed = tool.parameters.safeParse(
@@ -49,7 +49,7 @@ export async function runTool(
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.
   const running = tool.run({ ...parsed.data, ...injected } as never, call);
   const result = await limit("tool", `the tool ${tool.name}`, running);
-  return resultText(tool.name, result);
+  return resultContent(tool.name, result);
 }
 
 /** Throws EnvError when the environment left out a hidden argument: that is its bug, not the model's. */
@@ -61,10 +61,19 @@ export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unkno
   );
 }
 
-function resultText(name: string, result: unknown): string {
+function resultContent(name: string, result: unknown): Content {
+  const parts = contentParts(result);
   const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "null");
   if (exceedsUtf8(text, LIMITS.toolResultBytes)) {
     throw new ToolCallError(`the result of ${name} is over ${LIMITS.toolResultBytes} bytes`);
   }
-  return text;
+  return parts ?? text;
+}
+
+/** The list itself when all of it is text and images, which tool messages may hold; an empty one too. */
+function contentParts(result: unknown): readonly ContentPart[] | null {
+  if (!Array.isArray(result)) return null;
+  const { data } = Content.safeParse(result);
+  if (!Array.isArray(data)) return null;
+  return data.every(({ type }) => type === "text" || type === "image_url") ? data : null;
 }

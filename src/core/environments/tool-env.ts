@@ -4,18 +4,19 @@
  * Invariants. The calls of one turn run one after the other, in order, each answered by one tool message. A call that
  * fails is answered with the error's text and the next one goes on, unless `stopErrors` lists its class or it is an
  * InfraError, or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn may run again after a
- * restart, so tools are repeatable unless they say otherwise, and each call carries a key that stays the same.
+ * restart, so tools are repeatable unless they say otherwise, and each call carries a key that stays the same. One instance
+ * serves many rollouts: tools are added and removed while it is built, not by hooks.
  */
 import { InfraError, StageTimeoutError, ToolCallError, ToolParseError } from "../errors.ts";
-import type { Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
+import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";
 import { HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./multi-turn-env.ts";
-import type { StopCondition } from "./stops.ts";
+import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
 import { decodeArguments, requireHidden, runTool } from "./tool-call.ts";
-import { toolMetrics } from "./tool-metrics.ts";
+import { ToolMonitor } from "./tool-metrics.ts";
 
 export interface ToolOptions<Task, S, Live>
   extends EnvironmentOptions<Task, S>,
@@ -39,29 +40,53 @@ export interface ToolKind {
 }
 const STATELESS: ToolKind = { options: TOOL_OPTIONS, providesHidden: false };
 
+interface OfferedTool {
+  readonly tool: AnyTool;
+  readonly definition: ToolDefinition;
+}
+
 export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends MultiTurnEnv<
   Task,
   S,
   Live
 > {
-  override readonly toolDefinitions: readonly ToolDefinition[];
-  readonly #tools: ReadonlyMap<string, AnyTool>;
+  readonly #tools: Map<string, OfferedTool>;
+  readonly #providesHidden: boolean;
   readonly #stopErrors: NonNullable<ToolOptions<Task, S, Live>["stopErrors"]>;
   readonly #formatError: (error: Error) => string;
 
   /** Throws TypeError for an unknown option, for two tools of one name, and for hidden arguments nobody provides. */
   constructor(options: ToolOptions<Task, S, Live>, kind: ToolKind = STATELESS) {
+    const tools = byName(options.tools);
     super(options, {
       options: kind.options,
-      monitors: [toolMetrics(options.tools.map((tool) => tool.name))],
-      stops: [NO_TOOLS_CALLED],
+      monitors: [new ToolMonitor(() => tools.keys())],
       maxTurns: DEFAULT_MAX_TURNS,
     });
-    if (!kind.providesHidden) refuseHidden(options.tools);
-    this.#tools = byName(options.tools);
+    this.#tools = tools;
+    this.#providesHidden = kind.providesHidden;
+    for (const tool of options.tools) this.#refuseHidden(tool);
     this.#stopErrors = options.stopErrors ?? [];
     this.#formatError = options.formatError ?? ((error) => error.message || error.name);
-    this.toolDefinitions = options.tools.map(toolDefinition);
+  }
+
+  override get toolDefinitions(): readonly ToolDefinition[] {
+    return [...this.#tools.values()].map(({ definition }) => definition);
+  }
+
+  /** One of a name that is there already takes its place. Throws TypeError for hidden arguments nobody provides. */
+  addTool(tool: AnyTool): void {
+    this.#refuseHidden(tool);
+    this.#tools.set(tool.name, offered(tool));
+  }
+
+  /** Its definition and its metric go with it. Throws TypeError when there is none of this name. */
+  removeTool(name: string): void {
+    if (!this.#tools.delete(name)) throw new TypeError(`there is no tool named ${name} to remove`);
+  }
+
+  protected override stopEntries(): StopOptions<LiveState<Task, S, Live>> {
+    return { ...super.stopEntries(), no_tools_called: calledNone };
   }
 
   override async envResponse(
@@ -87,12 +112,22 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     return args;
   }
 
+  /** The tool of this name, if this rollout was offered one. */
+  protected toolNamed(name: string, _state: LiveState<Task, S, Live>): AnyTool | undefined {
+    return this.#tools.get(name)?.tool;
+  }
+
+  #refuseHidden(tool: AnyTool): void {
+    if (this.#providesHidden || tool.hidden.length === 0) return;
+    throw new TypeError(`tool ${tool.name} has hidden arguments: use a StatefulToolEnv`);
+  }
+
   async #answer(
     toolCall: ToolCall,
     call: Call,
     messages: Messages,
     state: LiveState<Task, S, Live>,
-  ): Promise<string> {
+  ): Promise<Content> {
     const { name } = toolCall.function;
     let decoded: ToolArgs;
     try {
@@ -101,7 +136,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
       return this.#describe(thrown, ToolParseError);
     }
     const args = this.prepareArguments(name, decoded, messages, state);
-    const tool = this.#tools.get(name);
+    const tool = this.toolNamed(name, state);
     if (tool !== undefined) requireHidden(tool, args);
     try {
       if (tool === undefined) throw new ToolCallError(`there is no tool named ${name}`);
@@ -122,28 +157,24 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   }
 }
 
-const NO_TOOLS_CALLED: StopCondition<RolloutFields<unknown>> = {
-  name: "no_tools_called",
-  priority: 0,
-  when: ({ trajectory }) => {
-    const last = trajectory.at(-1);
-    return last !== undefined && (last.completion.tool_calls ?? []).length === 0;
-  },
-};
-
-function refuseHidden(tools: readonly AnyTool[]): void {
-  const needy = tools.find((tool) => tool.hidden.length > 0);
-  if (needy === undefined) return;
-  throw new TypeError(`tool ${needy.name} has hidden arguments: use a StatefulToolEnv`);
+/** After the first turn: the model's last message calls no tool. */
+function calledNone({ trajectory }: RolloutFields<unknown>): boolean {
+  const last = trajectory.at(-1);
+  return last !== undefined && (last.completion.tool_calls ?? []).length === 0;
 }
 
-function byName(tools: readonly AnyTool[]): ReadonlyMap<string, AnyTool> {
-  const map = new Map<string, AnyTool>();
+function byName(tools: readonly AnyTool[]): Map<string, OfferedTool> {
+  const map = new Map<string, OfferedTool>();
   for (const tool of tools) {
     if (map.has(tool.name)) throw new TypeError(`two tools are named ${tool.name}`);
-    map.set(tool.name, tool);
+    map.set(tool.name, offered(tool));
   }
   return map;
+}
+
+/** Throws what zod throws for parameters that have no JSON Schema. */
+function offered(tool: AnyTool): OfferedTool {
+  return { tool, definition: toolDefinition(tool) };
 }
 
 function callOf(state: RolloutFields<unknown>, calls: readonly ToolCall[], index: number): Call {

@@ -1,21 +1,30 @@
 /** How often tools were called: attempts, failed ones included; a call of an unknown tool counts in the total only. */
 import type { ToolCall } from "../messages.ts";
+import { Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
 import type { ScoringArgs } from "./contract.ts";
 
-type ToolMetric = (args: Pick<ScoringArgs<unknown, unknown>, "completion">) => number;
+/** `total_tool_calls`, and `<tool>_calls` for each tool there is when a rollout is scored. */
+export class ToolMonitor extends Rubric {
+  readonly #names: () => Iterable<string>;
 
-/** `total_tool_calls`, and `<tool>_calls` for each tool. */
-export function toolMetrics(names: readonly string[]): { metrics: Record<string, ToolMetric> } {
-  const each = names.map((name): [string, ToolMetric] => [
-    `${name}_calls`,
-    (args) => callsIn(args).filter((call) => call.function.name === name).length,
-  ]);
-  return {
-    metrics: { total_tool_calls: (args) => callsIn(args).length, ...Object.fromEntries(each) },
-  };
+  constructor(names: () => Iterable<string>) {
+    super();
+    this.#names = names;
+  }
+
+  override get functions(): readonly ScoreFunction[] {
+    const each = [...this.#names()].map((name) =>
+      metric(`${name}_calls`, (call) => call.function.name === name),
+    );
+    return [metric("total_tool_calls", () => true), ...each, ...super.functions];
+  }
 }
 
-function callsIn({ completion }: Parameters<ToolMetric>[0]): readonly ToolCall[] {
+function metric(name: string, counts: (call: ToolCall) => boolean): ScoreFunction {
+  return { name, weight: 0, group: false, score: (args) => callsIn(args).filter(counts).length };
+}
+
+function callsIn({ completion }: Pick<ScoringArgs<unknown, unknown>, "completion">): ToolCall[] {
   return completion.flatMap((message) =>
     message.role === "assistant" ? (message.tool_calls ?? []) : [],
   );

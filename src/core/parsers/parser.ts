@@ -1,10 +1,11 @@
 /**
  * Finds the answer in what the model said, and judges the form it was said in.
  *
- * Invariants of every parser. A string is read as one reply. In a list of messages only the assistant's count, and a
- * reply without content reads as "". Parsing takes time linear in the text: models write hostile text by accident.
+ * Invariants of every parser. In a list of messages only the assistant's count, and a reply without content reads as "".
+ * A string holds one answer to find, and no messages whose form could be judged. Parsing takes time linear in the text:
+ * models write hostile text by accident.
  */
-import type { Messages } from "../messages.ts";
+import { type Messages, textOf } from "../messages.ts";
 
 /** Takes the answer out of a text; null when there is none. */
 export type Extract = (text: string) => string | null;
@@ -29,21 +30,22 @@ export class Parser {
   }
 
   /** How well the replies keep the expected form, from 0 to 1. Any form pleases this parser. */
-  formatReward(_completion: Messages): number {
+  formatReward(_completion: Messages | string): number {
     return 1;
   }
 }
 
 /** The text of each of the assistant's messages, in order. */
 export function assistantTexts(completion: Messages): string[] {
-  return completion
-    .filter((message) => message.role === "assistant")
-    .map((message) => message.content ?? "");
+  return completion.filter((message) => message.role === "assistant").map(textOf);
 }
 
-/** The mean of `score` over the assistant's messages; 0 when there is none. */
-export function meanOverReplies(completion: Messages, score: (text: string) => number): number {
-  const texts = assistantTexts(completion);
+/** The mean of `score` over the assistant's messages; 0 when there is none, as in a string (verifiers' rule). */
+export function meanOverReplies(
+  completion: Messages | string,
+  score: (text: string) => number,
+): number {
+  const texts = typeof completion === "string" ? [] : assistantTexts(completion);
   if (texts.length === 0) return 0;
   return texts.reduce((sum, text) => sum + score(text), 0) / texts.length;
 }

@@ -15,7 +15,7 @@ export class ThinkParser extends Parser {
    * The share of replies that keep the form: `<think>` first, one opening and one closing tag, and something after it
    * (white space counts).
    */
-  override formatReward(completion: Messages): number {
+  override formatReward(completion: Messages | string): number {
     return meanOverReplies(completion, (text) => (thinksInForm(text) ? 1 : 0));
   }
 }

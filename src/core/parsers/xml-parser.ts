@@ -71,7 +71,7 @@ export class XMLParser extends Parser {
    * The mean over replies of: 0.4 × share of fields present (if any field parses) + 0.2 for starting with the first
    * field + 0.2 for ending with the last + 0.2 always. The constant is verifiers': its spacing check cannot fail.
    */
-  override formatReward(completion: Messages): number {
+  override formatReward(completion: Messages | string): number {
     return meanOverReplies(completion, (text) => this.#formOf(text.trim()));
   }
 

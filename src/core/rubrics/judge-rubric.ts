@@ -3,45 +3,64 @@
  *
  * Invariants. The judge is named here and given by the run (`judges`); it is never the policy. The verdict is one of a
  * closed set of labels. The prompt is filled in one pass, so braces in the template that name no slot, and braces in the
- * text that is judged, stay as they are. A verdict that is missing is a null score, never 0.
+ * text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the middle
+ * when it is too long. A verdict that is missing is a null score, never 0.
  */
 import type { ScoringArgs } from "../environments/contract.ts";
+import { textOf } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
+import type { Parser } from "../parsers/parser.ts";
+import { cutMiddle, fenced } from "./evidence.ts";
 import { Rubric } from "./rubric.ts";
-import { NoScoreError } from "./score-value.ts";
 
 export interface JudgeOptions<Task, S> {
   /** The name of the score. */
   readonly name: string;
   readonly weight?: number;
-  /** With the slots {question}, {answer}, {response} and those of `slots`. */
+  /** With the slots {question}, {answer}, {response} and those of `slots`. {response} and `slots` are fenced. */
   readonly prompt: string;
-  /** Each label a verdict may have, and its score. */
+  /** Each label a verdict may have, and its score; worst first. */
   readonly choices: Readonly<Record<string, number>>;
   readonly slots?: (args: ScoringArgs<Task, S>) => Readonly<Record<string, string>>;
   /** Which of the run's judges answers; `default` when left out. */
   readonly judge?: string;
+  /** Finds {response} in the completion; the environment's own when left out. */
+  readonly parser?: Parser;
+  /** Verdicts asked for, each on its own; the score is their mean. 1 when left out. */
+  readonly passes?: number;
+  /** Of each fenced text; what is beyond is cut out of its middle. 100,000 when left out. */
+  readonly maxCharacters?: number;
 }
 
-const OPTIONS = ["name", "weight", "prompt", "choices", "slots", "judge"];
+interface Rendered {
+  readonly prompt: string;
+  readonly leftOut: number;
+}
+
+const OPTIONS = [
+  "name",
+  "weight",
+  "prompt",
+  "choices",
+  "slots",
+  "judge",
+  "parser",
+  "passes",
+  "maxCharacters",
+];
 const SLOT = /\{(\w+)\}/g;
+const MAX_CHARACTERS = 100_000;
 
 export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
-  override readonly judges: readonly string[];
   readonly #options: JudgeOptions<Task, S>;
 
   constructor(options: JudgeOptions<Task, S>) {
     refuseUnknownOptions("a judge rubric", options, OPTIONS);
-    checkChoices(options.name, options.choices);
-    super();
-    const { name, weight = 1, judge = "default" } = options;
+    checkOptions(options);
+    const { name, weight = 1, judge = "default", parser } = options;
+    super({ judges: [judge], ...(parser === undefined ? {} : { parser }) });
     this.#options = options;
-    this.judges = [judge];
-    // A run that needs a judge is refused before it starts; whoever scores all the same gets no score and learns why.
-    const owed = () => {
-      throw new NoScoreError("judge", `the judge "${judge}" gave no verdict: none was asked`);
-    };
-    this.addRewardFunc(name, owed, weight);
+    this.addRewardFunc(name, (args) => this.#judge(args), weight);
   }
 
   /** Each label and its score. */
@@ -51,22 +70,58 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
 
   /** What the judge is asked about one rollout. */
   render(args: ScoringArgs<Task, S>): string {
-    const slots = new Map(
-      Object.entries({
-        question: args.prompt.at(-1)?.content ?? "",
-        answer: args.answer,
-        response: args.parser.parseAnswer(args.completion) ?? "",
-        ...this.#options.slots?.(args),
-      }),
+    return this.#rendered(args).prompt;
+  }
+
+  async #judge(args: ScoringArgs<Task, S>): Promise<number> {
+    const { judge = "default", choices, passes = 1 } = this.#options;
+    const { prompt, leftOut } = this.#rendered(args);
+    const labels = Object.keys(choices);
+    const verdicts = await Promise.all(
+      Array.from({ length: passes }, (_, pass) =>
+        args.judge(prompt, { judge, labels, pass, leftOut }),
+      ),
     );
-    return this.#options.prompt.replace(SLOT, (slot, name: string) => slots.get(name) ?? slot);
+    return verdicts.reduce((sum, label) => sum + (choices[label] ?? Number.NaN), 0) / passes;
+  }
+
+  #rendered(args: ScoringArgs<Task, S>): Rendered {
+    const { prompt, slots, maxCharacters = MAX_CHARACTERS } = this.#options;
+    const response = args.parser.parseAnswer(args.completion) ?? "";
+    const judged = Object.entries({ response, ...slots?.(args) }).map(([name, text]) => {
+      const cut = cutMiddle(text, maxCharacters);
+      return { name, leftOut: cut.leftOut, text: text === "" ? "" : fenced(cut.text) };
+    });
+    const texts = new Map([
+      ["question", textOf(args.prompt.at(-1))],
+      ["answer", args.answer],
+      ...judged.map(({ name, text }): [string, string] => [name, text]),
+    ]);
+    return {
+      prompt: prompt.replace(SLOT, (slot, name: string) => texts.get(name) ?? slot),
+      leftOut: judged.reduce((sum, { leftOut }) => sum + leftOut, 0),
+    };
   }
 }
 
-function checkChoices(name: string, choices: Readonly<Record<string, number>>): void {
+function checkOptions<Task, S>(options: JudgeOptions<Task, S>): void {
+  const { name, choices, passes = 1, maxCharacters = MAX_CHARACTERS } = options;
   const scores = Object.values(choices);
   if (scores.length === 0) throw new RangeError(`the judge of ${name} has no choices`);
   if (!scores.every(Number.isFinite)) {
     throw new RangeError(`a choice of the judge of ${name} has no finite score`);
+  }
+  const folded = new Set(Object.keys(choices).map((label) => label.trim().toLowerCase()));
+  if (folded.size < scores.length) {
+    throw new RangeError(
+      `two choices of the judge of ${name} differ in nothing a reply would show`,
+    );
+  }
+  for (const [option, value] of Object.entries({ passes, maxCharacters })) {
+    if (!Number.isInteger(value) || value < 1) {
+      throw new RangeError(
+        `${option} of the judge of ${name} is ${value}, not a whole number from 1`,
+      );
+    }
   }
 }

@@ -5,20 +5,62 @@
  * makes a metric: reported, never part of the reward. Names are given, never read off a function, because a minifier
  * renames functions. A rubric holds no results: one serves any number of rollouts at once.
  */
-import type { GroupReward, Reward, ScoringArgs, Weighted } from "../environments/contract.ts";
+import type {
+  Awaitable,
+  Cleanup,
+  GroupArgs,
+  GroupReward,
+  Reward,
+  RewardArgs,
+  ScoringArgs,
+  State,
+  Weighted,
+} from "../environments/contract.ts";
+import { type CleanupHandler, cleanupHandlers } from "../environments/stops.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
 
-export interface RubricOptions<Task = unknown, S = unknown> {
+export interface RubricOptions<Task = unknown, S = unknown, Objects extends object = object> {
   /** Weight 1 unless given as `{ fn, weight }`. */
-  readonly rewards?: Readonly<Record<string, Weighted<Reward<Task, S>>>>;
+  readonly rewards?: Readonly<Record<string, Weighted<Reward<Task, S, NoInfer<Objects>>>>>;
   /** Called once with all members of a group that ended well; a score for each, in their order. */
-  readonly groupRewards?: Readonly<Record<string, Weighted<GroupReward<Task, S>>>>;
+  readonly groupRewards?: Readonly<
+    Record<string, Weighted<GroupReward<Task, S, NoInfer<Objects>>>>
+  >;
   /** Weight 0. */
-  readonly metrics?: Readonly<Record<string, Reward<Task, S>>>;
+  readonly metrics?: Readonly<Record<string, Reward<Task, S, NoInfer<Objects>>>>;
+  readonly groupMetrics?: Readonly<Record<string, GroupReward<Task, S, NoInfer<Objects>>>>;
   /** What the functions get as `parser`; the environment's own when left out. */
   readonly parser?: Parser;
+  /** Class objects: what every function gets beside its arguments, by name; one goes before an argument of its name. */
+  readonly objects?: Partial<Objects>;
+  /** Score objects: made anew for each call of a function, which gets them last of all, by name. */
+  readonly provide?: ScoreProvider<Task, S, NoInfer<Objects>>;
+  /** Judges that functions ask with `judge`: a run must name them. */
+  readonly judges?: readonly string[];
+  /** Run for each rollout once it is scored, by priority, then name. One that fails is noted and hides no score. */
+  readonly cleanup?: Readonly<Record<string, Cleanup<State<Task, S>>>>;
+  /** Run when an instance of the environment is retired, by priority, then name. */
+  readonly teardown?: Readonly<Record<string, Cleanup<void>>>;
 }
+
+const OPTIONS: readonly (keyof RubricOptions)[] = [
+  "rewards",
+  "groupRewards",
+  "metrics",
+  "groupMetrics",
+  "parser",
+  "objects",
+  "provide",
+  "judges",
+  "cleanup",
+  "teardown",
+];
+
+/** Named objects for one call of a scoring function. */
+export type ScoreProvider<Task, S, Objects = object> = (
+  args: ScoringArgs<Task, S>,
+) => Awaitable<Partial<Objects>>;
 
 // `score` is a method, not a function property: its parameters are compared both ways, so that a rubric written for one
 // task and state fits wherever rubrics are handled without knowing them. A stored row was parsed by the environment's
@@ -28,13 +70,16 @@ export type ScoreFunction<Task = unknown, S = unknown> =
       readonly name: string;
       readonly weight: number;
       readonly group: false;
-      score(args: ScoringArgs<Task, S>): ReturnType<Reward<Task, S>>;
+      score(args: RewardArgs<Task, S>): ReturnType<Reward<Task, S>>;
     }
   | {
       readonly name: string;
       readonly weight: number;
       readonly group: true;
-      score(group: readonly ScoringArgs<Task, S>[]): ReturnType<GroupReward<Task, S>>;
+      score(
+        group: readonly RewardArgs<Task, S>[],
+        shared: GroupArgs,
+      ): ReturnType<GroupReward<Task, S>>;
     };
 
 /** A rubric as whoever scores with it sees it. */
@@ -45,20 +90,43 @@ export interface AnyRubric<Task = unknown, S = unknown> {
   readonly judges: readonly string[];
   /** In the order in which they run. */
   readonly functions: readonly ScoreFunction<Task, S>[];
+  /** Class objects by name. */
+  readonly objects: object;
+  /** Score objects for one call of a function. */
+  provided(args: ScoringArgs<Task, S>): Promise<object>;
+  readonly cleanupHandlers: readonly CleanupHandler<State<Task, S>>[];
+  readonly teardownHandlers: readonly CleanupHandler<void>[];
 }
 
 type RubricEntry<Task, S> = AnyRubric<Task, S> | RubricOptions<Task, S>;
 /** What an environment takes: a rubric, its options, or a list of them. */
 export type RubricLike<Task, S> = RubricEntry<Task, S> | readonly RubricEntry<Task, S>[];
 
-export class Rubric<Task = unknown, S = unknown> implements AnyRubric<Task, S> {
-  readonly parser: Parser | undefined;
-  readonly judges: readonly string[] = [];
-  readonly #functions: ScoreFunction<Task, S>[] = [];
+/** An entry of the list form; `group: true` marks a function of the whole group. */
+type ListedFunction<Task, S> =
+  | { readonly name: string; readonly fn: Reward<Task, S>; readonly group?: false }
+  | { readonly name: string; readonly fn: GroupReward<Task, S>; readonly group: true };
 
-  constructor(options: RubricOptions<Task, S> = {}) {
-    refuseUnknownOptions("a rubric", options, ["rewards", "groupRewards", "metrics", "parser"]);
+/** `Objects`: what functions get beside their arguments, by name: class objects, and what providers give. */
+export class Rubric<Task = unknown, S = unknown, Objects extends object = object>
+  implements AnyRubric<Task, S>
+{
+  readonly parser: Parser | undefined;
+  readonly judges: readonly string[];
+  readonly cleanupHandlers: readonly CleanupHandler<State<Task, S>>[];
+  readonly teardownHandlers: readonly CleanupHandler<void>[];
+  readonly #functions: ScoreFunction<Task, S>[] = [];
+  readonly #objects: Partial<Objects>;
+  readonly #providers: ScoreProvider<Task, S, Objects>[] = [];
+
+  constructor(options: RubricOptions<Task, S, Objects> = {}) {
+    refuseUnknownOptions("a rubric", options, OPTIONS);
     this.parser = options.parser;
+    this.judges = options.judges ?? [];
+    this.cleanupHandlers = cleanupHandlers(options.cleanup ?? {});
+    this.teardownHandlers = cleanupHandlers(options.teardown ?? {});
+    this.#objects = { ...options.objects };
+    if (options.provide !== undefined) this.addScoreProvider(options.provide);
     for (const [name, reward] of Object.entries(options.rewards ?? {})) {
       this.addRewardFunc(name, ...unpack(reward));
     }
@@ -68,11 +136,14 @@ export class Rubric<Task = unknown, S = unknown> implements AnyRubric<Task, S> {
     for (const [name, metric] of Object.entries(options.metrics ?? {})) {
       this.addMetric(name, metric);
     }
+    for (const [name, metric] of Object.entries(options.groupMetrics ?? {})) {
+      this.addGroupMetric(name, metric);
+    }
   }
 
   /** The list form: functions that may share a name, and a weight for each (1 when `weights` is left out or empty). */
   static fromLists<Task, S>(lists: {
-    readonly funcs: readonly { readonly name: string; readonly fn: Reward<Task, S> }[];
+    readonly funcs: readonly ListedFunction<Task, S>[];
     readonly weights?: readonly number[];
   }): Rubric<Task, S> {
     const { funcs, weights = [] } = lists;
@@ -80,8 +151,9 @@ export class Rubric<Task = unknown, S = unknown> implements AnyRubric<Task, S> {
       throw new RangeError(`${weights.length} weights for ${funcs.length} functions`);
     }
     const rubric = new Rubric<Task, S>();
-    for (const [index, { name, fn }] of funcs.entries()) {
-      rubric.addRewardFunc(name, fn, weights[index]);
+    for (const [index, listed] of funcs.entries()) {
+      if (listed.group) rubric.addGroupRewardFunc(listed.name, listed.fn, weights[index]);
+      else rubric.addRewardFunc(listed.name, listed.fn, weights[index]);
     }
     return rubric;
   }
@@ -90,18 +162,42 @@ export class Rubric<Task = unknown, S = unknown> implements AnyRubric<Task, S> {
     return this.#functions;
   }
 
-  addRewardFunc(name: string, fn: Reward<Task, S>, weight = 1): void {
+  get objects(): object {
+    return this.#objects;
+  }
+
+  addRewardFunc(name: string, fn: Reward<Task, S, Objects>, weight = 1): void {
     checkFunction(name, fn, weight);
     this.#functions.push({ name, weight, group: false, score: fn });
   }
 
-  addGroupRewardFunc(name: string, fn: GroupReward<Task, S>, weight = 1): void {
+  addGroupRewardFunc(name: string, fn: GroupReward<Task, S, Objects>, weight = 1): void {
     checkFunction(name, fn, weight);
     this.#functions.push({ name, weight, group: true, score: fn });
   }
 
-  addMetric(name: string, fn: Reward<Task, S>): void {
+  addMetric(name: string, fn: Reward<Task, S, Objects>): void {
     this.addRewardFunc(name, fn, 0);
+  }
+
+  addGroupMetric(name: string, fn: GroupReward<Task, S, Objects>): void {
+    this.addGroupRewardFunc(name, fn, 0);
+  }
+
+  /** Of two objects of one name the later stays. */
+  addClassObject(name: string, object: unknown): void {
+    Object.assign(this.#objects, { [name]: object });
+  }
+
+  /** Of two providers that give one name the later goes before. */
+  addScoreProvider(provide: ScoreProvider<Task, S, Objects>): void {
+    this.#providers.push(provide);
+  }
+
+  async provided(args: ScoringArgs<Task, S>): Promise<object> {
+    const each: object[] = [];
+    for (const provide of this.#providers) each.push(await provide(args));
+    return Object.assign({}, ...each) as object;
   }
 }
 

@@ -3,7 +3,7 @@ import { ScoringError, type UnscoredCause } from "../errors.ts";
 
 /** Why a function gave no score, where the platform knows it. */
 export class NoScoreError extends ScoringError {
-  override readonly name = "NoScoreError";
+  override readonly name: string = "NoScoreError";
   readonly unscored: UnscoredCause;
 
   constructor(unscored: UnscoredCause, message: string) {

@@ -3,6 +3,7 @@
  * well, what to do about it.
  */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
+import type { SerializedError } from "../errors.ts";
 import type { Play } from "./plays.ts";
 import type { ReadRows } from "./rows.ts";
 
@@ -131,7 +132,8 @@ export function checkGold(plays: readonly Play[], goldIsSure: boolean, exported:
   return { ...bad("gold", found, advice), status: "warning" };
 }
 
-export function checkTools({ toolDefinitions }: AnyEnvironment): Check {
+export function checkTools({ players }: AnyEnvironment): Check {
+  const toolDefinitions = players.flatMap((player) => player.toolDefinitions);
   if (toolDefinitions.length === 0) return skipped("tools", "it has none");
   const bare = toolDefinitions.filter((tool) => tool.function.description.trim() === "");
   const names = toolDefinitions.map((tool) => tool.function.name).join(", ");
@@ -139,6 +141,12 @@ export function checkTools({ toolDefinitions }: AnyEnvironment): Check {
   const found = bare.map((tool) => `${tool.function.name} has no description`);
   const advice = "the model knows nothing else about a tool";
   return { ...bad("tools", found, advice), status: "warning" };
+}
+
+/** Only listed when something is wrong: most environments hold nothing. */
+export function checkTeardown(faults: readonly SerializedError[]): Check[] {
+  const found = faults.map(({ message }) => message);
+  return found.length === 0 ? [] : [bad("teardown", found)];
 }
 
 export function skipped(name: string, message: string): Check {

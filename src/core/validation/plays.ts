@@ -45,10 +45,10 @@ export interface Stage {
 export async function playAll(stage: Stage, examples: readonly Example[]): Promise<Play[]> {
   const plays: Play[] = [];
   for (const example of examples) {
-    const gold = goldPolicies(stage.goldPolicy, example);
+    const gold = goldPolicies(stage.goldPolicy, example.task);
     if (gold.length > 0) plays.push(await playBest(stage, example, gold));
     plays.push(await play(stage, example, "null", nullPolicy));
-    plays.push(await play(stage, example, "random", randomPolicy(example.example_id)));
+    plays.push(await play(stage, example, "random", randomPolicy(example.index)));
   }
   return plays;
 }
@@ -78,7 +78,7 @@ async function play(
       : differenceOf(straight, await stage.later(() => attempt(stage, example, make, false)));
   return {
     policy,
-    example: example.example_id,
+    example: example.index,
     ...straight,
     // A play that differs from itself says nothing about restarts.
     restarted: unsteady === null ? changed : null,
@@ -97,10 +97,10 @@ async function attempt(
   make: Policy,
   restartAfterEachTurn: boolean,
 ): Promise<Attempt> {
-  const limit = Math.max(MOST_TURNS, environment.maxTurns);
+  const limit = Math.max(MOST_TURNS, environment.route(example.task).environment.maxTurns);
   try {
     const model = make();
-    const report = await playTask(environment, example, {
+    const report = await playTask(environment, example.task, {
       model: (request) => {
         if (request.turn < limit) return model(request);
         throw new Error(`no end after ${limit} model calls; set maxTurns or add a stop`);

@@ -6,9 +6,9 @@
  */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import type { JsonObject } from "../json.ts";
-import type { ToolDefinition } from "../messages.ts";
-import type { ModelRequest, Reply, TestModel } from "../play.ts";
+import { type ToolDefinition, textOf } from "../messages.ts";
 import { seededRandom } from "../random.ts";
+import type { ModelRequest, Reply, TestModel } from "../test-model.ts";
 import { drawValue, pick } from "./random-arguments.ts";
 
 export type PolicyName = "gold" | "null" | "random";
@@ -45,7 +45,9 @@ export function goldPolicies(
 
 /** Whether the answer, merely said, ought to score in full: not where it has to be reached through tools or turns. */
 export function answerIsEnough(environment: AnyEnvironment): boolean {
-  return environment.toolDefinitions.length === 0 && environment.maxTurns === 1;
+  return environment.players.every(
+    (player) => player.toolDefinitions.length === 0 && player.maxTurns === 1,
+  );
 }
 
 /** Scraps of the prompt, numbers, and tool calls with senseless arguments. */
@@ -70,7 +72,7 @@ function asModel(gold: readonly Reply[] | TestModel): TestModel {
 }
 
 function randomText({ messages }: ModelRequest, random: () => number): string {
-  const words = (messages.at(-1)?.content ?? "").split(/\s+/);
+  const words = textOf(messages.at(-1)).split(/\s+/);
   const scraps = [pick(words, random) ?? "", String(Math.floor(random() * 100)), words.join(" ")];
   return pick(scraps, random) ?? "";
 }

@@ -4,7 +4,7 @@
  */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
-import { Harness } from "../harness.ts";
+import { openHarness } from "../harness.ts";
 import type { JsonObject } from "../json.ts";
 import { newRollout } from "../rollout.ts";
 import { databaseOf } from "../sqlite-handle.ts";
@@ -23,20 +23,20 @@ export async function unsteadyResets(
     Promise.all(examples.map((example) => reset({ ...stage, environment }, example, uploaded)));
   const first = await made(stage.environment)();
   const second = await stage.later(made(stage.twin));
-  return examples.flatMap(({ example_id }, at) => {
+  return examples.flatMap(({ index }, at) => {
     const found = firstDifference(first[at] ?? null, second[at] ?? null, "");
-    return found === null ? [] : [`row ${example_id}: ${found.slice(1)}`];
+    return found === null ? [] : [`row ${index}: ${found.slice(1)}`];
   });
 }
 
 async function reset(
   stage: Stage,
-  { example_id }: Example,
+  { index }: Example,
   uploaded: readonly unknown[],
 ): Promise<JsonObject> {
   try {
-    const example = readExample(stage.environment, example_id, uploaded);
-    return { row: example.task, state: await stateAfterSetup(stage, example) };
+    const example = readExample(stage.environment, index, uploaded);
+    return { row: example.task.task, state: await stateAfterSetup(stage, example) };
   } catch (thrown) {
     // The copies may have different numbers of rows.
     if (!(thrown instanceof RowError || thrown instanceof RangeError)) throw thrown;
@@ -47,15 +47,15 @@ async function reset(
 
 async function stateAfterSetup(
   { environment, capabilities, openSqlite }: Stage,
-  example: Example,
+  { task }: Example,
 ): Promise<JsonObject | null> {
-  const harness = new Harness(environment, {
+  const rollout = newRollout({ ...task, id: "rollout", task_key: "task" }, 0);
+  const harness = openHarness(environment, rollout, {
     rolloutId: "rollout",
     seed: SEED,
     capabilities: { now: () => 0, ...capabilities },
     sql: openSqlite && new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL),
   });
-  const rollout = newRollout({ ...example, id: "rollout", task_key: "task" }, 0);
   const event = await harness.perform({ kind: "setup" }, rollout);
   return event.type === "set_up" ? event.state : null;
 }

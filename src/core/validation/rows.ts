@@ -5,7 +5,11 @@ import { buildTask, parseRow, RowError, rowAt } from "../task.ts";
 
 export const SEED = 0;
 
-export type Example = Omit<RolloutTask, "id" | "task_key">;
+export interface Example {
+  /** Which row of the dataset it is. */
+  readonly index: number;
+  readonly task: Omit<RolloutTask, "id" | "task_key">;
+}
 
 export interface ReadRows {
   readonly examples: readonly Example[];
@@ -45,5 +49,5 @@ export function readExample(
     dataset.kind === "uploaded"
       ? parseRow(dataset, uploaded[index], index)
       : rowAt(dataset, index, SEED);
-  return buildTask(environment, row, index);
+  return { index, task: buildTask(environment, row, index) };
 }

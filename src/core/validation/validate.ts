@@ -5,6 +5,7 @@
  * Invariants. A validation never throws for what the environment does; every fault is a check. The same environment and
  * rows give the same validation, as far as the environment itself is the same each time.
  */
+import { tearDown } from "../environments/teardown.ts";
 import {
   type Check,
   checkGold,
@@ -14,6 +15,7 @@ import {
   checkRewards,
   checkRollouts,
   checkRows,
+  checkTeardown,
   checkTools,
   checkVariety,
   rewardsOf,
@@ -60,6 +62,7 @@ export async function validateEnvironment(
     ...(playable.length === 0
       ? PLAYED_CHECKS.map((name) => skipped(name, "nothing was played"))
       : await playedChecks(stage, playable, uploaded, plays)),
+    ...checkTeardown([...(await tearDown(environment)), ...(await tearDown(stage.twin))]),
   ];
   return {
     examples: playable.length,

@@ -17,8 +17,8 @@ const load = defineEnvironment({
 });
 
 test("a loader fills in defaults and carries its schema and needs", async () => {
-  expect((await load()).maxTurns).toBe(1);
-  expect((await load({ turns: 4 })).maxTurns).toBe(4);
+  expect((await load()).players[0]?.maxTurns).toBe(1);
+  expect((await load({ turns: 4 })).players[0]?.maxTurns).toBe(4);
   expect(load.needs).toEqual(["secret:WORD"]);
   expect(z.toJSONSchema(load.args).properties).toHaveProperty("turns");
 });

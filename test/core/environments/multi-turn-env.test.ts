@@ -1,5 +1,15 @@
-import { dataset, type LiveState, type Messages, MultiTurnEnv, SingleTurnEnv } from "rollcall";
-import { runRollout, scripted } from "rollcall/testing";
+import {
+  type CleanupOptions,
+  dataset,
+  EnvGroup,
+  type LiveState,
+  type Messages,
+  MultiTurnEnv,
+  SingleTurnEnv,
+  type StopOptions,
+  textOf,
+} from "rollcall";
+import { runRollout, scripted, tearDown } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { stopConditions } from "../../../src/core/environments/stops.ts";
@@ -41,17 +51,6 @@ test("a text as reply is a message of role text, after the whole history", async
   ]);
 });
 
-test("an empty reply gives two assistant messages in a row", async () => {
-  const environment = new MultiTurnEnv({
-    dataset: rows,
-    envResponse: () => [],
-    maxTurns: 2,
-    rubric: {},
-  });
-  const report = await runRollout(environment, { task, model: scripted(["a", "b"]) });
-  expect(report.completion.map((message) => message.content)).toEqual(["a", "b"]);
-});
-
 test("a final reply ends the rollout without another call and stands in the completion", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
@@ -76,7 +75,7 @@ test("a stop condition true from the start makes no call", async () => {
   expect(report).toMatchObject({ stop_condition: "at_once", turns: 0, completion: [], reward: 0 });
 });
 
-test("a time limit of 0 ends the rollout before setup, and it is scored", async () => {
+test("R-loop-3: a time limit of 0 ends the rollout before setup, and it is scored", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     timeoutMs: 0,
@@ -86,14 +85,14 @@ test("a time limit of 0 ends the rollout before setup, and it is scored", async 
   expect(report).toMatchObject({ stop_condition: "timeout_reached", reward: 1, error: null });
 });
 
-test("conditions are asked by priority, then by name", () => {
+test("R-loop-9: conditions are asked by priority, then by name", () => {
   const given = {
     late_stop: { when: () => false, priority: -1 },
     default_stop: () => false,
     early_stop: { when: () => false, priority: 1 },
     another_default: () => false,
   };
-  const names = stopConditions([], given).map((stop) => stop.name);
+  const names = stopConditions({}, given).map((stop) => stop.name);
   expect(names.filter((name) => name in given)).toEqual([
     "early_stop",
     "another_default",
@@ -102,11 +101,12 @@ test("conditions are asked by priority, then by name", () => {
   ]);
 });
 
-test("the built-in conditions stand in verifiers' order", () => {
+test("R-loop-7: the built-in conditions stand in verifiers' order", () => {
   const environment = new MultiTurnEnv({ dataset: rows, ...echo, rubric: {} });
   expect(environment.stopConditions.map(({ name, priority }) => [name, priority])).toEqual([
     ["has_error", 100],
     ["has_final_env_response", 0],
+    ["max_total_completion_tokens_reached", 0],
     ["max_turns_reached", 0],
     ["prompt_too_long", 0],
   ]);
@@ -123,7 +123,7 @@ test("null takes a built-in condition away, but not one the rollout cannot go on
   const build = (stops: Record<string, null>) => () =>
     new MultiTurnEnv({ dataset: rows, ...echo, stops, rubric: {} });
   expect(build({ has_error: null })).toThrow(/stops.has_error cannot be changed/);
-  expect(build({ max_turn_reached: null })).toThrow(/no built-in has this name/);
+  expect(build({ max_turn_reached: null })).toThrow(/nothing of this name/);
 });
 
 test("a condition of the author's may take a built-in's place", async () => {
@@ -176,7 +176,7 @@ test("a subclass overrides hooks as methods, and may call the option through sup
   expect(report.completion.at(-2)?.content).toBe("go on 2");
 });
 
-test("a prompt that a hook shortens loses nothing that was said after the task's prompt", async () => {
+test("R-loop-6: a prompt that a hook shortens loses nothing that was said after the task's prompt", async () => {
   class Forgetful extends MultiTurnEnv<z.infer<typeof Task>> {
     override async getPromptMessages(state: LiveState<z.infer<typeof Task>>) {
       const all = await super.getPromptMessages(state);
@@ -200,4 +200,165 @@ test("a task that does not fit the dataset is refused before anything runs", asy
   await expect(runRollout(environment, { task: {}, model: scripted([]) })).rejects.toThrow(
     /question is required/,
   );
+});
+
+const counted = (completion_tokens: number) => ({
+  content: "a",
+  usage: { prompt_tokens: 5, completion_tokens },
+});
+
+test("a budget of completion tokens ends the rollout after the turn that reaches it, and cuts nothing", async () => {
+  const environment = new MultiTurnEnv({
+    dataset: rows,
+    ...echo,
+    maxTotalCompletionTokens: 10,
+    rubric: {},
+  });
+  const model = scripted([counted(4), counted(6), counted(1)]);
+  const report = await runRollout(environment, { task, model });
+  expect(report).toMatchObject({
+    turns: 2,
+    stop_condition: "max_total_completion_tokens_reached",
+    is_truncated: false,
+    error: null,
+  });
+});
+
+test("where nothing is counted, and with a budget of 0, no budget is reached", async () => {
+  const options = { dataset: rows, ...echo, maxTurns: 2, rubric: {} };
+  for (const [budget, reply] of [
+    [1, "uncounted"],
+    [0, counted(50)],
+  ] as const) {
+    const environment = new MultiTurnEnv({ ...options, maxTotalCompletionTokens: budget });
+    const report = await runRollout(environment, { task, model: scripted([reply, reply]) });
+    expect(report).toMatchObject({ turns: 2, stop_condition: "max_turns_reached" });
+  }
+});
+
+test("a final reply that is an empty text says nothing more", async () => {
+  const environment = new MultiTurnEnv({
+    dataset: rows,
+    envResponse: (_messages, state) => {
+      state.final_env_response = "";
+      return "x";
+    },
+    rubric: {},
+  });
+  const report = await runRollout(environment, { task, model: scripted(["a"]) });
+  expect(report).toMatchObject({
+    stop_condition: "has_final_env_response",
+    completion: [{ content: "a" }],
+  });
+});
+
+test("R-loop-14: a subclass has its parent's entries, adds to them, puts others in their place, and takes them away", async () => {
+  const ran: string[] = [];
+  const note = (name: string) => () => void ran.push(name);
+  const isLong = ({ turn }: { readonly turn: number }) => turn === 2;
+  class Parent extends MultiTurnEnv<z.infer<typeof Task>> {
+    protected override stopEntries(): StopOptions<LiveState<z.infer<typeof Task>>> {
+      return { ...super.stopEntries(), long: () => false, max_turns_reached: null };
+    }
+    protected override cleanupEntries(): CleanupOptions<LiveState<z.infer<typeof Task>>> {
+      return { sweep: note("Parent sweeps"), wipe: note("Parent wipes") };
+    }
+    protected override teardownEntries(): CleanupOptions<void> {
+      return { close: note("Parent closes"), unlock: { run: note("unlocked"), priority: 1 } };
+    }
+  }
+  class Child extends Parent {
+    protected override stopEntries() {
+      return { ...super.stopEntries(), long: isLong };
+    }
+    protected override cleanupEntries() {
+      return { ...super.cleanupEntries(), sweep: note("Child sweeps") };
+    }
+    protected override teardownEntries() {
+      return { ...super.teardownEntries(), close: note("Child closes") };
+    }
+  }
+  const environment = new Child({
+    dataset: rows,
+    ...echo,
+    maxTurns: 1,
+    cleanup: { wipe: null, air: { run: note("aired"), priority: -1 } },
+    teardown: { again: note("instance") },
+    rubric: { teardown: { forget: note("rubric forgets") } },
+  });
+  const report = await runRollout(environment, { task, model: scripted(["a", "b"]) });
+  expect(report).toMatchObject({ turns: 2, stop_condition: "long" });
+  expect(ran).toEqual(["Child sweeps", "aired"]);
+  ran.length = 0;
+  expect(await tearDown(environment)).toEqual([]);
+  expect(ran).toEqual(["unlocked", "instance", "Child closes", "rubric forgets"]);
+  expect(() => new Child({ dataset: rows, ...echo, cleanup: { gone: null }, rubric: {} })).toThrow(
+    "cleanup.gone: there is nothing of this name to take away",
+  );
+});
+
+test("A3: every teardown handler runs, for each environment of a group, and what failed is returned", async () => {
+  const ran: string[] = [];
+  const failing = new SingleTurnEnv({
+    dataset: rows,
+    rubric: {
+      teardown: {
+        first: () => {
+          throw new RangeError("stuck");
+        },
+        second: () => void ran.push("second"),
+      },
+    },
+  });
+  const other = new MultiTurnEnv({
+    dataset: rows,
+    ...echo,
+    teardown: { close: async () => void ran.push("other") },
+    rubric: {},
+  });
+  const faults = await tearDown(new EnvGroup({ failing, other }));
+  expect(faults.map(({ message }) => message)).toEqual(["teardown first: stuck"]);
+  expect(ran).toEqual(["second", "other"]);
+});
+
+test("a reply in parts reaches the model and the completion as it is", async () => {
+  const content = [
+    { type: "text", text: "look" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } },
+  ] as const;
+  const environment = new MultiTurnEnv({
+    dataset: rows,
+    envResponse: () => [{ role: "user", content }],
+    maxTurns: 2,
+    rubric: { metrics: { seen: ({ completion }) => textOf(completion[1]).length } },
+  });
+  const seen: Messages[] = [];
+  const options = {
+    task,
+    model: ({ messages }: { readonly messages: Messages }) => {
+      seen.push(messages);
+      return "a";
+    },
+    restartAfterEachTurn: true,
+  };
+  const report = await runRollout(environment, options);
+  expect(seen[1]?.at(-1)).toEqual({ role: "user", content });
+  expect(report.completion[1]).toEqual({ role: "user", content });
+  expect(report.metrics["seen"]).toBe(4);
+  expect(report.trajectory.turns[1]?.prompt.append).toEqual([{ role: "user", content }]);
+});
+
+test("sampling arguments that are none are refused when the environment is built", () => {
+  const sampling = { temperature: -1 };
+  expect(() => new SingleTurnEnv({ dataset: rows, sampling, rubric: {} })).toThrow(z.ZodError);
+});
+
+test("R-rubric-4: without scoring every reward is 0, and no function runs", async () => {
+  const environment = new SingleTurnEnv({
+    dataset: rows,
+    scoreRollouts: false,
+    rubric: { rewards: { never: () => Number.NaN } },
+  });
+  const report = await runRollout(environment, { task, model: scripted(["a"]) });
+  expect(report).toMatchObject({ reward: 0, metrics: {}, scoring_errors: [] });
 });

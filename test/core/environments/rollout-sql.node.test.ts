@@ -75,29 +75,15 @@ test("a call asked for again gives what the first asking gave, errors included, 
   );
 });
 
-test("the platform's table is out of reach, however it is named", () => {
-  const { exec } = opened();
-  const ways = [
-    "select * from facts",
-    "select * from main.FACTS",
-    'drop table "facts"',
-    "update [facts] set text = ''",
-    "delete from `facts`",
-    "select * from 'facts'",
-    "create virtual table f using fts5(text, content='facts')",
-    "select 1; /* ' */ select * from/**/facts -- '",
-    "create view v as select * from facts",
-    "select * from _cf_METADATA",
-  ];
-  for (const way of ways) expect(() => exec(way), way).toThrow(/is the platform's/);
-  exec("create table artifacts(facts_of, note)");
-  exec("insert into artifacts values ('interesting facts', 'it''s -- facts')");
-  expect(exec("select note from artifacts /* not facts */")).toEqual([{ note: "it's -- facts" }]);
-});
-
 test("statements about the connection are refused, and triggers are not taken for them", () => {
   const { exec } = opened();
-  for (const query of ["begin", "select 1; COMMIT", "pragma table_list", "attach 'x' as y"]) {
+  for (const query of [
+    "begin",
+    "select 1; COMMIT",
+    "pragma table_list",
+    "explain query plan /* of */ pragma table_list",
+    "attach 'x' as y",
+  ]) {
     expect(() => exec(query), query).toThrow(/is not offered here/);
   }
   exec("create table a(x); create table log(x)");
@@ -175,7 +161,7 @@ test("an environment with sql plays in a test, and restarts keep its tables", as
   const report = await play(false);
   expect(report).toMatchObject({ reward: 1, error: null });
   expect(report.completion.filter(({ role }) => role === "tool").map((m) => m.content)).toEqual([
-    "[]",
+    [],
     "no such column: missing",
   ]);
   expect(await play(true)).toEqual(report);

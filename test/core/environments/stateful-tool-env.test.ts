@@ -60,7 +60,7 @@ test("updateToolArgs runs for every call that could be decoded, unknown tools in
   ]);
 });
 
-test("the model neither sees a hidden argument nor sets it", async () => {
+test("R-stateful-1, R-stateful-2: the model neither sees a hidden argument nor sets it", async () => {
   const seen: Record<string, Json>[] = [];
   const environment = new StatefulToolEnv({
     dataset: rows,
@@ -72,7 +72,7 @@ test("the model neither sees a hidden argument nor sets it", async () => {
     },
     rubric: {},
   });
-  expect(JSON.stringify(environment.toolDefinitions)).not.toContain("shelf");
+  expect(JSON.stringify(environment.toolDefinitions)).not.toMatch(/shelf|\$defs/);
   const forged = call("look", { at: "top", shelf: { top: "mine" } }, "a");
   const report = await runRollout(environment, {
     task,

@@ -1,4 +1,13 @@
-import { dataset, InfraError, ToolCallError, ToolEnv, ToolParseError, tool } from "rollcall";
+import {
+  dataset,
+  InfraError,
+  inject,
+  ToolCallError,
+  ToolEnv,
+  ToolParseError,
+  textOf,
+  tool,
+} from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -102,7 +111,7 @@ test("attempted calls are counted, failed ones included; an unknown tool's in th
 });
 
 test.each(["[1]", '"s"', "null", "5"])(
-  "arguments %s are no object: the tool is not called",
+  "R-tools-5: arguments %s are no object: the tool is not called",
   async (args) => {
     const { texts } = await answersTo([["sq", args]]);
     expect(texts[0]).toMatch(/must be an object/);
@@ -129,8 +138,64 @@ test.each([
   [0.1, "0.1"],
   ["s", "s"],
   ["", ""],
-])("a tool's result %j reaches the model as %j", async (value, text) => {
+])("R-tools-1: a tool's result %j reaches the model as %j", async (value, text) => {
   expect((await answersTo([["give", {}]], { tools: [returning(value)] })).texts).toEqual([text]);
+});
+
+const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } };
+
+test.each([[[{ type: "text", text: "a" }, picture]], [[]]])(
+  "R-tools-2: a list of text and image parts reaches the model as it is: %j",
+  async (value) => {
+    expect((await answersTo([["give", {}]], { tools: [returning(value)] })).texts).toEqual([value]);
+  },
+);
+
+test.each([
+  [[{ type: "input_audio", input_audio: { data: "", format: "wav" } }]],
+  [[picture, 1]],
+  [[{ text: "no type" }]],
+  [[{ type: "text" }]],
+  [picture],
+])("R-tools-2: any other list, and a part by itself, is text: %j", async (value) => {
+  const { texts } = await answersTo([["give", {}]], { tools: [returning(value)] });
+  expect(texts).toEqual([JSON.stringify(value)]);
+});
+
+test("parts are too long as text is", async () => {
+  const long = [{ type: "text", text: "x".repeat(LIMITS.toolResultBytes) }];
+  const { texts } = await answersTo([["give", {}]], { tools: [returning(long)] });
+  expect(texts).toEqual([`the result of give is over ${LIMITS.toolResultBytes} bytes`]);
+});
+
+test("R-tools-6: a tool added or removed keeps definitions, calls and metrics in step", async () => {
+  const environment = environmentOf();
+  const names = () => environment.toolDefinitions.map((one) => one.function.name);
+  const metrics = async () => {
+    const report = await runRollout(environment, { task, model: scripted(["done"]) });
+    return Object.keys(report.metrics);
+  };
+  environment.addTool(sq);
+  environment.addTool(returning("new"));
+  expect(names()).toEqual(["sq", "boom", "give"]);
+  const counted = ["num_turns", "total_tool_calls", "sq_calls", "boom_calls", "give_calls"];
+  expect(await metrics()).toEqual(counted);
+  environment.removeTool("boom");
+  expect(names()).toEqual(["sq", "give"]);
+  expect(await metrics()).toEqual(counted.filter((name) => name !== "boom_calls"));
+  const calls = ["give", "boom"].map((name) => ({ name, arguments: {} }));
+  const model = scripted([{ tool_calls: calls }, "done"]);
+  const report = await runRollout(environment, { task, model });
+  expect(report.completion.map(textOf)).toEqual(["", "new", "there is no tool named boom", "done"]);
+  expect(() => environment.removeTool("boom")).toThrow(/no tool named boom/);
+  const needy = tool({
+    name: "needy",
+    description: "",
+    parameters: z.object({}),
+    hidden: { db: inject<string>() },
+    run: () => "",
+  });
+  expect(() => environment.addTool(needy)).toThrow(/use a StatefulToolEnv/);
 });
 
 test("a result that cannot be written as text, or is too long, is a failed call", async () => {
@@ -157,7 +222,7 @@ test("stopErrors end the rollout by stage, with the original as cause", async ()
   expect(unknown.report.error?.error_chain_str).toBe("ToolCallError");
 });
 
-test("an infrastructure error inside a tool ends the rollout whatever stopErrors says, and may be retried", async () => {
+test("R-tools-4: an infrastructure error inside a tool ends the rollout whatever stopErrors says, and may be retried", async () => {
   const broken = tool({
     name: "broken",
     description: "",
@@ -170,7 +235,7 @@ test("an infrastructure error inside a tool ends the rollout whatever stopErrors
   expect(report.error).toMatchObject({ message: "container lost", retryable: true });
 });
 
-test("formatError words both stages", async () => {
+test("R-tools-3: formatError words both stages", async () => {
   const { texts } = await answersTo(
     [
       ["boom", {}],
@@ -204,7 +269,7 @@ test("each call carries a key that a restart does not change, even when the mode
   expect(keys).toEqual(["rollout:0:x", "rollout:1:x", "rollout:1:x#2"]);
 });
 
-test("calls made on the last allowed turn are not run, and max_turns_reached comes before no_tools_called", async () => {
+test("R-loop-8: calls made on the last allowed turn are not run, and max_turns_reached comes before no_tools_called", async () => {
   const model = scripted([{ tool_calls: [{ name: "sq", arguments: { x: 1 } }] }]);
   const report = await runRollout(environmentOf({ maxTurns: 1 }), { task, model });
   expect(report).toMatchObject({ stop_condition: "max_turns_reached", turns: 1 });
@@ -216,7 +281,7 @@ test("calls made on the last allowed turn are not run, and max_turns_reached com
   expect(silent.stop_condition).toBe("max_turns_reached");
 });
 
-test("the model is told of the tools, and the conditions stand in verifiers' order", async () => {
+test("R-loop-7: the model is told of the tools, and the conditions stand in verifiers' order", async () => {
   const environment = environmentOf();
   await runRollout(environment, {
     task,
@@ -229,6 +294,7 @@ test("the model is told of the tools, and the conditions stand in verifiers' ord
   expect(environment.stopConditions.map((stop) => stop.name)).toEqual([
     "has_error",
     "has_final_env_response",
+    "max_total_completion_tokens_reached",
     "max_turns_reached",
     "no_tools_called",
     "prompt_too_long",
@@ -267,4 +333,20 @@ test("two tools of one name, and hidden arguments nobody provides, are refused a
   expect(() => environmentOf({ tools: [sq, sq] })).toThrow("two tools are named sq");
   const needy = { ...sq, name: "needy", hidden: ["db"] };
   expect(() => environmentOf({ tools: [needy] })).toThrow("use a StatefulToolEnv");
+});
+
+test("a row may bring tools along, which are offered in place of the environment's", async () => {
+  const asked = dataset(z.object({ question: z.string(), info: z.json() }), "uploaded");
+  const parameters = { type: "object", properties: {} };
+  const tool_defs = [{ name: "theirs", description: "Theirs.", parameters, strict: null }];
+  const offered: unknown[] = [];
+  await runRollout(new ToolEnv({ dataset: asked, tools: [sq], rubric: {} }), {
+    task: { question: "q", info: { tool_defs } },
+    model: ({ tools }) => {
+      offered.push(...tools);
+      return "done";
+    },
+  });
+  const theirs = { name: "theirs", description: "Theirs.", parameters };
+  expect(offered).toEqual([{ type: "function", function: theirs }]);
 });

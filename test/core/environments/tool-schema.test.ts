@@ -3,7 +3,7 @@ import * as z from "zod";
 import { tool, toolDefinition } from "../../../src/core/environments/tool.ts";
 import { dropOmitted, toolSchema } from "../../../src/core/environments/tool-schema.ts";
 
-test("a schema is closed, titled, and requires every parameter, defaults included", () => {
+test("R-schema: a schema is closed, titled, and requires every parameter, defaults included", () => {
   const parameters = z.object({
     row_count: z.number().describe("how many"),
     name: z.string().default("x"),

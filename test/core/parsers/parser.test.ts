@@ -23,6 +23,13 @@ test("a reply without content reads as an empty text; no reply gives no answer",
   expect(new Parser().parseAnswer([])).toBeNull();
 });
 
+test("of content in parts the texts count, joined by a space each and trimmed", () => {
+  const image = { type: "image_url", image_url: { url: "https://a.test/b.png" } };
+  const content = [{ type: "text", text: " a " }, image, { type: "text", text: "b" }];
+  expect(new Parser().parseAnswer([{ role: "assistant", content }])).toBe("a  b");
+  expect(new Parser().parseAnswer([{ role: "assistant", content: [image] }])).toBe("");
+});
+
 test("any form pleases", () => {
   expect(new Parser().formatReward([])).toBe(1);
 });

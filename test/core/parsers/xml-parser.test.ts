@@ -147,3 +147,9 @@ test("the form is the mean over replies, and 0 without one", () => {
   expect(new XMLParser(["reasoning", "answer"]).formatReward(completion)).toBeCloseTo(0.6, 12);
   expect(parser.formatReward([])).toBe(0);
 });
+
+test("a text by itself holds no reply, so its form is worth 0, whatever it says", () => {
+  const text = "<reasoning>r</reasoning><code>x</code>";
+  expect(parser.formatReward(text)).toBe(0);
+  expect(parser.formatReward([{ role: "assistant", content: text }])).toBe(1);
+});

@@ -1,73 +1,106 @@
 import { expect, test } from "vitest";
-import type { ScoringArgs } from "../../../src/core/environments/contract.ts";
 import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
+import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
 import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";
 import { scoreUnit } from "../../../src/core/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
+import { hearing, said } from "../../fixtures/judge-hearing.ts";
+import { scoringArgs } from "../../fixtures/scoring-args.ts";
 
 const choices = { unsupported: 0, supported: 1 };
+const parser = new Parser(extractBoxedAnswer);
 
-function judging(prompt: string): JudgeRubric {
-  return new JudgeRubric({ name: "explained", prompt, choices });
+function judging(prompt: string, more: object = {}): JudgeRubric {
+  return new JudgeRubric({ name: "explained", prompt, choices, ...more });
 }
 
-function asked(changes: Partial<ScoringArgs<unknown, unknown>>): ScoringArgs<unknown, unknown> {
-  const fields = {
-    prompt: [{ role: "user", content: "What is 2+2?" }] as const,
-    completion: [{ role: "assistant", content: "so \\boxed{4}" }] as const,
-    answer: "4",
-    info: {},
-    task: {},
-  };
-  const state = { ...fields, trajectory: [], turn: 1, final_env_response: null };
-  return { ...fields, state, parser: new Parser(extractBoxedAnswer), ...changes };
+function asked(completion = "so \\boxed{4}", changes: object = {}) {
+  const messages = { prompt: "What is 2+2?", answer: "4", completion };
+  return scoringArgs({ ...messages, parser, ...changes });
 }
 
-test("question, answer and response are filled in", () => {
+test("question and answer are filled in, and the response stands in a fence", () => {
   const rubric = judging("Q {question} A {answer} R {response}");
-  expect(rubric.render(asked({}))).toBe("Q What is 2+2? A 4 R 4");
+  expect(rubric.render(asked())).toBe("Q What is 2+2? A 4 R ```\n4\n```");
 });
 
 test("R-judge-3: without an answer the response is empty", () => {
-  expect(judging("[{response}]").render(asked({ completion: [] }))).toBe("[]");
+  const none = asked("I do not know.", { parser: new Parser(() => null) });
+  expect(judging("[{response}]").render(none)).toBe("[]");
 });
 
 test("R-judge-4: braces that name no slot are left alone", () => {
   const template = 'Reply {"q":1} or {nothing} or {} or {{answer}}';
-  expect(judging(template).render(asked({}))).toBe('Reply {"q":1} or {nothing} or {} or {4}');
+  expect(judging(template).render(asked())).toBe('Reply {"q":1} or {nothing} or {} or {4}');
 });
 
-test("the template is filled in one pass: slots and patterns in the text that is judged stay", () => {
-  const completion = [{ role: "assistant", content: "\\boxed{{answer} $& {question}}" }] as const;
-  const rendered = judging("{response} {answer}").render(asked({ completion, answer: "4" }));
-  expect(rendered).toBe("{answer} $& {question} 4");
+test("D12: the template is filled in one pass: slots and patterns in the text that is judged stay", () => {
+  const rendered = judging("{response} {answer}").render(asked("\\boxed{{answer} $& {question}}"));
+  expect(rendered).toBe("```\n{answer} $& {question}\n``` 4");
 });
 
-test("R-judge-6: the question is the last message of the prompt", () => {
+test("R-judge-6: the question is the text of the prompt's last message, its parts joined", () => {
   const prompt = [
     { role: "system", content: "S" },
-    { role: "user", content: "last" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "last" },
+        { type: "text", text: "words" },
+      ],
+    },
   ] as const;
-  expect(judging("{question}").render(asked({ prompt }))).toBe("last");
+  expect(judging("{question}").render(scoringArgs({ prompt }))).toBe("last words");
 });
 
-test("slots of one's own are filled from the same arguments", () => {
-  const rubric = new JudgeRubric({
-    name: "j",
-    prompt: "{turns} {answer}",
-    choices,
-    slots: ({ state }) => ({ turns: String(state.turn) }),
-  });
-  expect(rubric.render(asked({}))).toBe("1 4");
+test("slots of one's own are filled from the same arguments, in fences too", () => {
+  const rubric = judging("{turns} {answer}", { slots: () => ({ turns: "```js\n1\n```" }) });
+  expect(rubric.render(asked())).toBe("````\n```js\n1\n```\n```` 4");
+});
+
+test("a long response is cut in its middle, and what is left out is recorded with the ask", async () => {
+  const rubric = judging("{response}", { maxCharacters: 10, parser: new Parser() });
+  const { owed } = await hearing(rubric, ["a".repeat(20) + "z".repeat(20)]);
+  expect(owed[0]?.messages.at(-1)?.content).toContain("aaaaa\n[… 30 characters left out …]\nzzzzz");
+  expect(owed[0]?.left_out).toBe(30);
 });
 
 test("a judge rubric says which judge it needs", () => {
   expect(judging("").judges).toEqual(["default"]);
-  expect(new JudgeRubric({ name: "j", prompt: "", choices, judge: "strict" }).judges).toEqual([
-    "strict",
-  ]);
+  expect(judging("", { judge: "strict" }).judges).toEqual(["strict"]);
+  expect(new GroupJudgeRubric({ name: "g", criteria: "c", judge: "j" }).judges).toEqual(["j"]);
+});
+
+test("the judge is told its duty and the menu, worst first, with the reason before the verdict", async () => {
+  const { owed } = await hearing(judging("Is {response} supported?"), ["a"]);
+  const [system, user] = owed[0]?.messages ?? [];
+  expect(system).toMatchObject({ role: "system" });
+  const form =
+    '{"reason": "<why, in a few sentences>", "verdict": "<one of: unsupported | supported>"}';
+  expect(system?.content).toContain(form);
+  expect(user).toEqual({ role: "user", content: "Is ```\na\n``` supported?" });
+});
+
+test("a verdict is its choice's score; several passes are asked for apart, and their mean is the score", async () => {
+  const once = await hearing(judging("{response}"), ["a"], () => said("supported"));
+  expect(once.scores("explained")).toEqual([1]);
+  const replies = [said("supported"), said("unsupported"), said("supported")];
+  const thrice = await hearing(
+    judging("{response}", { passes: 3 }),
+    ["a"],
+    ({ pass }) => replies[pass],
+  );
+  expect(thrice.scores("explained")).toEqual([2 / 3]);
+  expect(thrice.asks.map(({ pass }) => pass)).toEqual([0, 1, 2]);
+});
+
+test("R-judge-1: functions that ask the same share one verdict", async () => {
+  const rubrics = [judging("{response}"), judging("{response}", { name: "again", weight: 0 })];
+  const heard = await hearing(rubrics, ["a"], () => said("supported"));
+  expect(heard.asks).toHaveLength(1);
+  expect([heard.scores("explained"), heard.scores("again")]).toEqual([[1], [1]]);
 });
 
 test("R-judge-5: without a verdict the score is null with an error, never 0", async () => {
@@ -84,9 +117,10 @@ test("R-judge-5: without a verdict the score is null with an error, never 0", as
   });
 });
 
-test("a misspelt option, no choices, or a choice without a finite score is refused", () => {
-  const options = { name: "j", prompt: "", choices, model: "m" };
-  expect(() => Reflect.construct(JudgeRubric, [options])).toThrow("model");
-  expect(() => new JudgeRubric({ name: "j", prompt: "", choices: {} })).toThrow("j");
-  expect(() => new JudgeRubric({ name: "j", prompt: "", choices: { a: Infinity } })).toThrow("j");
+test("a misspelt option, no choices, one without a finite score, or passes that are no count are refused", () => {
+  expect(() => judging("", { model: "m" })).toThrow("model");
+  expect(() => judging("", { choices: {} })).toThrow("explained");
+  expect(() => judging("", { choices: { a: Infinity } })).toThrow("explained");
+  expect(() => judging("", { choices: { Yes: 1, yes: 0 } })).toThrow("differ");
+  expect(() => judging("", { passes: 0 })).toThrow("passes");
 });

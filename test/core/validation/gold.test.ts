@@ -1,5 +1,6 @@
 import {
   dataset,
+  EnvGroup,
   MaybeThinkParser,
   SingleTurnEnv,
   ThinkParser,
@@ -42,7 +43,7 @@ test.each([
 ])("an answer that is expected %s is found", async (_form, expected) => {
   const one = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
   const rewards = {
-    right: ({ completion }: { completion: readonly { content: string | null }[] }) =>
+    right: ({ completion }: { completion: readonly { content: unknown }[] }) =>
       completion.at(-1)?.content === expected,
   };
   const checks = await checksOf(() => new SingleTurnEnv({ dataset: one, rubric: { rewards } }));
@@ -88,4 +89,36 @@ test("a gold policy that returns neither replies nor a model is told what to ret
   expect(checks["rollouts"]?.[1]).toContain(
     "goldPolicy returned [object Promise]: return a list of replies",
   );
+});
+
+test("a group is validated through its members: each row is played by its own", async () => {
+  const single = () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } });
+  const ping = tool({
+    name: "ping",
+    description: "Ping.",
+    parameters: z.object({}),
+    run: () => "",
+  });
+  const tools = () => new ToolEnv({ dataset: rows, tools: [ping], rubric: { rewards: { said } } });
+  const checks = await checksOf(() => new EnvGroup({ single: single(), tools: tools() }));
+  expect(checks["rows"]).toEqual(["ok", "4 fit the schema and are JSON"]);
+  expect(checks["tools"]).toEqual(["ok", "described: ping"]);
+  for (const name of ["reset", "rollouts", "restarts", "rewards", "variety", "gold"]) {
+    expect([name, checks[name]?.[0]]).toEqual([name, "ok"]);
+  }
+});
+
+test("a teardown that fails is an error, and only then a check", async () => {
+  const teardown = {
+    close: () => {
+      throw new Error("still busy");
+    },
+  };
+  const rubric = { rewards: { said }, teardown };
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
+  expect(checks["teardown"]).toEqual(["error", "teardown close: still busy (and 1 more)"]);
+  const rest = await checksOf(
+    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
+  );
+  expect(rest["teardown"]).toBeUndefined();
 });

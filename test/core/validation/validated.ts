@@ -14,7 +14,7 @@ export const said = ({
   completion,
   answer,
 }: {
-  completion: readonly { content: string | null }[];
+  completion: readonly { content: unknown }[];
   answer: string;
 }) => completion.at(-1)?.content === answer;
 

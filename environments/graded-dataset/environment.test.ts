@@ -1,0 +1,393 @@
+import { type Reply, runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { loadEnvironment } from "./environment.ts";
+
+const TEXTS = { input: "{{ sample.output_text }}", reference: "{{ item.answer }}" };
+const SAME = { type: "string_check", name: "same", ...TEXTS, operation: "eq" };
+const SIMILAR = {
+  type: "text_similarity",
+  name: "near",
+  ...TEXTS,
+  evaluation_metric: "fuzzy_match",
+};
+
+type Given = Record<string, unknown>;
+
+async function play(args: Given, reply: Reply, task: Given = { question: "?", answer: "4" }) {
+  const environment = await loadEnvironment.load(args);
+  return await runRollout(environment, { task, model: scripted([reply]) });
+}
+
+async function score(grader: Given, reply: Reply, task?: Given) {
+  return (await play({ graders: [{ ...SAME, ...grader }] }, reply, task)).reward;
+}
+
+async function refused(args: Given): Promise<[path: string, message: string]> {
+  const issue = loadEnvironment.args.safeParse(args).error?.issues[0];
+  return [issue?.path.join(".") ?? "", issue?.message ?? ""];
+}
+
+test.each([
+  ["eq", "4", 1],
+  ["eq", "four", 0],
+  ["ne", "5", 1],
+  ["ne", "4", 0],
+  ["like", "it is 4.", 1],
+  ["like", "it is 5.", 0],
+])("string_check %s finds %j worth %d", async (operation, reply, worth) => {
+  expect(await score({ operation }, reply)).toBe(worth);
+});
+
+test("like minds case, ilike does not", async () => {
+  const task = { question: "?", answer: "Paris" };
+  expect(await score({ operation: "like" }, "it is PARIS", task)).toBe(0);
+  expect(await score({ operation: "ilike" }, "it is PARIS", task)).toBe(1);
+});
+
+test.each([
+  ["fuzzy_match", "kitten", "sitting", 8 / 13],
+  ["fuzzy_match", "this is a test", "this is a test!", 28 / 29],
+  ["fuzzy_match", "", "", 1],
+  ["rouge_1", "the cat sat", "the cat sat down", 6 / 7],
+  ["rouge_2", "the cat sat", "the cat sat down", 4 / 5],
+  ["rouge_l", "the cat sat", "the cat sat down", 6 / 7],
+  ["bleu", "the cat sat on the mat", "the cat sat on the mat", 1],
+  ["gleu", "the cat", "the cat", 1],
+])("text_similarity by %s of %j and %j", async (evaluation_metric, reply, answer, worth) => {
+  const graders = [{ ...SIMILAR, evaluation_metric, pass_threshold: null }];
+  const { reward } = await play({ graders }, reply, { question: "?", answer });
+  expect(reward).toBeCloseTo(worth, 9);
+});
+
+test("a threshold adds whether it was passed, and the reward is the mean of the graders, or as their weights say", async () => {
+  const f1 = { type: "scorer", name: "f1", scorer: "f1", pass_threshold: 0.8 };
+  const both = await play({ graders: [SAME, f1] }, "the cat sat", {
+    question: "?",
+    answer: "the cat sat down",
+  });
+  expect(both.metrics).toMatchObject({ same: 0, "f1.passed": 1 });
+  expect(both.reward).toBeCloseTo(6 / 7 / 2, 9);
+  const weighed = [
+    { ...SAME, weight: 0 },
+    { ...f1, weight: 2 },
+  ];
+  const { reward } = await play({ graders: weighed }, "the cat", {
+    question: "?",
+    answer: "the cat",
+  });
+  expect(reward).toBe(2);
+});
+
+test("a label is asked of the judge its model names, and passes when it is among the passing ones", async () => {
+  const environment = await loadEnvironment.load({
+    testing_criteria: [
+      {
+        type: "label_model",
+        name: "tone",
+        model: "gpt-4o",
+        input: [
+          { role: "developer", content: "Judge the tone." },
+          {
+            role: "user",
+            content: { type: "input_text", text: "{{item.question}}: {{sample.output_text}}" },
+          },
+        ],
+        labels: ["rude", "neutral", "kind"],
+        passing_labels: ["kind", "neutral"],
+      },
+    ],
+  });
+  expect(environment.rubric.judges).toEqual(["gpt-4o"]);
+  const asked: string[] = [];
+  const judge = (verdict: string) => ({
+    "gpt-4o": ({ messages }: { readonly messages: readonly { content: unknown }[] }) => {
+      asked.push(String(messages.at(-1)?.content));
+      return `{"reason": "it shows", "verdict": "${verdict}"}`;
+    },
+  });
+  const task = { question: "Hello", answer: "" };
+  const worth = async (verdict: string) => {
+    const model = scripted(["Good day {{item.question}}"]);
+    return await runRollout(environment, { task, model, judge: judge(verdict) });
+  };
+  expect((await worth("kind")).reward).toBe(1);
+  expect((await worth("rude")).reward).toBe(0);
+  // What a model says names nothing.
+  expect(asked[0]).toBe("Hello: Good day {{item.question}}");
+  const off = await worth("splendid");
+  expect(off.reward).toBeNull();
+});
+
+test("criteria are taken as OpenAI gives them back: with ids, and with null for what was left out", async () => {
+  const testing_criteria = [
+    { ...SAME, id: "same-c4fdf789-2fa5-407f-8a41-a6f4f9afd482" },
+    {
+      type: "score_model",
+      id: "taste-1",
+      name: "taste",
+      model: "o4-mini",
+      input: [
+        { type: "message", role: "system", content: { type: "input_text", text: "Grade it." } },
+        { type: "message", role: "user", content: "{{ item.question }} {{ sample.output_text }}" },
+      ],
+      range: null,
+      pass_threshold: 0.5,
+      sampling_params: { max_completions_tokens: 100, temperature: null, seed: 42 },
+    },
+  ];
+  const environment = await loadEnvironment.load({ testing_criteria });
+  const { metrics } = await runRollout(environment, {
+    task: { item: { question: "2 + 2?", answer: "4" } },
+    model: scripted(["4"]),
+    judge: { "o4-mini": scripted(['{"reason": "fine", "verdict": 0.75}']) },
+  });
+  expect(metrics).toMatchObject({ same: 1, taste: 0.75, "taste.passed": 1 });
+});
+
+test("a formula combines scores, its parts are metrics, and one without a value is no score", async () => {
+  const multi = (calculate_output: string) => ({
+    graders: [
+      {
+        type: "multi",
+        name: "all",
+        graders: {
+          exact: { ...SAME, name: "whatever it is called" },
+          near: SIMILAR,
+        },
+        calculate_output,
+      },
+    ],
+  });
+  const task = { question: "?", answer: "kitten" };
+  const report = await play(multi("0.25 * exact + max(near, 0.5) ^ 2"), "sitting", task);
+  expect(report.reward).toBeCloseTo((8 / 13) ** 2, 9);
+  expect(report.metrics).toMatchObject({ "all.exact": 0, "all.near": 8 / 13 });
+  const none = await play(multi("near / exact"), "sitting", task);
+  expect([none.reward, none.scoring_errors[0]?.error]).toEqual([
+    null,
+    expect.stringContaining("returned Infinity"),
+  ]);
+});
+
+test("graders read the reply as text, as JSON and as tool calls, which are recorded and never run", async () => {
+  const json = { input: "{{sample.output_json.cities[1].name}}", reference: "Rome" };
+  const reply = '{"cities": [{"name": "Paris"}, {"name": "Rome"}]}';
+  expect(await score(json, reply)).toBe(1);
+  // What a model writes that is no JSON is an answer, and a wrong one.
+  expect(await score(json, "Rome")).toBe(0);
+  const called = {
+    input: "{{sample.output_tools[0].function.name}} {{sample.output_tools[0].function.arguments}}",
+    reference: '{{item.call}} {"city":"Rome"}',
+  };
+  const weather = {
+    type: "function",
+    function: { name: "weather", parameters: { type: "object" } },
+  };
+  const environment = await loadEnvironment.load({
+    graders: [{ ...SAME, ...called }],
+    tools: [weather],
+  });
+  const report = await runRollout(environment, {
+    task: { question: "How is Rome?", call: "weather" },
+    model: ({ tools, turn }) => {
+      expect([turn, tools]).toEqual([
+        0,
+        [{ type: "function", function: { ...weather.function, description: "" } }],
+      ]);
+      return { tool_calls: [{ name: "weather", arguments: '{"city":"Rome"}' }] };
+    },
+  });
+  expect([report.reward, report.turns]).toEqual([1, 1]);
+});
+
+test.each([
+  [{ template: "Q: {{item.question}}" }, { question: "a{{item.answer}}" }],
+  [
+    { messages: [{ role: "user", content: "Q: {{item.question}}" }] },
+    { question: "a{{item.answer}}" },
+  ],
+  [
+    {
+      input_messages: {
+        type: "template",
+        template: [
+          {
+            role: "user",
+            type: "message",
+            content: { type: "input_text", text: "Q: {{ item.question }}" },
+          },
+        ],
+      },
+    },
+    { item: { question: "a{{item.answer}}" } },
+  ],
+  [
+    { input_messages: { type: "item_reference", item_reference: "item.said" } },
+    { item: { said: [{ role: "user", content: "Q: a{{item.answer}}" }] } },
+  ],
+  [{}, { prompt: [{ role: "user", content: "Q: a{{item.answer}}" }] }],
+])("a prompt is made of %j", async (args, task) => {
+  const environment = await loadEnvironment.load({
+    ...args,
+    graders: [{ ...SAME, reference: "yes" }],
+  });
+  const { reward } = await runRollout(environment, {
+    task,
+    model: ({ messages }) => {
+      expect(messages).toEqual([{ role: "user", content: "Q: a{{item.answer}}" }]);
+      return "yes";
+    },
+  });
+  expect(reward).toBe(1);
+});
+
+test("a scorer of one's own is sent what is to be scored, signed; what it says counts, anything else is no score", async () => {
+  const http = {
+    type: "http",
+    name: "mine",
+    url: "https://scorer.example/score",
+    secret: "SCORER",
+  };
+  const environment = await loadEnvironment.load({ graders: [http] });
+  expect(environment.needs).toEqual(["fetch:https://scorer.example/score", "secret:SCORER"]);
+  const scored = async (status: number, text: string) => {
+    const sent: unknown[] = [];
+    const report = await runRollout(environment, {
+      task: { question: "?", answer: "4" },
+      model: scripted(["four"]),
+      capabilities: {
+        fetch: async (url, init) => {
+          sent.push(url, init?.sign, init?.redirect, init?.timeoutMs, JSON.parse(init?.body ?? ""));
+          return { status, headers: new Map(), text: async () => text };
+        },
+      },
+    });
+    return { sent, reward: report.reward, errors: report.scoring_errors };
+  };
+  const good = await scored(200, '{"score": 0.25, "reason": "close"}');
+  expect(good.reward).toBe(0.25);
+  expect(good.sent).toEqual([
+    "https://scorer.example/score",
+    { secret: "SCORER", id: "rollout_mine" },
+    "manual",
+    10_000,
+    expect.objectContaining({
+      rollout_id: "rollout",
+      grader: "mine",
+      item: { question: "?", answer: "4" },
+      sample: expect.objectContaining({ output_text: "four" }),
+    }),
+  ]);
+  const bad: [status: number, text: string, error: string, retryable: boolean][] = [
+    [503, "", "the scorer answered 503", true],
+    [429, "", "the scorer answered 429", true],
+    [302, "", "redirects are not followed", false],
+    [404, "", "the scorer answered 404", false],
+    [200, "0.5", "did not answer", false],
+    [200, '{"score": "good"}', "did not answer", false],
+    [200, '{"score": null, "reason": "no idea"}', "no idea", false],
+    [200, `{"score": 1, "reason": "${"x".repeat(70_000)}"}`, "more than 65536", false],
+  ];
+  for (const [status, text, error, retryable] of bad) {
+    const { reward, errors } = await scored(status, text);
+    expect(reward).toBeNull();
+    expect(errors).toMatchObject([{ function: "mine", retryable }]);
+    expect(errors[0]?.error).toContain(error);
+  }
+});
+
+test("what cannot be graded is refused by the name of its field", async () => {
+  const second = (grader: Given) => refused({ graders: [SAME, grader] });
+  const graders = (grader: Given) => second({ ...SAME, name: "b", ...grader });
+  expect(await refused({})).toEqual(["graders", "say what scores the replies"]);
+  expect(await graders({ operation: "similar" })).toEqual([
+    "graders.1.operation",
+    expect.anything(),
+  ]);
+  for (const name of ["same", "num_turns"]) {
+    expect(await graders({ name })).toEqual([
+      "graders.1.name",
+      `two scores would be named ${name}`,
+    ]);
+  }
+  const similar = { ...SIMILAR, pass_threshold: 0.5 };
+  expect(await refused({ graders: [similar, { ...SAME, name: "near.passed" }] })).toEqual([
+    "graders.1.name",
+    "two scores would be named near.passed",
+  ]);
+  expect(await graders({ input: "{{ sample.output_text }" })).toEqual([
+    "graders.1.input",
+    "{{ without its }}",
+  ]);
+  expect(await graders({ reference: "{{items.x}}" })).toEqual([
+    "graders.1.reference",
+    "{{items.x}}: a slot holds a path like item.answer",
+  ]);
+  expect((await graders({ input: "{{sample.text}}" }))[1]).toContain(
+    "of a sample there are output_text",
+  );
+  expect(await graders({ type: "python", source: "…" })).toEqual([
+    "graders.1.type",
+    expect.stringContaining('{"type": "http"}'),
+  ]);
+  expect((await graders({ type: "vibes" }))[1]).toContain('no grader of type "vibes"');
+  expect(await second({ ...SIMILAR, evaluation_metric: "cosine" })).toEqual([
+    "graders.1.evaluation_metric",
+    expect.stringContaining("cosine is not computed here"),
+  ]);
+  const multi = { type: "multi", name: "all" };
+  expect(await second({ ...multi, graders: { a: SAME }, calculate_output: "a + c" })).toEqual([
+    "graders.1.calculate_output",
+    "no grader is named c",
+  ]);
+  expect(await second({ ...multi, graders: [SAME], calculate_output: "same +" })).toEqual([
+    "graders.1.calculate_output",
+    "ends too early",
+  ]);
+  expect(await second({ ...multi, graders: { max: SAME }, calculate_output: "1" })).toEqual([
+    "graders.1.graders.max",
+    "a formula cannot name it",
+  ]);
+  expect(await refused({ graders: [SAME], testing_criteria: [SAME] })).toEqual([
+    "testing_criteria",
+    "give one of graders, testing_criteria",
+  ]);
+  expect(await refused({ graders: [SAME], template: "{{sample.output_text}}" })).toEqual([
+    "template",
+    "{{sample.output_text}}: only item can be named here",
+  ]);
+  const http = { type: "http", name: "n", secret: "S" };
+  for (const url of ["ftp://scorer.example/", "scorer.example", "https://me:key@scorer.example/"]) {
+    expect((await refused({ graders: [{ ...http, url }] }))[0]).toBe("graders.0.url");
+  }
+  const scorer = { type: "scorer", name: "n", scorer: "numeric", options: { tolerence: 1 } };
+  expect((await refused({ graders: [scorer] }))[0]).toBe("graders.0.options");
+});
+
+test("a row without what the templates name is refused, and so are replies that come with the rows", async () => {
+  const environment = await loadEnvironment.load({ template: "{{item.q}}", graders: [SAME] });
+  const read = (row: Given) => environment.dataset.schema.safeParse(row).error?.issues[0];
+  expect(read({ q: "?", answer: "4" })).toBeUndefined();
+  expect(read({ item: { q: "?", answer: "4" } })).toBeUndefined();
+  expect(read({ answer: "4" })?.path).toEqual(["q"]);
+  expect(read({ item: { q: "?" } })?.path).toEqual(["item", "answer"]);
+  expect(read({ item: { q: "?", answer: "4" }, sample: {} })?.path).toEqual(["sample"]);
+});
+
+test("surviving a restart after every step changes nothing, and an unknown argument is refused", async () => {
+  const environment = await loadEnvironment.load({ graders: [SAME] });
+  const [straight, restarted] = await Promise.all(
+    [false, true].map((restartAfterEachTurn) =>
+      runRollout(environment, {
+        task: { question: "?", answer: "4" },
+        model: scripted(["4"]),
+        restartAfterEachTurn,
+      }),
+    ),
+  );
+  expect(restarted).toEqual(straight);
+  await expect(loadEnvironment.load({ graders: [SAME], rubric: {} })).rejects.toBeInstanceOf(
+    z.ZodError,
+  );
+});

@@ -1,0 +1,146 @@
+/**
+ * What each grader computes of one rollout.
+ *
+ * Invariants. A score that cannot be computed is an error, never 0. A grader is computed once a rollout and pass: its
+ * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
+ * a pass that still owes a verdict runs again, and need not have called anybody.
+ */
+import { type Json, type RewardArgs, scorers, textOf } from "rollcall";
+import { parseFormula } from "./formula.ts";
+import { type Grader, type GraderPart, isJudged, type JudgedPart, partsOf } from "./graders.ts";
+import { httpScore } from "./http-scorer.ts";
+import { renderMessages } from "./messages.ts";
+import { similarity } from "./similarity.ts";
+import { type Names, render, type Sample } from "./template.ts";
+
+export type Item = Readonly<Record<string, Json>>;
+export type Args = RewardArgs<Item, object>;
+export type Grade = (args: Args) => Promise<number>;
+
+export interface Grades {
+  readonly whole: Grade;
+  /** Of a `multi` grader, by name. */
+  readonly parts: ReadonlyMap<string, Grade>;
+}
+
+export function gradesOf(grader: Grader): Grades {
+  if (grader.type !== "multi") {
+    return { whole: once((args) => gradePart(grader, args)), parts: new Map() };
+  }
+  const graders = partsOf(grader);
+  const parts = new Map(graders.map((part) => [part.name, once((args) => gradePart(part, args))]));
+  const whole = once(async (args) => {
+    const values = await valuesOf(graders, parts, args);
+    return parseFormula(grader.calculate_output).evaluate(values);
+  });
+  return { whole, parts };
+}
+
+async function valuesOf(
+  graders: readonly GraderPart[],
+  grades: ReadonlyMap<string, Grade>,
+  args: Args,
+): Promise<Map<string, number>> {
+  const http = (part: GraderPart) => part.type === "http";
+  const waves = [
+    graders.filter(isJudged),
+    graders.filter((part) => !isJudged(part) && !http(part)),
+    graders.filter(http),
+  ];
+  const values = new Map<string, number>();
+  for (const wave of waves) {
+    const scores = await Promise.all(wave.map(({ name }) => grades.get(name)?.(args)));
+    for (const [at, { name }] of wave.entries()) values.set(name, scores[at] ?? Number.NaN);
+  }
+  return values;
+}
+
+async function gradePart(grader: GraderPart, args: Args): Promise<number> {
+  const names = { item: args.task, sample: sampleOf(args) };
+  switch (grader.type) {
+    case "string_check":
+      return checkString(grader, names) ? 1 : 0;
+    case "text_similarity": {
+      const { evaluation_metric, input, reference } = grader;
+      return similarity(evaluation_metric, render(input, names), render(reference, names));
+    }
+    case "scorer": {
+      const { scorer, input, reference, options } = grader;
+      return scorers[scorer].score(render(input, names), render(reference, names), options);
+    }
+    case "label_model": {
+      const { model, input, labels, passing_labels } = grader;
+      const options = { judge: model, labels, sampling: samplingOf(grader) };
+      const label = await args.judge(renderMessages(input, names), options);
+      return passing_labels.includes(label) ? 1 : 0;
+    }
+    case "score_model": {
+      const { model, input, range } = grader;
+      const options = {
+        judge: model,
+        range: range ?? [0, 1],
+        sampling: samplingOf(grader),
+      } as const;
+      return await args.judge(renderMessages(input, names), options);
+    }
+    case "http":
+      return await httpScore(grader, args, names);
+  }
+}
+
+function checkString(
+  { operation, input, reference }: Extract<GraderPart, { type: "string_check" }>,
+  names: Names,
+): boolean {
+  const [text, wanted] = [render(input, names), render(reference, names)];
+  switch (operation) {
+    case "eq":
+      return text === wanted;
+    case "ne":
+      return text !== wanted;
+    case "like":
+      return text.includes(wanted);
+    case "ilike":
+      return text.toLowerCase().includes(wanted.toLowerCase());
+  }
+}
+
+/** OpenAI spells the limit of tokens in two ways; what is null is left out. */
+function samplingOf({ sampling_params }: JudgedPart) {
+  const { max_completions_tokens, ...others } = sampling_params ?? {};
+  const given = { max_completion_tokens: max_completions_tokens, ...others };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
+}
+
+function sampleOf({ completion }: Args): Sample {
+  const message = completion.findLast(({ role }) => role === "assistant");
+  const text = textOf(message);
+  const calls = message?.tool_calls ?? [];
+  const tools = calls.map(({ id, type, function: { name, arguments: given } }) => {
+    return { id, type, function: { name, arguments: given } };
+  });
+  return {
+    output_text: text,
+    output_json: jsonOf(text),
+    output_tools: tools,
+    choices: [{ message: { role: "assistant", content: text, tool_calls: tools } }],
+  };
+}
+
+function jsonOf(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The state is made anew for each pass over a rollout, and shared by all functions of it. */
+function once(grade: Grade): Grade {
+  const known = new WeakMap<object, Promise<number>>();
+  return (args) => {
+    const found = known.get(args.state) ?? grade(args);
+    known.set(args.state, found);
+    return found;
+  };
+}

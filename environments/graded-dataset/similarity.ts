@@ -1,0 +1,47 @@
+/** How alike two texts are, by the metrics of OpenAI's `text_similarity`: 0 is not at all, 1 is the same. */
+import { scorers } from "rollcall";
+import type { METRICS } from "./graders.ts";
+
+type Metric = (typeof METRICS)[number];
+
+/** Comparing takes the product of the lengths: a longer output scores 0, a longer reference cannot be used. */
+const MOST_CHARACTERS = 20_000;
+
+const ROUGE_N = /^rouge_([1-5])$/;
+
+export function similarity(metric: Metric, input: string, reference: string): number {
+  const n = ROUGE_N.exec(metric)?.[1];
+  if (n !== undefined) return scorers.rouge.score(input, reference, { n: Number(n) });
+  if (metric === "rouge_l") return scorers.rouge.score(input, reference, { n: "l" });
+  if (metric === "bleu") return scorers.bleu.score(input, reference);
+  if (metric === "gleu") return scorers.gleu.score(input, reference);
+  return fuzzyMatch(input, reference);
+}
+
+/**
+ * rapidfuzz's `ratio`: twice the longest common subsequence over both lengths.
+ * Source: https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html#ratio.
+ */
+export function fuzzyMatch(input: string, reference: string): number {
+  const [a, b] = [[...input], [...reference]];
+  if (a.length + b.length === 0) return 1;
+  if (b.length > MOST_CHARACTERS) {
+    throw new RangeError(`a reference of ${b.length} characters is too long to be compared with`);
+  }
+  if (a.length > MOST_CHARACTERS) return 0;
+  return (2 * commonSubsequence(a, b)) / (a.length + b.length);
+}
+
+/** Length of the longest common subsequence, in memory of one row. */
+function commonSubsequence(a: readonly string[], b: readonly string[]): number {
+  const row = new Uint32Array(b.length + 1);
+  for (const left of a) {
+    let diagonal = 0;
+    for (const [at, right] of b.entries()) {
+      const above = row[at + 1] ?? 0;
+      row[at + 1] = left === right ? diagonal + 1 : Math.max(above, row[at] ?? 0);
+      diagonal = above;
+    }
+  }
+  return row[b.length] ?? 0;
+}

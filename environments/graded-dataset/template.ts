@@ -1,0 +1,99 @@
+/**
+ * `{{ item.question }}`: OpenAI's templates, which name members of the row (`item`) and of the model's reply (`sample`).
+ *
+ * Invariants. Filled in one pass: braces in what is filled in name nothing. Text goes in as it is, any other value as its
+ * JSON, and what is not there as nothing. A name that could never be there is refused when the template is read.
+ * Source: https://developers.openai.com/api/docs/guides/graders (templating).
+ */
+import type { Json } from "rollcall";
+import * as z from "zod";
+
+/** What templates may name. */
+export interface Names {
+  readonly item: Json;
+  readonly sample?: Sample;
+}
+
+/** The model's reply, by the names OpenAI gives its parts. */
+export interface Sample {
+  readonly [part: string]: Json;
+  readonly output_text: string;
+  /** The text read as JSON; null when it is none. */
+  readonly output_json: Json;
+  /** The tool calls, as chat completions list them. */
+  readonly output_tools: Json;
+  readonly choices: Json;
+}
+
+const SAMPLE_PARTS = ["output_text", "output_json", "output_tools", "choices"];
+const SLOT = /\{\{([^{}]*)\}\}/g;
+/** A slot begun and never closed. */
+const UNCLOSED = /\{\{\s*(?:item|sample)\b/;
+const PATH = /^(item|sample)((?:\.[\w$-]+|\[\d+\])*)$/;
+const STEP = /\.([\w$-]+)|\[(\d+)\]/g;
+
+export type Path = readonly string[];
+
+/** Text with slots, which may name both. */
+export const Template = templateOf(["item", "sample"]);
+/** Text with slots, of a prompt: there is no reply yet. */
+export const ItemTemplate = templateOf(["item"]);
+
+function templateOf(roots: readonly string[]) {
+  return z.string().check((context) => {
+    const refuse = (message: string) =>
+      context.issues.push({ code: "custom", input: context.value, message });
+    if (UNCLOSED.test(context.value.replace(SLOT, ""))) refuse("{{ without its }}");
+    for (const [, inside = ""] of context.value.matchAll(SLOT)) {
+      const wrong = refusalOf(inside, roots);
+      if (wrong !== null) refuse(wrong);
+    }
+  });
+}
+
+function refusalOf(inside: string, roots: readonly string[]): string | null {
+  const path = pathOf(inside);
+  const name = inside.trim();
+  if (path === null) return `{{${name}}}: a slot holds a path like item.answer`;
+  const [root = "", part] = path;
+  if (!roots.includes(root)) return `{{${name}}}: only ${roots.join(" and ")} can be named here`;
+  if (root === "item" || (part !== undefined && SAMPLE_PARTS.includes(part))) return null;
+  return `{{${name}}}: of a sample there are ${SAMPLE_PARTS.join(", ")}`;
+}
+
+/** The members a path names, its root first; null for what is no path. */
+export function pathOf(inside: string): Path | null {
+  const [, root, steps] = PATH.exec(inside.trim()) ?? [];
+  if (root === undefined || steps === undefined) return null;
+  return [root, ...[...steps.matchAll(STEP)].map(([, name, index]) => name ?? index ?? "")];
+}
+
+/** The paths a template names. */
+export function pathsIn(template: string): Path[] {
+  const slots = [...template.matchAll(SLOT)].map(([, inside = ""]) => pathOf(inside));
+  return slots.filter((path) => path !== null);
+}
+
+export function render(template: string, names: Names): string {
+  return template.replace(SLOT, (_slot, inside: string) => textOf(valueAt(names, inside)));
+}
+
+/** Undefined where there is nothing. */
+export function memberAt(root: Json | undefined, path: Path): Json | undefined {
+  let at = root;
+  for (const step of path) {
+    if (at === null || typeof at !== "object" || !Object.hasOwn(at, step)) return undefined;
+    at = Reflect.get(at, step) as Json;
+  }
+  return at;
+}
+
+function valueAt(names: Names, inside: string): Json | undefined {
+  const [root, ...path] = pathOf(inside) ?? [];
+  return memberAt(root === "item" ? names.item : names.sample, path);
+}
+
+function textOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

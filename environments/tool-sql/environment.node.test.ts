@@ -1,0 +1,143 @@
+/** On `node:sqlite`, which workerd has not; test/workers/tool-sql.test.ts lets a model loose on the platform's. */
+import { DatabaseSync } from "node:sqlite";
+import { textOf } from "rollcall";
+import { type Reply, runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import { rowAt } from "../../src/core/task.ts";
+import { goldPolicy, loadEnvironment } from "./environment.ts";
+
+const task = {
+  question: "Add a second row.",
+  answer: '[{"n":2}]',
+  seed_sql: "create table a(id integer primary key, x); insert into a(x) values (1)",
+  check_sql: "select count(*) as n from a",
+};
+const query = (...statements: string[]): Reply => ({
+  tool_calls: statements.map((sql) => ({ name: "query", arguments: { sql } })),
+});
+
+async function play(replies: readonly Reply[], row: unknown = task, more = {}) {
+  const report = await runRollout(await loadEnvironment(), {
+    task: row,
+    model: scripted(replies),
+    openSqlite: () => new DatabaseSync(":memory:"),
+    ...more,
+  });
+  const said = report.completion.filter(({ role }) => role === "tool").map(textOf);
+  return { report, said };
+}
+
+test("every kind of generated task is solved by its own statements, and not by doing nothing", async () => {
+  const environment = await loadEnvironment();
+  for (let index = 0; index < 20; index += 1) {
+    const row = rowAt(environment.dataset, index, 5);
+    const { report, said } = await play(goldPolicy(row), row);
+    expect(report, `${row["question"]} ${said}`).toMatchObject({ reward: 1, error: null });
+    expect((await play(["done"], row)).report.reward).toBe(0);
+  }
+});
+
+test("the database's final state is what counts; restarts change nothing", async () => {
+  const replies = [query("insert into a(x) values (2)", "select x from a"), "Done."];
+  const { report, said } = await play(replies);
+  expect(report).toMatchObject({ reward: 1, metrics: { final_state: 1, statements: 2 } });
+  expect(said).toEqual(["[]", '[{"x":1},{"x":2}]']);
+  expect((await play(replies, task, { restartAfterEachTurn: true })).report).toEqual(report);
+});
+
+test("a model that drops the table, or empties it, has the wrong state: 0, and no failure", async () => {
+  const dropped = await play([query("drop table a"), "Done."]);
+  expect(dropped.report).toMatchObject({
+    reward: 0,
+    error: null,
+    state: { final_value: "no such table: a" },
+  });
+  expect((await play([query("delete from a"), "Done."])).report.reward).toBe(0);
+});
+
+test.each([
+  ["attach database 'x' as y", "attach is not offered here"],
+  ["PRAGMA writable_schema = on", "PRAGMA is not offered here"],
+  ["select 1; drop table a", "one statement a call"],
+  ["/* ; */ select ';' as s ; -- ;", '[{"s":";"}]'],
+  [
+    "create trigger t after insert on a begin insert into a(x) values (1); end",
+    "one statement a call",
+  ],
+  [
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
+    "recursive queries are not offered here",
+  ],
+  [
+    "with c(x) as (select 1 union all select x + 1 from c) insert into a(x) select x from c",
+    "recursive queries are not offered here",
+  ],
+  ["select missing from a", "no such column: missing"],
+  ["selec", 'near "selec": syntax error'],
+])("%s is answered: %s", async (sql, answer) => {
+  const { report, said } = await play([query(sql, "select count(*) as n from a"), "Done."]);
+  expect(said).toEqual([answer, '[{"n":1}]']);
+  expect(report.error).toBe(null);
+});
+
+test("a join that would visit millions of rows is refused before it runs; one by keys is not", async () => {
+  const values = Array.from({ length: 200 }, (_, index) => `(${index})`).join(",");
+  const filled = { ...task, seed_sql: `${task.seed_sql}; insert into a(x) values ${values}` };
+  const { said } = await play(
+    [
+      query(
+        "select count(*) as n from a p, a q, a r",
+        "insert into a(x) select p.x from a p, a q, a r",
+        "with m as materialized (select p.x from a p, a q) select count(*) from m s, m t",
+        "select count((select count(*) from a q, a r where q.x > p.x)) from a p",
+        "select count(*) as n from a p, a q",
+        "select count(*) as n from a p join a q on q.id = p.id join a r on r.id = q.id",
+        "select count(*) as n from a union all select count(*) from a union all select count(*) from a",
+      ),
+      "Done.",
+    ],
+    filled,
+  );
+  expect(said.map((text) => text.replace(/: join.*/, ""))).toEqual([
+    "the statement would visit about 8.1e+6 rows",
+    "the statement would visit about 8.1e+6 rows",
+    "the statement would visit about 1.6e+9 rows",
+    "the statement would visit about 8.1e+6 rows",
+    '[{"n":40401}]',
+    '[{"n":201}]',
+    '[{"n":201},{"n":201},{"n":201}]',
+  ]);
+});
+
+test("functions that make megabytes of nothing are for few rows, and stand in nothing that is made", async () => {
+  const values = Array.from({ length: 30 }, (_, index) => `(${index})`).join(",");
+  const filled = { ...task, seed_sql: `${task.seed_sql}; insert into a(x) values ${values}` };
+  const { said } = await play(
+    [
+      query(
+        "select sum(length(hex(randomblob(900000)))) from a p, a q, a r",
+        'select sum(length("zeroblob"(900000))) as n from a p, a q',
+        "create view v as select printf('%900000d', x) as t from a",
+        "select count(replace(x, '1', '2')) as n from a",
+        "replace into a(id, x) values (1, hex('a'))",
+      ),
+      "Done.",
+    ],
+    filled,
+  );
+  const refused = expect.stringContaining("for few rows only");
+  expect(said).toEqual([refused, refused, refused, '[{"n":31}]', "[]"]);
+});
+
+test("twenty statements are enough: the next ends the rollout", async () => {
+  const many = Array.from({ length: 21 }, () => "select 1 as one");
+  const { report } = await play([query(...many), "Done?"]);
+  expect(report).toMatchObject({ stop_condition: "too_many_statements", reward: 0 });
+});
+
+test("uploaded rows are taken as they are, and a judge is asked only where that is wanted", async () => {
+  const environment = await loadEnvironment({ rows: "uploaded" });
+  expect(() => rowAt(environment.dataset, 0, 0)).toThrow();
+  const judged = await loadEnvironment({ explained: true });
+  expect([environment.rubric.judges, judged.rubric.judges]).toEqual([[], ["default"]]);
+});

@@ -1,0 +1,100 @@
+/** Do something to a database: each rollout has one of its own, and is scored by what is in it at the end. */
+import {
+  dataset,
+  defineEnvironment,
+  EnvError,
+  inject,
+  JudgeRubric,
+  type Sql,
+  StatefulToolEnv,
+  tool,
+} from "rollcall";
+import * as z from "zod";
+import { shopTask } from "./shop.ts";
+import { refuseTooMuchWork } from "./work.ts";
+
+const Task = z.object({
+  question: z.string(),
+  /** What `check_sql` gives at the end, as JSON. */
+  answer: z.string(),
+  seed_sql: z.string(),
+  check_sql: z.string(),
+  /** Statements that solve it, for whoever validates the environment. */
+  gold_sql: z.array(z.string()).readonly().default([]),
+});
+
+const query = tool({
+  name: "query",
+  description: "Run one SQL statement on your database. Gives its rows as JSON.",
+  parameters: z.object({ sql: z.string().describe("one statement") }),
+  hidden: { db: inject<Sql>() },
+  run: async ({ sql, db }) => {
+    await refuseTooMuchWork(sql, db);
+    return JSON.stringify(await db.exec(sql));
+  },
+});
+
+const explained = new JudgeRubric({
+  name: "explained",
+  weight: 0.3,
+  judge: "default",
+  prompt: "Question: {question}\nReply: {response}\nDoes the reply say truly what was done?",
+  choices: { no: 0, yes: 1 },
+});
+
+export const loadEnvironment = defineEnvironment({
+  args: z.strictObject({
+    rows: z.enum(["generated", "uploaded"]).default("generated"),
+    max_turns: z.int().positive().default(8),
+    max_statements: z.int().positive().default(20),
+    explained: z.boolean().default(false),
+  }),
+  needs: ["sql"],
+  build: ({ rows, max_turns, max_statements, explained: judged }) =>
+    new StatefulToolEnv({
+      dataset:
+        rows === "uploaded"
+          ? dataset(Task, "uploaded")
+          : dataset(Task, (_index, random) => shopTask(random)),
+      setupState: async ({ task }, { sql }) => {
+        await sql.exec(task.seed_sql);
+        return { final_value: "", statements: 0 };
+      },
+      openLive: (_state, { sql }) => ({ db: sql }),
+      tools: [query],
+      maxTurns: max_turns,
+      updateToolArgs: (_name, args, _messages, state) => {
+        state.statements += 1;
+        return { ...args, db: state.live.db };
+      },
+      stops: {
+        too_many_statements: { when: (state) => state.statements > max_statements, priority: 10 },
+      },
+      postRollout: async (state) => {
+        state.final_value = await finalValue(state.live.db, state.task.check_sql);
+      },
+      rubric: [
+        {
+          rewards: { final_state: ({ state, task }) => state.final_value === task.answer },
+          metrics: { statements: ({ state }) => state.statements },
+        },
+        ...(judged ? [explained] : []),
+      ],
+    }),
+});
+
+/** For `rollcall env validate`. */
+export function goldPolicy(row: unknown) {
+  const calls = Task.parse(row).gold_sql.map((sql) => ({ name: "query", arguments: { sql } }));
+  return [{ tool_calls: calls }, "done"];
+}
+
+/** A model may leave nothing that the check could read: that is a wrong state, and no failure. */
+async function finalValue(db: Sql, checkSql: string): Promise<string> {
+  try {
+    return JSON.stringify(await db.exec(checkSql));
+  } catch (thrown) {
+    if (thrown instanceof EnvError) return thrown.message;
+    throw thrown;
+  }
+}

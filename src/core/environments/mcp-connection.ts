@@ -1,0 +1,104 @@
+/**
+ * One rollout's conversation with one MCP server, held by the official SDK's client.
+ *
+ * Invariants. Nothing is asked of a server before something is wanted of it. A session that was begun is gone on with, after
+ * a restart too; only `end` ends it. What the server says of a call is the model's to read (ToolCallError); a server that does
+ * not answer, or has forgotten the session, is an InfraError.
+ */
+import {
+  type CallToolResult,
+  Client,
+  ProtocolError,
+  parseJSONRPCMessage,
+  type Tool,
+} from "@modelcontextprotocol/client";
+import { InfraError, RolloutError, ToolCallError } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
+import { LIMITS } from "../limits.ts";
+import type { Capabilities } from "./contract.ts";
+import { FetchTransport, type McpSession } from "./mcp-transport.ts";
+
+export interface McpServer {
+  readonly url: string;
+  /** Sent with every request; a function where they hold secrets. */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | ((can: Capabilities) => Readonly<Record<string, string>>);
+}
+
+interface Open {
+  readonly client: Client;
+  readonly transport: FetchTransport;
+}
+
+/** The stage of whoever calls ends sooner, unless it was given more. */
+const PATIENCE = { timeout: LIMITS.toolMs };
+
+export class McpConnection {
+  readonly #name: string;
+  readonly #server: McpServer;
+  readonly #can: Capabilities;
+  readonly #session: McpSession | null;
+  #open: Promise<Open> | null = null;
+
+  /** `session`: one to go on with. */
+  constructor(name: string, server: McpServer, can: Capabilities, session: McpSession | null) {
+    this.#name = name;
+    this.#server = server;
+    this.#can = can;
+    this.#session = session;
+  }
+
+  async list(): Promise<{ readonly tools: readonly Tool[]; readonly session: McpSession }> {
+    return await this.#asking(async ({ client, transport }) => {
+      const { tools } = await client.listTools(undefined, PATIENCE);
+      return { tools, session: transport.session };
+    });
+  }
+
+  async call(tool: string, args: JsonObject): Promise<CallToolResult> {
+    return await this.#asking(({ client }) =>
+      client.callTool({ name: tool, arguments: { ...args } }, PATIENCE),
+    );
+  }
+
+  /** Tells the server that nobody will go on with the session. */
+  async end(): Promise<void> {
+    if (this.#open === null && (this.#session?.id ?? null) === null) return;
+    await this.#asking(({ transport }) => transport.end());
+  }
+
+  /** The session stays. */
+  async close(): Promise<void> {
+    const open = this.#open;
+    this.#open = null;
+    const opened = await open?.catch(() => null);
+    await opened?.client.close();
+  }
+
+  async #asking<T>(ask: (open: Open) => Promise<T>): Promise<T> {
+    this.#open ??= this.#connect();
+    try {
+      return await ask(await this.#open);
+    } catch (thrown) {
+      if (thrown instanceof RolloutError) throw thrown;
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      if (thrown instanceof ProtocolError) throw new ToolCallError(message, { cause: thrown });
+      throw new InfraError(`the MCP server ${this.#name}: ${message}`, { cause: thrown });
+    }
+  }
+
+  async #connect(): Promise<Open> {
+    const { url, headers = {} } = this.#server;
+    const transport = new FetchTransport({
+      fetch: this.#can.fetch,
+      url,
+      headers: typeof headers === "function" ? headers(this.#can) : headers,
+      parse: parseJSONRPCMessage,
+      session: this.#session,
+    });
+    const client = new Client({ name: "rollcall", version: "1.0.0" });
+    await client.connect(transport, PATIENCE);
+    return { client, transport };
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * An environment whose tools are those of MCP servers, spoken to over streamable HTTP (`needs: ["fetch"]`).
+ *
+ * Invariants. Tools are listed once, at set-up, and kept in the rollout's state (`state.mcp`) with the servers' sessions: a
+ * restart offers the model the same tools and goes on with the same sessions. Arguments are checked against a tool's own JSON
+ * Schema before its server sees them. A server that does not answer ends the rollout, which may be retried; what a tool says,
+ * errors included, is the model's to read.
+ */
+import * as z from "zod";
+import { EnvError, ToolCallError } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
+import { schemaChecker } from "../json-schema.ts";
+import type { Content, ToolDefinition } from "../messages.ts";
+import type { AnyTool, Capabilities, LiveState, OwnState, RolloutFields } from "./contract.ts";
+import type { EnvironmentOptions } from "./environment.ts";
+import { McpConnection, type McpServer } from "./mcp-connection.ts";
+import { contentOf, definitionOf, type McpTool, offeredTools } from "./mcp-tools.ts";
+import type { McpSession } from "./mcp-transport.ts";
+import type { RolloutHooks } from "./multi-turn-env.ts";
+import type { CleanupOptions } from "./stops.ts";
+import { TOOL_OPTIONS, ToolEnv, type ToolOptions } from "./tool-env.ts";
+
+export interface McpLive {
+  /** Calls a tool by its server's own name for it; what it gives is what the model would read. */
+  readonly mcp: { call(server: string, tool: string, args: JsonObject): Promise<Content> };
+}
+
+type Errors = Required<Pick<ToolOptions<unknown, object, McpLive>, "stopErrors" | "formatError">>;
+
+export interface McpOptions<Task, S>
+  extends EnvironmentOptions<Task, S>,
+    RolloutHooks<Task, S, McpLive> {
+  /** By the name that stands before a tool's own where two servers share it. */
+  readonly servers: Readonly<Record<string, McpServer>>;
+  /** Tools of the environment's own, beside the servers'. */
+  readonly tools?: readonly AnyTool[];
+  readonly stopErrors?: Errors["stopErrors"];
+  readonly formatError?: Errors["formatError"];
+  /** The handles are the connections. */
+  readonly openLive?: never;
+  readonly closeLive?: never;
+}
+
+/** What stands in the state under `mcp`. */
+interface McpState {
+  readonly sessions: Readonly<Record<string, McpSession>>;
+  readonly tools: readonly McpTool[];
+}
+
+const OPTIONS = [...TOOL_OPTIONS, "servers"].filter((name) => !/^(open|close)Live$/.test(name));
+const ANY_ARGUMENTS = z.looseObject({});
+
+export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, S, McpLive> {
+  readonly #servers: Readonly<Record<string, McpServer>>;
+
+  /** Throws TypeError for an unknown option. */
+  constructor(options: McpOptions<Task, S>) {
+    super({ ...options, tools: options.tools ?? [] }, { options: OPTIONS, providesHidden: false });
+    this.#servers = options.servers;
+  }
+
+  override async setupState(state: RolloutFields<Task>, can: Capabilities): Promise<S> {
+    const own = await super.setupState(state, can);
+    if ("mcp" in own)
+      throw new EnvError("state.mcp is MCPEnv's own; setupState must not return it");
+    const connections = new Connections(this.#servers, can, {});
+    try {
+      const mcp = await connections.list(this.toolDefinitions.map((tool) => tool.function.name));
+      return { ...own, mcp };
+    } finally {
+      await connections.close();
+    }
+  }
+
+  override openLive(state: object, can: Capabilities): McpLive {
+    return { mcp: new Connections(this.#servers, can, mcpOf(state)?.sessions ?? {}) };
+  }
+
+  override async closeLive({ live }: LiveState<Task, S, McpLive>): Promise<void> {
+    if (live.mcp instanceof Connections) await live.mcp.close();
+  }
+
+  override toolDefinitionsOf(state: JsonObject): readonly ToolDefinition[] {
+    return [...this.toolDefinitions, ...(mcpOf(state)?.tools ?? []).map(definitionOf)];
+  }
+
+  protected override cleanupEntries(): CleanupOptions<LiveState<Task, S, McpLive>> {
+    const end = async ({ live }: Partial<McpLive> & { readonly live?: McpLive }) => {
+      if (live?.mcp instanceof Connections) await live.mcp.end();
+    };
+    return { ...super.cleanupEntries(), mcp_sessions: end };
+  }
+
+  protected override toolNamed(
+    name: string,
+    state: LiveState<Task, S, McpLive>,
+  ): AnyTool | undefined {
+    const own = super.toolNamed(name, state);
+    const listed = mcpOf(state)?.tools.find((tool) => tool.name === name);
+    return own ?? (listed && runnable(listed, state.live));
+  }
+}
+
+/** Those of one rollout, in one process. */
+class Connections {
+  readonly #byServer: ReadonlyMap<string, McpConnection>;
+
+  constructor(
+    servers: Readonly<Record<string, McpServer>>,
+    can: Capabilities,
+    sessions: McpState["sessions"],
+  ) {
+    this.#byServer = new Map(
+      Object.entries(servers).map(([name, server]) => [
+        name,
+        new McpConnection(name, server, can, sessions[name] ?? null),
+      ]),
+    );
+  }
+
+  async list(taken: readonly string[]): Promise<McpState> {
+    const listed = await Promise.all(
+      [...this.#byServer].map(async ([server, connection]) => ({
+        server,
+        ...(await connection.list()),
+      })),
+    );
+    return {
+      sessions: Object.fromEntries(listed.map(({ server, session }) => [server, session])),
+      tools: offeredTools(listed, taken),
+    };
+  }
+
+  async call(server: string, tool: string, args: JsonObject): Promise<Content> {
+    const connection = this.#byServer.get(server);
+    if (connection === undefined) throw new EnvError(`there is no MCP server named ${server}`);
+    return contentOf(await connection.call(tool, args));
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#byServer.values()].map((connection) => connection.end()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#byServer.values()].map((connection) => connection.close()));
+  }
+}
+
+function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: McpLive): AnyTool {
+  const run = async (args: JsonObject): Promise<Content> => {
+    const faults = faultsIn(args, parameters);
+    if (faults.length > 0) {
+      throw new ToolCallError(`bad arguments for ${name}: ${faults.join("; ")}`);
+    }
+    return await live.mcp.call(server, tool, args);
+  };
+  const { description, idempotent } = rest;
+  return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], run };
+}
+
+/** A schema that we cannot follow is left to the server that wrote it. */
+function faultsIn(args: JsonObject, parameters: JsonObject): readonly string[] {
+  try {
+    return schemaChecker(parameters)(args);
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return [];
+    throw thrown;
+  }
+}
+
+/** Absent before set-up. */
+function mcpOf(state: object): McpState | undefined {
+  return (state as { readonly mcp?: McpState }).mcp;
+}

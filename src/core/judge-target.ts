@@ -1,0 +1,17 @@
+/** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
+import * as z from "zod";
+import { InlineEndpoint } from "./endpoint.ts";
+import { Sampling } from "./sampling.ts";
+
+export const JudgeTarget = z.strictObject({
+  endpoint: z
+    .union([z.string().min(1), InlineEndpoint])
+    .describe("an endpoint by name or id, or one given here"),
+  model: z.string().min(1).max(500),
+  sampling: Sampling.default({}),
+});
+
+/** By the rubric's names; the endpoint by its id. */
+export type ResolvedJudges = Readonly<
+  Record<string, Omit<z.output<typeof JudgeTarget>, "endpoint"> & { readonly endpoint: string }>
+>;

@@ -1,0 +1,207 @@
+/**
+ * The value of an expression at a point, with a bound on its error: real numbers only.
+ *
+ * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost to
+ * cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not real, not finite or not known.
+ */
+import type { Rational } from "./rational.ts";
+import type { CallName, Expression } from "./syntax.ts";
+
+export interface Approximation {
+  readonly value: number;
+  readonly error: number;
+}
+export type Point = (symbol: string) => number | undefined;
+
+const EPSILON = 2 ** -51;
+/** An error above this share of the value says nothing any more. */
+const LOOSE = 1e-3;
+const CONSTANTS = new Map([
+  ["pi", Math.PI],
+  ["e", Math.E],
+]);
+
+/** Without a point only constants have a value. */
+export function approximate(
+  expression: Expression,
+  point: Point = () => undefined,
+): Approximation | null {
+  const parts = valuesOf(expression, point);
+  return parts === null ? null : checked(combine(expression, parts, point));
+}
+
+function childrenOf(expression: Expression): readonly Expression[] {
+  switch (expression.kind) {
+    case "number":
+    case "symbol":
+      return [];
+    case "sum":
+    case "product":
+      return expression.parts;
+    case "quotient":
+      return [expression.over, expression.under];
+    case "power":
+      return [expression.base, expression.exponent];
+    case "call":
+      return expression.args;
+  }
+}
+
+function valuesOf(expression: Expression, point: Point): Approximation[] | null {
+  const values: Approximation[] = [];
+  for (const child of childrenOf(expression)) {
+    const value = approximate(child, point);
+    if (value === null) return null;
+    values.push(value);
+  }
+  return values;
+}
+
+function combine(
+  expression: Expression,
+  parts: readonly Approximation[],
+  point: Point,
+): Approximation | null {
+  const [first = ZERO, second = ZERO] = parts;
+  switch (expression.kind) {
+    case "number":
+      return numberValue(expression.value);
+    case "symbol":
+      return symbolValue(expression.name, point);
+    case "sum":
+      return parts.reduce(plus);
+    case "product":
+      return parts.reduce(times);
+    case "quotient":
+      return over(first, second);
+    case "power":
+      return toPower(first, second);
+    case "call":
+      return callValue(expression.name, first, second);
+  }
+}
+
+const ZERO: Approximation = { value: 0, error: 0 };
+
+function symbolValue(name: string, point: Point): Approximation | null {
+  const value = point(name);
+  if (value !== undefined) return { value, error: 0 };
+  const constant = CONSTANTS.get(name);
+  return constant === undefined ? null : rounded(constant);
+}
+
+function plus(a: Approximation, b: Approximation): Approximation {
+  return exact(rounded(a.value + b.value, a.error + b.error), a, b);
+}
+
+function times(a: Approximation, b: Approximation): Approximation {
+  const error = Math.abs(a.value) * b.error + Math.abs(b.value) * a.error + a.error * b.error;
+  return exact(rounded(a.value * b.value, error), a, b);
+}
+
+/** Sums and products of whole numbers are exact while they are small. */
+function exact(result: Approximation, a: Approximation, b: Approximation): Approximation {
+  const isExact = a.error === 0 && b.error === 0 && Number.isSafeInteger(result.value);
+  return isExact ? { value: result.value, error: 0 } : result;
+}
+
+function over(a: Approximation, b: Approximation): Approximation | null {
+  const least = Math.abs(b.value) - b.error;
+  if (least <= 0) return null;
+  const value = a.value / b.value;
+  return rounded(value, (a.error + Math.abs(value) * b.error) / least);
+}
+
+function toPower(base: Approximation, exponent: Approximation): Approximation | null {
+  const isWholeNumber = exponent.error === 0 && Number.isInteger(exponent.value);
+  if (base.value - base.error <= 0 && !isWholeNumber) return null;
+  const value = base.value ** exponent.value;
+  const size = Math.abs(base.value);
+  if (size <= base.error) return null;
+  // d(b^x) = b^x (x db / b + ln b dx)
+  const relative =
+    (Math.abs(exponent.value) * base.error) / (size - base.error) +
+    Math.abs(Math.log(size)) * exponent.error;
+  return rounded(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
+}
+
+/** Each function with the size of its derivative at a value. */
+const FUNCTIONS: Partial<
+  Record<CallName, readonly [(x: number) => number, (x: number) => number]>
+> = {
+  sin: [Math.sin, () => 1],
+  cos: [Math.cos, () => 1],
+  tan: [Math.tan, (x) => 1 / Math.cos(x) ** 2],
+  cot: [(x) => 1 / Math.tan(x), (x) => 1 / Math.sin(x) ** 2],
+  sec: [(x) => 1 / Math.cos(x), (x) => Math.abs(Math.tan(x) / Math.cos(x))],
+  csc: [(x) => 1 / Math.sin(x), (x) => Math.abs(1 / (Math.tan(x) * Math.sin(x)))],
+  sinh: [Math.sinh, Math.cosh],
+  cosh: [Math.cosh, (x) => Math.abs(Math.sinh(x))],
+  tanh: [Math.tanh, () => 1],
+  arcsin: [Math.asin, (x) => 1 / Math.sqrt(1 - x * x)],
+  arccos: [Math.acos, (x) => 1 / Math.sqrt(1 - x * x)],
+  arctan: [Math.atan, () => 1],
+  ln: [Math.log, (x) => 1 / x],
+  exp: [Math.exp, Math.exp],
+  abs: [Math.abs, () => 1],
+};
+
+function callValue(
+  name: CallName,
+  first: Approximation,
+  second: Approximation,
+): Approximation | null {
+  if (name === "log") return overLogarithms(first, second);
+  if (name === "factorial") return fallingProduct(first, first);
+  if (name === "binomial") return binomialValue(first, second);
+  const known = FUNCTIONS[name];
+  if (known === undefined) return null;
+  const [fn, slope] = known;
+  const derivative = slope(first.value);
+  const error = derivative * first.error + EPSILON * Math.abs(derivative * first.value);
+  return rounded(fn(first.value), error);
+}
+
+function binomialValue(n: Approximation, k: Approximation): Approximation | null {
+  const [ways, orders] = [fallingProduct(n, k), fallingProduct(k, k)];
+  return ways && orders && over(ways, orders);
+}
+
+/** n (n − 1) …, `count` factors, of whole numbers up to 170, whose factorial is a double's greatest. */
+function fallingProduct(n: Approximation, count: Approximation): Approximation | null {
+  const areWhole = [n, count].every(({ value, error }) => error === 0 && Number.isInteger(value));
+  if (!areWhole || count.value < 0 || n.value > 170 || count.value > n.value) return null;
+  let product: Approximation = { value: 1, error: 0 };
+  for (let at = 0; at < count.value; at += 1) {
+    product = times(product, { value: n.value - at, error: 0 });
+  }
+  return product;
+}
+
+function overLogarithms(value: Approximation, base: Approximation): Approximation | null {
+  const [top, bottom] = [callValue("ln", value, ZERO), callValue("ln", base, ZERO)];
+  return top && bottom && over(top, bottom);
+}
+
+function numberValue({ over: above, under: below }: Rational): Approximation {
+  const value = ratio(above, below);
+  return below === 1n && Number.isSafeInteger(value) ? { value, error: 0 } : rounded(value);
+}
+
+/** The quotient of whole numbers of any size, to the precision of a double. */
+function ratio(above: bigint, below: bigint): number {
+  const excess = Math.max(String(above).length, String(below).length) - 300;
+  if (excess <= 0) return Number(above) / Number(below);
+  const scale = 10n ** BigInt(excess);
+  return Number(above / scale) / Number(below / scale);
+}
+
+function rounded(value: number, error = 0): Approximation {
+  return { value, error: error + Math.abs(value) * EPSILON };
+}
+
+function checked(result: Approximation | null): Approximation | null {
+  if (result === null || !Number.isFinite(result.value) || !Number.isFinite(result.error))
+    return null;
+  return result.error > LOOSE * Math.abs(result.value) && result.error > LOOSE ? null : result;
+}

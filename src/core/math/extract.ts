@@ -1,0 +1,93 @@
+/**
+ * Where the answer stands in a reply and in a row of a dataset. Each text is read a fixed number of times, by position.
+ *
+ * In a reply, in this order: the last `\boxed{…}` whose braces close; what follows the last `####` on its line; the last
+ * line, if it is an answer and no sentence, or the last formula in it; the last number. What was thought (everything
+ * up to the last `</think>`, and after a `<think>` that never closes) does not count. Nor does a last line that is copied
+ * from the question, for what is asked often has the value of its answer.
+ */
+import { extractBoxedAnswer } from "../parsers/extract.ts";
+
+const MARK = "####";
+/** Words that mathematics has too. */
+const MATH_WORDS = new Set(["and", "or", "pi", "sin", "cos", "tan", "ln", "log", "exp", "sqrt"]);
+/** `Answer: ` */
+const LABEL = /^[A-Za-z ]{1,40}:(?!\/)/;
+/** A minus after a digit or a closing bracket subtracts. */
+const NUMBER =
+  /(?:(?<![\w)])[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
+/** How formulas are set apart, as opening and closing. */
+const FORMULAS = [
+  ["$$", "$$"],
+  ["$", "$"],
+  ["\\(", "\\)"],
+  ["\\[", "\\]"],
+] as const;
+
+/** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
+export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
+  const said = withoutThinking(reply);
+  const boxed = extractBoxedAnswer(said, true).trim();
+  if (boxed !== "" || strict) return boxed === "" ? null : boxed;
+  return afterMark(said) ?? fromLastLine(said, question) ?? lastNumber(said);
+}
+
+/** The answer of a row: what its last box holds, what follows its `####`, or all of it. */
+export function extractMathTarget(answer: string): string {
+  const boxed = extractBoxedAnswer(answer, true).trim();
+  return boxed !== "" ? boxed : (afterMark(answer) ?? answer.trim());
+}
+
+function withoutThinking(reply: string): string {
+  const close = reply.lastIndexOf("</think>");
+  const after = close === -1 ? reply : reply.slice(close + "</think>".length);
+  const open = after.indexOf("<think>");
+  return open === -1 ? after : after.slice(0, open);
+}
+
+function afterMark(text: string): string | null {
+  const mark = text.lastIndexOf(MARK);
+  if (mark === -1) return null;
+  return (
+    text
+      .slice(mark + MARK.length)
+      .trimStart()
+      .split("\n", 1)[0]
+      ?.trim() || null
+  );
+}
+
+function fromLastLine(text: string, question: string): string | null {
+  const line = text.trim().split("\n").at(-1)?.trim() ?? "";
+  if (question.split("\n").some((asked) => asked.trim() === line)) return null;
+  const formula = lastFormula(line);
+  if (formula !== null) return formula;
+  const answer = line.replaceAll("**", "").replace(LABEL, "").trim();
+  return answer === "" || isSentence(answer) ? null : answer;
+}
+
+/** Two words side by side, of more than three letters together: a sentence, whatever else the line holds. */
+function isSentence(line: string): boolean {
+  const words = line.split(/\s+/).map((word) => /^([A-Za-z]+)[,:;.!?]?$/.exec(word)?.[1] ?? "");
+  return words.some((word, at) => {
+    const next = words[at + 1] ?? "";
+    if (word === "" || next === "" || MATH_WORDS.has(word) || MATH_WORDS.has(next)) return false;
+    return word.length + next.length > 3;
+  });
+}
+
+/** The formula that closes last; of one in `$$` the marks count as one. */
+function lastFormula(line: string): string | null {
+  let last = { end: -1, text: "" };
+  for (const [open, close] of FORMULAS) {
+    const end = line.lastIndexOf(close);
+    const start = end <= 0 ? -1 : line.lastIndexOf(open, end - open.length);
+    if (start === -1 || end + close.length <= last.end) continue;
+    last = { end: end + close.length, text: line.slice(start + open.length, end).trim() };
+  }
+  return last.text === "" ? null : last.text;
+}
+
+function lastNumber(text: string): string | null {
+  return text.match(NUMBER)?.at(-1) ?? null;
+}

@@ -1,0 +1,101 @@
+/**
+ * Scores states that no platform made: what an author tests a rubric with, by the very functions that score runs.
+ */
+import { gateForScoring } from "../environments/capabilities.ts";
+import type { Json } from "../json.ts";
+import type { Messages } from "../messages.ts";
+import { advantagesOf, creditOf, type StepCredit } from "./advantage.ts";
+import { NO_JUDGES } from "./judges.ts";
+import type { AnyRubric } from "./rubric.ts";
+import { RubricGroup } from "./rubric-group.ts";
+import {
+  type AnyRewardArgs,
+  type Scored,
+  type ScoringFailure,
+  type Sheet,
+  scoreSheets,
+  settle,
+} from "./scoring.ts";
+
+/** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
+export interface StateToScore {
+  readonly completion: Messages;
+  readonly prompt?: Messages;
+  readonly answer?: string;
+  readonly info?: Json;
+  readonly task?: unknown;
+  readonly trajectory?: readonly Partial<StepCredit>[];
+  /** Columns of its row, and fields of the environment's own. */
+  readonly [column: string]: unknown;
+}
+
+export interface ScoredState {
+  readonly reward: number | null;
+  /** Every score by name, rewards and metrics alike. */
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly scoring_errors: readonly ScoringFailure[];
+}
+
+export interface ScoredMember extends ScoredState {
+  readonly advantage: number | null;
+  /** What each step of its trajectory is worth. */
+  readonly steps: readonly StepCredit[];
+}
+
+/** Throws RangeError for a rubric that must see a whole group: `scoreGroup` has it. */
+export async function scoreState(
+  rubric: AnyRubric | RubricGroup,
+  state: StateToScore,
+): Promise<ScoredState> {
+  const rubrics = new RubricGroup([rubric]);
+  if (rubrics.hasGroupFunctions) {
+    throw new RangeError("a rubric with group functions scores whole groups: use scoreGroup");
+  }
+  const [scored] = await scoreAll(rubrics, [state]);
+  if (scored === undefined) throw new RangeError("there is no state");
+  return stateOf(scored);
+}
+
+/** Each member's scores, and its advantage over the group. */
+export async function scoreGroup(
+  rubric: AnyRubric | RubricGroup,
+  states: readonly StateToScore[],
+): Promise<ScoredMember[]> {
+  const scored = await scoreAll(new RubricGroup([rubric]), states);
+  const advantages = advantagesOf(scored.map(({ reward }) => reward));
+  return scored.map((one, at) => {
+    const advantage = advantages[at] ?? null;
+    const credit = { reward: one.reward, advantage };
+    const steps = (states[at]?.trajectory ?? []).map((step) => creditOf(step, credit));
+    return { ...stateOf(one), advantage, steps };
+  });
+}
+
+async function scoreAll(
+  rubrics: RubricGroup,
+  states: readonly StateToScore[],
+): Promise<readonly Scored[]> {
+  const sheets = states.map(sheetOf);
+  await scoreSheets(rubrics, sheets, {
+    judges: NO_JUDGES,
+    can: gateForScoring([], { now: () => 0 }),
+  });
+  return sheets.map(settle);
+}
+
+function stateOf({ reward, scores, scoring_errors }: Scored): ScoredState {
+  const metrics = Object.fromEntries(scores.map(({ name, score }) => [name, score]));
+  return { reward, metrics, scoring_errors };
+}
+
+type State = AnyRewardArgs["state"];
+
+function sheetOf(given: StateToScore, index: number): Sheet {
+  const { prompt = [], answer = "", info = {}, task = null, trajectory = [] } = given;
+  const turn = trajectory.length;
+  const end = { is_truncated: false, stop_condition: null, error: null, usage: null };
+  const ours = { prompt, answer, info, task, trajectory, turn, final_env_response: null };
+  const state: Omit<State, "trajectory"> = Object.assign(given, { ...end, ...given }, ours);
+  // The author's functions know what their own steps hold.
+  return { rollout_id: `rollout_${index}`, columns: given, state: state as State, verdicts: [] };
+}

@@ -1,0 +1,192 @@
+/**
+ * Runs the functions of rubrics over the members of one unit.
+ *
+ * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the final
+ * state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is null with
+ * its error, and then so is the reward, if the function has weight. A group function that throws, or
+ * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing here throws for what a scoring function does.
+ */
+import type { GroupArgs, RewardArgs, ScoringCapabilities } from "../environments/contract.ts";
+import { serializeError, type UnscoredCause } from "../errors.ts";
+import { Parser } from "../parsers/parser.ts";
+import type { Judges } from "./judges.ts";
+import type { AnyRubric, ScoreFunction } from "./rubric.ts";
+import type { RubricGroup } from "./rubric-group.ts";
+import { causeOf, NoScoreError, toScore } from "./score-value.ts";
+
+export interface ScoringFailure {
+  /** The score's name; `reward` when the sum itself is not finite, `cleanup` where a handler failed. */
+  readonly function: string;
+  readonly error: string;
+  readonly retryable: boolean;
+}
+
+export interface Score {
+  readonly name: string;
+  readonly score: number | null;
+  readonly weight: number;
+}
+
+/** What came of scoring one rollout. */
+export interface Scored {
+  readonly reward: number | null;
+  /** One entry a name. Functions of one name: within a rubric the last one's score, across rubrics the sum. */
+  readonly scores: readonly Score[];
+  readonly scoring_errors: readonly ScoringFailure[];
+  /** Why there is no reward. */
+  readonly unscored: UnscoredCause | null;
+}
+
+export type AnyRewardArgs = RewardArgs<unknown, unknown>;
+
+/** One member of a unit while it is scored. */
+export interface Sheet {
+  readonly rollout_id: string;
+  /** Columns of its row: arguments by their names, where no field of ours has the name. */
+  readonly columns: object;
+  /** The state that functions share, written by any of them. */
+  readonly state: AnyRewardArgs["state"];
+  readonly verdicts: Verdict[];
+}
+
+/** What functions are offered beside the rollout itself. */
+export interface ScoringTools {
+  /** Of the environment: for rubrics without one of their own. */
+  readonly parser?: Parser | undefined;
+  readonly judges: Judges;
+  readonly can: ScoringCapabilities;
+}
+
+type Outcome = { readonly score: number } | { readonly score: null; readonly thrown: unknown };
+type Verdict = Outcome & {
+  readonly name: string;
+  readonly weight: number;
+  readonly rubric: number;
+};
+
+/** Fills the sheets, rubric by rubric. */
+export async function scoreSheets(
+  { rubrics }: RubricGroup,
+  sheets: readonly Sheet[],
+  tools: ScoringTools,
+): Promise<void> {
+  if (sheets.length === 0) return;
+  for (const [index, rubric] of rubrics.entries()) {
+    for (const fn of rubric.functions) {
+      const outcomes = await ask(fn, rubric, sheets, tools);
+      for (const [at, sheet] of sheets.entries()) {
+        const outcome = outcomes[at] ?? failed(new NoScoreError("scorer", "gave no score"));
+        sheet.verdicts.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
+      }
+    }
+  }
+}
+
+function ask(
+  fn: ScoreFunction,
+  rubric: AnyRubric,
+  sheets: readonly Sheet[],
+  tools: ScoringTools,
+): Promise<Outcome[]> {
+  if (fn.group) return askGroup(fn, rubric, sheets, tools);
+  return Promise.all(
+    sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))),
+  );
+}
+
+async function askGroup(
+  fn: ScoreFunction & { group: true },
+  rubric: AnyRubric,
+  sheets: readonly Sheet[],
+  tools: ScoringTools,
+): Promise<Outcome[]> {
+  try {
+    const group = await Promise.all(sheets.map((sheet) => argsOf(sheet, rubric, tools)));
+    const scores: unknown = await fn.score(group, sharedArgs(rubric, tools));
+    if (!Array.isArray(scores) || scores.length < group.length) {
+      const given = Array.isArray(scores) ? `${scores.length} scores` : "no list of scores";
+      throw new NoScoreError("scorer", `returned ${given} for a group of ${group.length}`);
+    }
+    return group.map((_, at) => ({ score: toScore(scores[at]) }));
+  } catch (thrown) {
+    return sheets.map(() => failed(thrown));
+  }
+}
+
+/** Of two things with one name the later goes before: column, field, class object, task, score object. */
+async function argsOf(
+  { rollout_id, columns, state }: Sheet,
+  rubric: AnyRubric,
+  { parser, judges, can }: ScoringTools,
+): Promise<AnyRewardArgs> {
+  const { prompt, completion, answer, info, task } = state;
+  const args = {
+    ...columns,
+    ...{ prompt, completion, answer, info, state, rollout_id, can },
+    judge: judges.of(rollout_id),
+    parser: rubric.parser ?? parser ?? new Parser(),
+    ...rubric.objects,
+    task,
+  };
+  return { ...args, ...(await rubric.provided(args)) };
+}
+
+function sharedArgs(rubric: AnyRubric, { parser, judges, can }: ScoringTools): GroupArgs {
+  const shared = { parser: rubric.parser ?? parser ?? new Parser(), can, judge: judges.of(null) };
+  return { ...shared, ...rubric.objects };
+}
+
+async function attempt(call: () => unknown): Promise<Outcome> {
+  try {
+    return { score: toScore(await call()) };
+  } catch (thrown) {
+    return failed(thrown);
+  }
+}
+
+function failed(thrown: unknown): Outcome {
+  return { score: null, thrown };
+}
+
+/** What the verdicts of a sheet add up to. */
+export function settle({ verdicts }: Sheet): Scored {
+  const owed = verdicts.find((verdict) => verdict.score === null && verdict.weight !== 0);
+  const sum = verdicts.reduce((total, { score, weight }) => total + (score ?? 0) * weight, 0);
+  const overflown = !Number.isFinite(sum);
+  const errors = verdicts.flatMap((verdict) =>
+    verdict.score === null ? [failureOf(verdict.name, verdict.thrown)] : [],
+  );
+  if (overflown) errors.push(failureOf("reward", new NoScoreError("non_finite", `sums to ${sum}`)));
+  const cause = owed?.score === null ? causeOf(owed.thrown) : overflown ? "non_finite" : null;
+  return {
+    reward: cause === null ? sum : null,
+    scores: scoresByName(verdicts),
+    scoring_errors: errors,
+    unscored: cause,
+  };
+}
+
+function scoresByName(verdicts: readonly Verdict[]): Score[] {
+  const lastOfRubric = new Map(
+    verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]),
+  );
+  const byName = new Map<string, Score>();
+  for (const { name, score, weight } of lastOfRubric.values()) {
+    const other = byName.get(name);
+    byName.set(name, {
+      name,
+      score: other === undefined ? score : addScores(other.score, score),
+      weight: (other?.weight ?? 0) + weight,
+    });
+  }
+  return [...byName.values()];
+}
+
+function addScores(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+export function failureOf(name: string, thrown: unknown): ScoringFailure {
+  const { error, message, retryable } = serializeError(thrown);
+  return { function: name, error: `${error}: ${message}`, retryable };
+}

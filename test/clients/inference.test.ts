@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { callModel } from "../../src/clients/inference.ts";
+import type { Messages } from "../../src/core/messages.ts";
+import { type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
+
+test("R-loop-12: content goes out as it is, a role text as user, and what is empty or null not at all", async () => {
+  const asked: ModelRequest[] = [];
+  const model = await startScriptedModel({
+    reply: (request) => {
+      asked.push(request);
+      return "ok";
+    },
+  });
+  const parts = [
+    { type: "text", text: "look" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } },
+  ];
+  const messages: Messages = [
+    { role: "user", content: parts },
+    { role: "text", content: "go on" },
+    { role: "tool", content: [], tool_call_id: "a" },
+  ];
+  const call = { api_key: null, model: "m", tools: [], idempotency_key: "k", messages };
+  const sampling = { temperature: null, top_p: 0.5, extra_body: { min_tokens: 1, guided: null } };
+  const { signal } = new AbortController();
+  try {
+    const outcome = await callModel({ ...call, base_url: model.url, sampling, signal });
+    expect(outcome.kind).toBe("answered");
+  } finally {
+    await model.stop();
+  }
+  expect(asked[0]?.body).toEqual({
+    model: "m",
+    messages: [
+      { role: "user", content: parts },
+      { role: "user", content: "go on" },
+      { role: "tool", content: "", tool_call_id: "a" },
+    ],
+    top_p: 0.5,
+    min_tokens: 1,
+    guided: null,
+  });
+});

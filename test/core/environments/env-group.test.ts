@@ -1,0 +1,250 @@
+import {
+  dataset,
+  defineEnvironment,
+  EnvGroup,
+  MultiTurnEnv,
+  SingleTurnEnv,
+  ToolEnv,
+  textOf,
+  tool,
+} from "rollcall";
+import { runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
+import { canonicalJson } from "../../../src/core/json.ts";
+import { scoreUnit } from "../../../src/core/score.ts";
+import { buildTask, parseRow, rowAt } from "../../../src/core/task.ts";
+
+const Sum = z.strictObject({ question: z.string(), answer: z.string() });
+const math = new SingleTurnEnv({
+  dataset: dataset(Sum, [
+    { question: "1 + 1?", answer: "2" },
+    { question: "1 + 2?", answer: "3" },
+  ]),
+  systemPrompt: "Add.",
+  rubric: { rewards: { right: ({ completion, task }) => textOf(completion[0]) === task.answer } },
+});
+const Program = z.object({
+  question: z.string(),
+  info: z.object({ tests: z.array(z.string()) }),
+});
+const run = tool({
+  name: "run",
+  description: "Run a program.",
+  parameters: z.object({}),
+  run: () => "ok",
+});
+const code = new ToolEnv({
+  dataset: dataset(Program, [{ question: "Write hello.", info: { tests: ["hello"] } }]),
+  tools: [run],
+  setupState: ({ task, info }) => ({ seen: canonicalJson([task.info.tests, info]) }),
+  timeoutMs: 1000,
+  rubric: {
+    rewards: {
+      ran: { weight: 0.5, fn: ({ info }) => canonicalJson(info) === '{"tests":["hello"]}' },
+    },
+  },
+});
+const both = new EnvGroup({ math, code });
+
+function rowsOf(environment: AnyEnvironment, count = environment.dataset.length ?? 0) {
+  const made = Array.from({ length: count }, (_, index) => rowAt(environment.dataset, index, 0));
+  return made.map((row, index) => buildTask(environment, row, index));
+}
+
+const replies = (text: string) => ({ model: scripted([text]) });
+
+test("R-eg-1: rows are numbered through, say whose they are, and have their environment's metrics only", async () => {
+  const tasks = rowsOf(both);
+  expect(tasks.map(({ example_id, info }) => [example_id, info])).toEqual([
+    [0, { env_id: "math" }],
+    [1, { env_id: "math" }],
+    [2, { env_id: "code", tests: ["hello"] }],
+  ]);
+  expect(tasks[0]?.prompt[0]).toEqual({ role: "system", content: "Add." });
+  expect(tasks[2]?.prompt).toEqual([{ role: "user", content: "Write hello." }]);
+  const sum = await runRollout(both, { task: rowAt(both.dataset, 1, 0), ...replies("3") });
+  expect(sum).toMatchObject({ reward: 1, metrics: { right: 1, num_turns: 1 } });
+  expect(Object.keys(sum.metrics)).toEqual(["right", "num_turns"]);
+  const program = await runRollout(both, { task: rowAt(both.dataset, 2, 0), ...replies("done") });
+  expect(program.metrics).toEqual({ ran: 1, num_turns: 1, total_tool_calls: 0, run_calls: 0 });
+  expect(program).toMatchObject({ reward: 0.5, stop_condition: "no_tools_called" });
+  expect(program.trajectory.info).toEqual({ env_id: "code", tests: ["hello"] });
+});
+
+test("an environment plays a row of its group as it would alone: its task and info carry no route", async () => {
+  const report = await runRollout(both, { task: rowAt(both.dataset, 2, 0), ...replies("done") });
+  expect(report.state).toEqual({ seen: '[["hello"],{"tests":["hello"]}]' });
+  const seen: string[][] = [];
+  await runRollout(both, {
+    task: rowAt(both.dataset, 2, 0),
+    model: ({ tools }) => {
+      seen.push(tools.map((offered) => offered.function.name));
+      return "done";
+    },
+  });
+  expect(seen).toEqual([["run"]]);
+});
+
+test("R-eg-2: a group in a group has a route of its own, and a rollout carries all of it", async () => {
+  const solo = new SingleTurnEnv({ dataset: math.dataset, rubric: { rewards: { one: () => 1 } } });
+  const nested = new EnvGroup({ outer: both, solo });
+  expect(rowsOf(nested).map(({ info }) => (info as { env_id: unknown }).env_id)).toEqual([
+    ["outer", "math"],
+    ["outer", "math"],
+    ["outer", "code"],
+    "solo",
+    "solo",
+  ]);
+  const report = await runRollout(nested, { task: rowAt(nested.dataset, 2, 0), ...replies("x") });
+  expect(report).toMatchObject({ reward: 0.5, state: { seen: '[["hello"],{"tests":["hello"]}]' } });
+  expect(report.trajectory.info).toEqual({ env_id: ["outer", "code"], tests: ["hello"] });
+  expect(nested.players).toEqual([math, code, solo]);
+});
+
+test("R-eg-3: without a route a row is the only environment's, or refused; so is a name nobody has", async () => {
+  const row = { question: "2 + 2?", answer: "4" };
+  const only = new EnvGroup({ env_0: math });
+  expect(parseRow(only.dataset, row, 0)).toEqual({ ...row, info: { env_id: "env_0" } });
+  const refusalOf = (given: object) => () => parseRow(both.dataset, given, 6);
+  expect(refusalOf(row)).toThrow(/info.env_id is missing: it is one of math, code/);
+  const named = { ...row, info: { env_id: "chess" } };
+  expect(refusalOf(named)).toThrow(/no environment chess: it is one of math, code/);
+  expect(refusalOf(named)).toThrow(expect.objectContaining({ path: "rows[6].info.env_id" }));
+  expect(() => buildTask(both, row, 0)).toThrow(expect.objectContaining({ name: "RowError" }));
+  const trajectories = await Promise.all(
+    [0, 2].map(async (index) => {
+      const task = rowAt(both.dataset, index, 0);
+      return (await runRollout(both, { task, ...replies("2") })).trajectory;
+    }),
+  );
+  for (const record of await scoreUnit(both, trajectories)) {
+    expect(record).toMatchObject({ reward: null, scores: [], unscored: "scorer" });
+    expect(record.scoring_errors[0]?.error).toMatch(/rows of different environments/);
+  }
+  const renamed = new EnvGroup({ sums: math, code });
+  const [gone] = await scoreUnit(renamed, trajectories.slice(0, 1));
+  expect(gone).toMatchObject({ reward: null, unscored: "scorer" });
+  expect(gone?.scoring_errors[0]?.error).toContain("no environment math: it is one of sums, code");
+  expect(() => new EnvGroup({})).toThrow(/at least one/);
+});
+
+test("R-eg-4: the group's own rubric pads the metrics of other environments with 0, and scores nobody's row 0", async () => {
+  const { rubric } = both;
+  const sum = await runRollout(both, { task: rowAt(both.dataset, 0, 0), ...replies("2") });
+  const [padded] = await scoreUnit({ rubric }, [sum.trajectory]);
+  const scores = Object.fromEntries((padded?.scores ?? []).map(({ name, score }) => [name, score]));
+  const all = { right: 1, num_turns: 1, ran: 0, total_tool_calls: 0, run_calls: 0 };
+  expect([padded?.reward, scores]).toEqual([1, all]);
+  const stray = { ...sum.trajectory, info: { env_id: "chess" } };
+  const [nobody] = await scoreUnit({ rubric }, [stray]);
+  expect(nobody?.reward).toBe(0);
+  expect(nobody?.scores.map(({ score }) => score)).toEqual([0, 0, 0, 0, 0]);
+});
+
+test("group rewards of a member see its rows as they are alone, and those of the others get 0", async () => {
+  const ranked = new SingleTurnEnv({
+    dataset: dataset(Sum, [{ question: "q", answer: "a" }]),
+    rubric: {
+      groupRewards: {
+        place: (group) => group.map(({ task }, at) => (task.answer === "a" ? at : -1)),
+      },
+    },
+  });
+  const group = new EnvGroup({ ranked, math });
+  expect(group.rubric.hasGroupFunctions).toBe(true);
+  const task = rowAt(group.dataset, 0, 0);
+  const { trajectory } = await runRollout(group, { task, ...replies("x") });
+  for (const scorer of [group, { rubric: group.rubric }]) {
+    const records = await scoreUnit(scorer, [trajectory, trajectory]);
+    expect(records.map(({ reward }) => reward)).toEqual([0, 1]);
+  }
+});
+
+test("datasets without end take turns, and one that ends begins again", () => {
+  const endless = new SingleTurnEnv({
+    dataset: dataset(Sum, (index, random) => ({ question: `q${index}`, answer: String(random()) })),
+    rubric: {},
+  });
+  const group = new EnvGroup({ math, endless });
+  expect(group.dataset).toMatchObject({ kind: "generated", length: null });
+  expect(rowsOf(group, 6).map(({ task }) => task["question"])).toEqual([
+    "1 + 1?",
+    "q0",
+    "1 + 2?",
+    "q1",
+    "1 + 1?",
+    "q2",
+  ]);
+  expect(rowsOf(group, 6)).toEqual(rowsOf(group, 6));
+});
+
+test("where the rows of one come with the run, all of them do, each parsed by its own schema", () => {
+  const uploaded = new SingleTurnEnv({ dataset: dataset(Sum, "uploaded"), rubric: {} });
+  const group = new EnvGroup({ uploaded, code });
+  expect(group.dataset).toMatchObject({ kind: "uploaded", length: null });
+  const sum = { question: "q", answer: "a", info: '{"env_id": "uploaded"}' };
+  expect(parseRow(group.dataset, sum, 0)).toEqual({
+    question: "q",
+    answer: "a",
+    info: { env_id: "uploaded" },
+  });
+  const program = { question: "q", info: { env_id: "code", tests: [1] } };
+  expect(() => parseRow(group.dataset, program, 3)).toThrow(
+    expect.objectContaining({ path: "rows[3].info.tests[0]" }),
+  );
+});
+
+test("eval rows of a group are its members' eval rows, where one has any", () => {
+  const held = dataset(Sum, [{ question: "held out", answer: "1" }]);
+  const evaluated = new SingleTurnEnv({ dataset: math.dataset, evalDataset: held, rubric: {} });
+  expect(both.evalDataset).toBeNull();
+  const group = new EnvGroup({ evaluated, code });
+  expect(group.evalDataset?.length).toBe(2);
+  expect(group.dataset.length).toBe(3);
+});
+
+test("what a member needs, the group must declare, and no group is more forkable than its members", async () => {
+  const secret = defineEnvironment({
+    args: z.strictObject({}),
+    needs: ["secret:WORD"],
+    forkable: false,
+    build: () =>
+      new MultiTurnEnv({
+        dataset: math.dataset,
+        setupState: (_state, { secret }) => ({ word: secret("WORD") }),
+        envResponse: () => "go on",
+        maxTurns: 1,
+        rubric: {},
+      }),
+  });
+  const grouped = (needs: "secret:WORD"[]) =>
+    defineEnvironment({
+      args: z.strictObject({}),
+      needs,
+      build: async () => new EnvGroup({ secret: await secret(), math }),
+    });
+  await expect(grouped([])()).rejects.toThrow(/a member needs secret:WORD/);
+  const group = await grouped(["secret:WORD"])();
+  expect(group).toMatchObject({ needs: ["secret:WORD"], forkable: false });
+  const capabilities = { secret: () => "mellon" };
+  const task = rowAt(group.dataset, 0, 0);
+  expect((await runRollout(group, { task, ...replies("x"), capabilities })).state).toEqual({
+    word: "mellon",
+  });
+});
+
+test("a rollout's time is its environment's", async () => {
+  let at = 0;
+  const task = rowAt(both.dataset, 2, 0);
+  const report = await runRollout(both, {
+    task,
+    model: () => {
+      at += 2000;
+      return { tool_calls: [{ name: "run", arguments: {} }] };
+    },
+    capabilities: { now: () => at },
+  });
+  expect(report.stop_condition).toBe("timeout_reached");
+});

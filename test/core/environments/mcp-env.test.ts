@@ -1,0 +1,219 @@
+/** Against the official SDK's server, asked without a network: every request and reply is a real one. */
+import { dataset, defineEnvironment, MCPEnv, tool } from "rollcall";
+import { type Reply, runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { FetchOptions } from "../../../src/core/environments/contract.ts";
+import { McpShop } from "../../fakes/mcp-shop.ts";
+
+const Task = z.object({ question: z.string() });
+const task = { question: "Buy tea." };
+
+const shopping = defineEnvironment({
+  args: z.strictObject({ towns: z.array(z.string()).default(["shop"]) }),
+  needs: ["fetch"],
+  build: ({ towns }) =>
+    new MCPEnv({
+      dataset: dataset(Task, "uploaded"),
+      servers: Object.fromEntries(
+        towns.map((town) => [
+          town,
+          { url: `https://${town}.example/mcp`, headers: { authorization: `Bearer ${town}` } },
+        ]),
+      ),
+      setupState: () => ({ bought: "" }),
+      postRollout: async (state) => {
+        state.bought = String(await state.live.mcp.call(towns[0] ?? "", "basket", {}));
+      },
+      rubric: { rewards: { tea: ({ state }) => state.bought.startsWith("tea") } },
+    }),
+});
+
+function street(shops: Readonly<Record<string, McpShop>>) {
+  return async (url: string, { method, headers, body }: FetchOptions = {}) => {
+    const shop = shops[new URL(url).hostname.split(".")[0] ?? ""];
+    if (shop === undefined) throw new TypeError("connection refused");
+    const sent = { ...(method && { method }), ...(headers && { headers }), ...(body && { body }) };
+    return await shop.fetch(new Request(url, sent));
+  };
+}
+
+const call = (name: string, args: object = {}) => ({ tool_calls: [{ name, arguments: args }] });
+
+async function play(
+  shops: Readonly<Record<string, McpShop>>,
+  replies: readonly Reply[],
+  more = {},
+) {
+  const offered: string[][] = [];
+  const next = scripted(replies);
+  const environment = await shopping({ towns: Object.keys(shops) });
+  const report = await runRollout(environment, {
+    task,
+    model: (request) => {
+      offered.push(request.tools.map((definition) => definition.function.name));
+      return next(request);
+    },
+    capabilities: { fetch: street(shops) },
+    ...more,
+  });
+  const said = report.completion.filter(({ role }) => role === "tool").map((m) => m.content);
+  return { report, said, offered };
+}
+
+const TEA = [call("add", { item: "tea", count: 2 }), call("basket"), "Done."];
+
+test("the model calls a server's tools, in one session, which is ended with the rollout", async () => {
+  const shop = new McpShop();
+  const { report, said, offered } = await play({ shop }, TEA);
+  expect(report).toMatchObject({ reward: 1, error: null, cleanup_errors: [] });
+  expect(said).toEqual(["2 in the basket", "tea, tea\nThat is all."]);
+  expect(offered[0]).toEqual(["add", "basket", "pay", "photo", "empty"]);
+  expect(shop.asked.filter((method) => method === "initialize").length).toBe(1);
+  expect(shop.asked.at(-1)).toBe("DELETE");
+  expect(shop.sessions).toBe(0);
+  expect(new Set(shop.credentials)).toEqual(new Set(["Bearer shop"]));
+});
+
+test("a restart goes on with the session and offers the same tools, whatever the server has by then", async () => {
+  const shop = new McpShop();
+  const model = scripted(TEA);
+  const offered = new Set<string>();
+  const report = await runRollout(await shopping(), {
+    task,
+    model: (request) => {
+      shop.stock("novelty");
+      offered.add(request.tools.map((definition) => definition.function.name).join());
+      return model(request);
+    },
+    capabilities: { fetch: street({ shop }) },
+    restartAfterEachTurn: true,
+  });
+  expect(report).toMatchObject({ reward: 1, error: null });
+  expect([...offered]).toEqual(["add,basket,pay,photo,empty"]);
+  expect(shop.asked.filter((method) => method === "initialize").length).toBe(1);
+});
+
+test("a server without sessions is greeted anew, and told of no end", async () => {
+  const shop = new McpShop({ stateful: false });
+  const { report, said } = await play({ shop }, [call("add", { item: "tea" }), "Done."]);
+  expect([report.error, said]).toEqual([null, ["1 in the basket"]]);
+  expect(shop.asked).not.toContain("DELETE");
+});
+
+test("names that servers share are told apart; a call goes to the server it names", async () => {
+  const [north, south] = [new McpShop(), new McpShop()];
+  south.stock("herbs");
+  const { said, offered } = await play({ north, south }, [
+    call("south_add", { item: "tea" }),
+    call("north_basket"),
+    call("herbs"),
+    "Done.",
+  ]);
+  expect(offered[0]).toEqual([
+    ...["add", "basket", "pay", "photo", "empty"].map((name) => `north_${name}`),
+    ...["add", "basket", "pay", "photo", "empty"].map((name) => `south_${name}`),
+    "herbs",
+  ]);
+  expect(said).toEqual(["1 in the basket", "\nThat is all.", "herbs"]);
+});
+
+test("what a tool says goes wrong is the model's to read, and so are arguments its schema refuses", async () => {
+  const shop = new McpShop();
+  const { report, said } = await play({ shop }, [
+    call("pay"),
+    call("add", { item: 5, count: 0 }),
+    call("add", { item: "tea", colour: "green" }),
+    call("steal"),
+    "Done.",
+  ]);
+  expect(report.error).toBe(null);
+  expect(said).toEqual([
+    "the card is refused",
+    'bad arguments for add: item: Instance type "number" is invalid. Expected "string".; count: 0 is less than 1.',
+    'bad arguments for add: Property "colour" does not match additional properties schema.',
+    "there is no tool named steal",
+  ]);
+  // Refused here, not by the server.
+  expect(shop.asked.filter((method) => method === "tools/call").length).toBe(2);
+});
+
+test("images are handed on as parts, and nothing at all as a text", async () => {
+  const { said } = await play({ shop: new McpShop() }, [call("photo"), call("empty"), "Done."]);
+  expect(said).toEqual([
+    [
+      { type: "text", text: "Here:" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+      { type: "text", text: "[audio, audio/wav]" },
+      { type: "text", text: "a teapot" },
+    ],
+    "no result",
+  ]);
+});
+
+test("a server that is down at set-up fails the rollout before any call, with the cause", async () => {
+  const environment = await shopping({ towns: ["shop", "shut"] });
+  const report = await runRollout(environment, {
+    task,
+    model: scripted([]),
+    capabilities: { fetch: street({ shop: new McpShop() }) },
+  });
+  expect(report).toMatchObject({
+    reward: null,
+    error: {
+      error: "InfraError",
+      message: "the MCP server shut: connection refused",
+      error_chain_str: "InfraError -> TypeError",
+      retryable: true,
+    },
+  });
+});
+
+test("a session that its server has forgotten ends the rollout, which may be tried again", async () => {
+  const shop = new McpShop();
+  const replies = scripted([call("add", { item: "tea" }), call("basket")]);
+  const report = await runRollout(await shopping(), {
+    task,
+    model: (request) => {
+      if (request.turn === 1) shop.restart();
+      return replies(request);
+    },
+    capabilities: { fetch: street({ shop }) },
+  });
+  expect(report.error).toMatchObject({
+    error: "InfraError",
+    message: "the MCP server shop: HTTP 404: no such session",
+    retryable: true,
+  });
+});
+
+test("tools of one's own stand beside the servers', and keep their names", async () => {
+  const environment = new MCPEnv({
+    dataset: dataset(Task, "uploaded"),
+    servers: { shop: { url: "https://shop.example/mcp", headers: () => ({}) } },
+    tools: [
+      tool({
+        name: "basket",
+        description: "Mine.",
+        parameters: z.object({}),
+        run: () => "my own",
+      }),
+    ],
+    rubric: {},
+  });
+  environment.needs = ["fetch"];
+  const report = await runRollout(environment, {
+    task,
+    model: scripted([call("basket"), call("shop_basket"), "Done."]),
+    capabilities: { fetch: street({ shop: new McpShop() }) },
+  });
+  const said = report.completion.filter(({ role }) => role === "tool").map((m) => m.content);
+  expect([report.error, said]).toEqual([null, ["my own", "\nThat is all."]]);
+});
+
+test("handles of one's own are refused by name: there the connections are", () => {
+  const options = { dataset: dataset(Task, "uploaded"), servers: {}, rubric: {} };
+  expect(() => new MCPEnv({ ...options, ...{ openLive: () => ({}) } } as typeof options)).toThrow(
+    /has no option openLive/,
+  );
+});

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { dataset, fenced, SingleTurnEnv, textOf } from "../../../src/core/entry.ts";
+import { Rubric } from "../../../src/core/rubrics/rubric.ts";
+import { runRollout, scripted } from "../../../src/core/testing.ts";
+import { hearing, said } from "../../fixtures/judge-hearing.ts";
+
+function asking(fn: ConstructorParameters<typeof Rubric>[0]): Rubric {
+  return new Rubric({ judges: ["default", "strict"], ...fn });
+}
+
+test("a function may ask for a label, a number, or the reply as it is", async () => {
+  const rubric = asking({
+    rewards: {
+      label: async ({ judge }) =>
+        (await judge("label?", { labels: ["no", "yes"] })) === "yes" ? 1 : 0,
+      number: ({ judge }) => judge("number?", { range: [0, 10] }),
+      text: async ({ judge }) => (await judge("text?")).length,
+    },
+  });
+  const heard = await hearing(rubric, ["a"], ({ messages }) => {
+    const question = String(messages.at(-1)?.content);
+    return question === "text?" ? "four" : said(question === "label?" ? "yes" : 7);
+  });
+  expect(["label", "number", "text"].map((name) => heard.scores(name)[0])).toEqual([1, 7, 4]);
+});
+
+test("a function that asks in the light of a verdict is run again, and asks for each once", async () => {
+  let runs = 0;
+  const rubric = asking({
+    rewards: {
+      deep: async ({ judge }) => {
+        runs += 1;
+        const first = await judge("first");
+        const second = await judge(`then ${first}`, { judge: "strict" });
+        return second.length;
+      },
+    },
+  });
+  const heard = await hearing(
+    rubric,
+    ["a"],
+    ({ judge, messages }) => `${judge} ${messages[0]?.content}`,
+  );
+  expect(heard.asks.map(({ judge }) => judge)).toEqual(["default", "strict"]);
+  expect(heard.scores("deep")).toEqual(["strict then default first".length]);
+  expect(runs).toBe(3);
+});
+
+test("asks of all functions and all members are gathered in one round", async () => {
+  const ask = ({
+    judge,
+    completion,
+  }: {
+    judge: (prompt: string) => Promise<string>;
+    completion: readonly { content: unknown }[];
+  }) => judge(String(completion[0]?.content)).then(() => 1);
+  const { owed } = await hearing(asking({ rewards: { one: ask }, metrics: { two: ask } }), [
+    "a",
+    "b",
+  ]);
+  expect(owed.map(({ rollout_id, messages }) => [rollout_id, messages[0]?.content])).toEqual([
+    ["ro_0", "a"],
+    ["ro_1", "b"],
+  ]);
+});
+
+test("a failed verdict rejects, and a function that can do without may catch it", async () => {
+  const rubric = asking({
+    rewards: { sure: ({ judge }) => judge("?", { range: [0, 1] }).catch(() => 0.5) },
+    metrics: { unsure: ({ judge }) => judge("?", { range: [0, 1] }) },
+  });
+  const heard = await hearing(rubric, ["a"], () => "garbage");
+  expect([heard.scores("sure"), heard.scores("unsure")]).toEqual([[0.5], [null]]);
+  expect(heard.records[0]).toMatchObject({
+    reward: 0.5,
+    scoring_errors: [{ function: "unsure", retryable: true }],
+  });
+});
+
+test("a judge the rubric does not list is not asked", async () => {
+  const heard = await hearing(
+    asking({ rewards: { f: ({ judge }) => judge("?", { judge: "nobody", range: [0, 1] }) } }),
+    ["a"],
+    () => expect.unreachable(),
+  );
+  expect(heard.records[0]).toMatchObject({
+    unscored: "judge",
+    scoring_errors: [{ error: expect.stringContaining('names no judge "nobody"') }],
+  });
+});
+
+test("a function that never asks the same again is stopped", async () => {
+  let asked = 0;
+  const rubric = asking({
+    rewards: { f: ({ judge }) => judge(`${asked++}`, { range: [0, 1] }) },
+  });
+  const heard = await hearing(rubric, ["a"], () => said(1));
+  expect(heard.records[0]?.scoring_errors[0]?.error).toContain("more than 64 verdicts");
+});
+
+test("the same question with another pass, menu or sampling is another ask", async () => {
+  const rubric = asking({
+    rewards: {
+      f: async ({ judge }) => {
+        const range = [0, 1] as const;
+        const asks = [
+          judge("?", { range }),
+          judge("?", { range, pass: 1 }),
+          judge("?", { range: [0, 2] }),
+          judge("?", { range, sampling: { temperature: 0 } }),
+        ];
+        return (await Promise.all(asks)).length;
+      },
+    },
+  });
+  expect((await hearing(rubric, ["a"])).owed).toHaveLength(4);
+});
+
+test("an environment's literal rubric asks judges, each by its name, and its test scripts them", async () => {
+  const environment = new SingleTurnEnv({
+    dataset: dataset(z.object({ question: z.string() }), [{ question: "q" }]),
+    rubric: {
+      judges: ["default", "strict"],
+      rewards: {
+        polite: async ({ judge, completion }) =>
+          (await judge(fenced(textOf(completion.at(-1))), { labels: ["no", "yes"] })) === "yes",
+        deep: ({ judge, question }) => judge(question, { judge: "strict", range: [0, 1] }),
+      },
+    },
+  });
+  const judge = { default: scripted([said("yes")]), strict: scripted([said(0.25)]) };
+  const task = { question: "q" };
+  const report = await runRollout(environment, { task, model: scripted(["Please."]), judge });
+  expect(report).toMatchObject({ reward: 1.25, metrics: { polite: 1, deep: 0.25 } });
+  const alone = await runRollout(environment, { task, model: scripted(["Please."]) });
+  expect(alone.scoring_errors).toMatchObject([{ function: "polite" }, { function: "deep" }]);
+});

@@ -1,0 +1,209 @@
+import { runRollout, scripted } from "rollcall/testing";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { dataset } from "../../../../src/core/dataset.ts";
+import { SingleTurnEnv } from "../../../../src/core/environments/single-turn-env.ts";
+import { NoScoreError } from "../../../../src/core/rubrics/score-value.ts";
+import { SCORER_NAMES, scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
+
+type Name = (typeof SCORER_NAMES)[number];
+type Options = Readonly<Record<string, unknown>>;
+
+const GOLDEN: [Name, string, string, number, Options?][] = [
+  ["exact", " yes ", "yes", 1],
+  ["exact", "Yes", "yes", 0],
+  ["exact", "Yes!", "yes", 1, { ignore_case: true, ignore_punctuation: true }],
+  ["exact", "the  answer", "answer", 1, { ignore_articles: true }],
+  ["exact", "ﬁne", "fine", 1, { normalize_unicode: true }],
+  ["exact", "ﬁne", "fine", 0],
+  ["includes", "it is 42, I think", "42", 1],
+  ["includes", "it is 41", "42", 0],
+  ["starts_with", "yes, sure", "yes", 1],
+  ["starts_with", "oh yes", "yes", 0],
+  ["one_of", "y", '["yes","y",1]', 1],
+  ["one_of", "1", '["yes","y",1]', 1],
+  ["one_of", "no", '["yes","y"]', 0],
+  ["regex", "order 66", "\\d{2}", 1],
+  ["regex", "order", "\\d", 0],
+  ["regex", "ab", "a", 0, { full: true }],
+  ["regex", "ORDER 66", "unused", 1, { pattern: "^order \\d+$", ignore_case: true }],
+  ["regex", "a\nb", "unused", 1, { pattern: "a.b", dot_all: true }],
+  ["regex", "a\nb", "unused", 1, { pattern: "^b$", multiline: true }],
+  ["numeric", "so 1,234.50 it is", "1234.5", 1],
+  ["numeric", "$18", "$18.00", 1],
+  ["numeric", "10-5", "5", 1],
+  ["numeric", "minus: -5", "5", 0],
+  ["numeric", "3.1", "3", 1, { absolute: 0.1001 }],
+  ["numeric", "102", "100", 1, { relative: 0.02 }],
+  ["numeric", "103", "100", 0, { relative: 0.02 }],
+  ["numeric", "none", "0", 0],
+  ["numeric_diff", "10", "12", 0.909091],
+  ["numeric_diff", "0", "0", 1],
+  ["numeric_diff", "-5", "5", 0],
+  ["numeric_diff", "none", "5", 0],
+  ["numeric_diff", "1e308", "1e308", 1],
+  ["f1", "the cat sat", "the cat sat down", 0.857143],
+  ["f1", "The cat, sat.", "the CAT sat", 1],
+  ["f1", "a a a", "a", 0.5],
+  ["f1", "the cat", "a cat", 1, { ignore_articles: true }],
+  ["f1", "", "cat", 0],
+  ["f1", "", "", 1],
+  ["levenshtein", "kitten", "sitting", 0.571429],
+  ["levenshtein", "", "", 1],
+  ["levenshtein", "", "abc", 0],
+  ["levenshtein", "ABC", "abc", 1, { ignore_case: true }],
+  ["rouge", "the cat sat", "the cat sat down", 0.857143],
+  ["rouge", "the cat sat", "the cat sat down", 1, { measure: "precision" }],
+  ["rouge", "the cat sat", "the cat sat down", 0.75, { measure: "recall" }],
+  ["rouge", "sat cat the", "the cat sat", 0.333333],
+  ["rouge", "sat cat the", "the cat sat", 1, { n: 1 }],
+  ["rouge", "the cat sat", "the cat sat down", 0.8, { n: 2 }],
+  ["rouge", "the cat", "the cat sat down", 0, { n: 3 }],
+  ["bleu", "the cat sat on the mat", "the cat sat on the mat", 1],
+  ["bleu", "the cat sat down there", "the cat sat down", 0.752121],
+  ["bleu", "the cat sat down there", "the cat sat down", 0.66874, { smoothing: "none" }],
+  ["bleu", "the cat sat", "the cat sat down", 0.716531],
+  ["bleu", "the the the the the the the", "the cat is on the mat", 0.285714, { max_n: 1 }],
+  ["bleu", "dog", "the cat", 0],
+  ["gleu", "the cat sat", "the cat sat down", 0.6],
+  ["gleu", "the cat sat", "the cat sat", 1],
+  ["gleu", "dog", "cat", 0],
+  ["json_schema", '{"a":1}', '{"required":["a"]}', 1],
+  ["json_schema", '{"b":1}', '{"required":["a"]}', 0],
+  ["json_schema", "not json", "{}", 0],
+  ["json_schema", '```json\n{"a":1}\n```', "{}", 1],
+  ["json_schema", '{"a":1}', "unused", 1, { schema: { properties: { a: { type: "integer" } } } }],
+  ["json_schema", '{"a":"1"}', "unused", 0, { schema: { properties: { a: { type: "integer" } } } }],
+  ["json_diff", '{"a":1,"b":"x"}', '{"b":"x","a":1}', 1],
+  ["json_diff", '{"a":10}', '{"a":12}', 0.909091],
+  ["json_diff", '{"a":"kitten"}', '{"a":"sitting"}', 0.571429],
+  ["json_diff", '{"a":1}', '{"a":1,"b":2}', 0.5],
+  ["json_diff", "[1,2]", "[1,2,3,4]", 0.5],
+  ["json_diff", "{}", "{}", 1],
+  ["json_diff", "1", '"1"', 0],
+  ["json_diff", '{"__proto__":1}', "{}", 0],
+  ["json_diff", "oops", "1", 0],
+  ["list_contains", '["b","a"]', '["a","b"]', 1],
+  ["list_contains", '["a","b","c"]', '["a","b"]', 0.666667],
+  ["list_contains", '["a","b","c"]', '["a","b"]', 1, { allow_extra: true }],
+  ["list_contains", '["kitten"]', '["sitting"]', 0.571429],
+  ["list_contains", '["kitten"]', '["sitting"]', 0, { pairing: "exact" }],
+  ["list_contains", "[]", "[]", 1],
+  ["list_contains", "[]", '["a"]', 0],
+  ["list_contains", "no list", '["a"]', 0],
+  ["choice", "B", "B", 1],
+  ["choice", "(b)", "A", 0],
+  ["choice", "**B**", "b", 1],
+  ["choice", "B) because A is wrong", "(B)", 1],
+  ["choice", "A is wrong and so is C. The answer is B.", "B", 1],
+  ["choice", "Answer: (C)", "C", 1],
+  ["choice", "I think \\boxed{\\text{D}}", "D", 1],
+  ["choice", "Between (A) and (B), it is (B) that holds", "B", 1],
+  ["choice", "Thinking about it,\nA\nC", "C", 1],
+  ["choice", "A good question.", "A", 0],
+  ["choice", "E", "E", 1, { choices: "ABCDE" }],
+  ["math", "so \\boxed{\\frac12}", "#### 0.5", 1],
+  ["math", "it is 0.5", "1/2", 1],
+  ["math", "it is 0.5", "1/2", 0, { strict: true }],
+  ["math", "\\boxed{5\\%}", "0.05", 1, { percent_is_ratio: true }],
+];
+
+test.each<[Name, string, string, number, Options?]>(GOLDEN)(
+  "%s of %j and %j is %d",
+  (name, output, reference, score, options = {}) => {
+    expect(scorers[name].score(output, reference, options)).toBeCloseTo(score, 6);
+  },
+);
+
+test.each<[Name, string, Options?]>([
+  ["includes", ""],
+  ["starts_with", "!", { ignore_punctuation: true }],
+  ["one_of", "yes"],
+  ["one_of", '{"a":1}'],
+  ["regex", "("],
+  ["regex", ""],
+  ["numeric", "twelve"],
+  ["numeric", ""],
+  ["numeric_diff", "1 or 2"],
+  ["json_schema", "["],
+  ["json_schema", "[]"],
+  ["json_schema", '{"$ref":"#/nowhere"}'],
+  ["json_diff", "{"],
+  ["list_contains", '"a"'],
+  ["list_contains", JSON.stringify(Array.from({ length: 201 }, String))],
+  ["choice", "Z"],
+  ["choice", "AB"],
+  ["math", ""],
+  ["levenshtein", "x".repeat(50_001)],
+  ["rouge", "x ".repeat(10_001)],
+])("%s gives no score for the reference %j", (name, reference, options = {}) => {
+  expect(() => scorers[name].score('["a"]', reference, options)).toThrow(NoScoreError);
+});
+
+test.each<[Name, Options]>([
+  ["exact", { ignorecase: true }],
+  ["regex", { pattern: "(" }],
+  ["regex", { pattern: "(?=a)" }],
+  ["regex", { pattern: "(a)\\1" }],
+  ["rouge", { n: 6 }],
+  ["numeric", { absolute: -1 }],
+  ["choice", { choices: "abc" }],
+])("%s refuses the options %j", (name, options) => {
+  expect(() => scorers[name].score("a", "a", options)).toThrow(z.ZodError);
+});
+
+describe("what a model says is bounded", () => {
+  const long = "ab ".repeat(20_000);
+  test.each<[Name, string]>([
+    ["levenshtein", "ab"],
+    ["rouge", "ab"],
+    ["f1", "ab"],
+    ["bleu", "ab"],
+    ["gleu", "ab"],
+    ["json_diff", '"ab"'],
+    ["list_contains", '["ab"]'],
+  ])("%s of an output of 60,000 characters is 0", (name, reference) => {
+    expect(scorers[name].score(long, reference)).toBe(0);
+  });
+
+  test.each<Name>(["json_schema", "json_diff", "list_contains"])(
+    "%s of JSON nested 20,000 deep is 0",
+    (name) => {
+      const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+      const reference = name === "json_schema" ? "{}" : "[[1]]";
+      expect(scorers[name].score(deep, reference)).toBe(0);
+    },
+  );
+
+  test("a pattern that takes exponential time elsewhere ends", () => {
+    expect(scorers.regex.score(`${"a".repeat(20_000)}!`, "^(a+)+$")).toBe(0);
+  });
+});
+
+test("the best pairing is found where taking the best of each entry in turn fails", () => {
+  // "baaa" is the best partner of both; "aaaa" must leave it to "bbaa".
+  const said = JSON.stringify(["baaa", "aacc"]);
+  expect(scorers.list_contains.score(said, '["aaaa","bbaa"]')).toBeCloseTo(0.625, 6);
+});
+
+test("a scorer is a reward function over the parser's answer and the row's", async () => {
+  const environment = new SingleTurnEnv({
+    dataset: dataset(z.object({ question: z.string(), answer: z.string() }), "uploaded"),
+    rubric: {
+      rewards: {
+        f1: scorers.f1(),
+        near: { fn: scorers.levenshtein({ ignore_case: true }), weight: 0.5 },
+      },
+      metrics: { exact: scorers.exact(), number: scorers.numeric() },
+    },
+  });
+  const task = { question: "Which?", answer: "the cat" };
+  const report = await runRollout(environment, { task, model: scripted(["The Cat"]) });
+  expect(report.metrics).toMatchObject({ f1: 1, near: 1, exact: 0, number: null });
+  expect(report.reward).toBe(1.5);
+  expect(report.scoring_errors).toMatchObject([{ function: "number" }]);
+});
+
+test("every name has a scorer", () => {
+  expect(Object.keys(scorers)).toEqual([...SCORER_NAMES]);
+});

@@ -1,0 +1,282 @@
+/** What scoring functions are called with, and what comes of them: by the door that authors test rubrics with. */
+import { expect, test } from "vitest";
+import { Parser } from "../../../src/core/parsers/parser.ts";
+import { Rubric } from "../../../src/core/rubrics/rubric.ts";
+import { RubricGroup } from "../../../src/core/rubrics/rubric-group.ts";
+import {
+  type StateToScore,
+  scoreGroup,
+  scoreState,
+} from "../../../src/core/rubrics/score-states.ts";
+import { scoreUnit } from "../../../src/core/score.ts";
+import type { StoredTurn } from "../../../src/core/trajectory.ts";
+import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
+
+interface Extra {
+  readonly [name: string]: unknown;
+}
+
+function state(more: Partial<StateToScore> = {}): StateToScore {
+  return { prompt: [{ role: "user", content: "q" }], completion: [], answer: "a", ...more };
+}
+
+/** A rubric of one function that keeps what it was called with. */
+function looking(options: ConstructorParameters<typeof Rubric>[0] = {}): {
+  rubric: Rubric;
+  seen: Extra[];
+} {
+  const seen: Extra[] = [];
+  const rubric = new Rubric({
+    ...options,
+    metrics: {
+      look: (args) => {
+        seen.push({ ...args });
+        return 0;
+      },
+    },
+  });
+  return { rubric, seen };
+}
+
+test("A2: every injectable name is a property of the argument: columns, fields, parser, task", async () => {
+  const { rubric, seen } = looking();
+  const given = state({ difficulty: "hard" });
+  await scoreState(rubric, given);
+  expect(seen[0]).toMatchObject({
+    ...{ prompt: given.prompt, completion: [], answer: "a", info: {}, task: null },
+    difficulty: "hard",
+  });
+  expect(seen[0]?.["state"]).toBe(given);
+  expect(seen[0]?.["parser"]).toBeInstanceOf(Parser);
+});
+
+test("a class object goes before a column and before a field of its name", async () => {
+  const { rubric, seen } = looking({ objects: { answer: "overridden", difficulty: "easy" } });
+  rubric.addClassObject("lexicon", ["word"]);
+  await scoreState(rubric, state({ difficulty: "hard" }));
+  expect(seen[0]).toMatchObject({ answer: "overridden", difficulty: "easy", lexicon: ["word"] });
+});
+
+test("score objects are made for each call, see what functions wrote, and go before everything", async () => {
+  const { rubric, seen } = looking({
+    objects: { count: -1 },
+    provide: ({ state: { completion } }) => ({ count: completion.length, task: "provided" }),
+  });
+  rubric.addScoreProvider(({ state: shared }) => ({ written: "mark" in shared }));
+  const writing = new Rubric({
+    metrics: { write: (args) => Object.keys(Object.assign(args.state, { mark: 1 })).length },
+  });
+  const second = looking();
+  await scoreState(new RubricGroup([rubric, writing]), state({ task: "given" }));
+  expect(seen[0]).toMatchObject({ count: 0, task: "provided", written: false });
+  const group = new RubricGroup([writing, second.rubric]);
+  group.addScoreProvider(({ state: shared }) => ({ written: "mark" in shared }));
+  await scoreState(group, state());
+  expect(second.seen[0]).toMatchObject({ written: true, task: null });
+});
+
+test("a provider that throws leaves the functions of its rubric without scores, and says why", async () => {
+  const failing = new Rubric({
+    rewards: { f: () => 1 },
+    provide: () => Promise.reject(new Error("no lexicon")),
+  });
+  const scored = await scoreState(
+    new RubricGroup([failing, new Rubric({ metrics: { g: () => 2 } })]),
+    state(),
+  );
+  expect(scored).toMatchObject({ reward: null, metrics: { f: null, g: 2 } });
+  expect(scored.scoring_errors).toMatchObject([{ function: "f", error: "Error: no lexicon" }]);
+});
+
+test("group functions and group metrics get every member, and the class objects beside them", async () => {
+  const objects: unknown[] = [];
+  const rubric = new Rubric({
+    objects: { bonus: 2 },
+    groupRewards: {
+      rank: {
+        weight: 0.5,
+        fn: (group, shared) => {
+          objects.push(shared.bonus);
+          return group.map((_, at) => at);
+        },
+      },
+    },
+    groupMetrics: { size: (group) => group.map(() => group.length) },
+  });
+  const scored = await scoreGroup(rubric, [state(), state(), state()]);
+  expect(scored.map(({ reward, metrics }) => [reward, metrics])).toEqual([
+    [0, { rank: 0, size: 3 }],
+    [0.5, { rank: 1, size: 3 }],
+    [1, { rank: 2, size: 3 }],
+  ]);
+  expect(objects).toEqual([2]);
+  expect(rubric.functions.map(({ weight }) => weight)).toEqual([0.5, 0]);
+});
+
+test("one rollout is not scored by a rubric that must see its group", async () => {
+  const rubric = Rubric.fromLists({
+    funcs: [{ name: "rank", group: true, fn: (group) => group.map(() => 1) }],
+  });
+  await expect(scoreState(rubric, state())).rejects.toThrow(RangeError);
+  expect(await scoreGroup(rubric, [state()])).toMatchObject([{ reward: 1, advantage: 0 }]);
+});
+
+test("D6: the advantage is over the mean of the rewards there are, and steps without numbers get those", async () => {
+  const rubric = new RubricGroup([
+    new Rubric({ rewards: { right: ({ answer }) => (answer === "" ? null : Number(answer)) } }),
+    new Rubric({ rewards: { half: () => 0.5 } }),
+  ]);
+  const steps = [{ reward: 0.9, advantage: null }, { reward: null, advantage: 7 }, {}];
+  const scored = await scoreGroup(rubric, [
+    state({ answer: "1", trajectory: steps }),
+    state({ answer: "0" }),
+    state({ answer: "" }),
+  ]);
+  expect(scored.map(({ reward, advantage }) => [reward, advantage])).toEqual([
+    [1.5, 0.5],
+    [0.5, -0.5],
+    [null, null],
+  ]);
+  expect(scored[0]?.steps).toEqual([
+    { reward: 0.9, advantage: 0.5 },
+    { reward: 1.5, advantage: 7 },
+    { reward: 1.5, advantage: 0.5 },
+  ]);
+});
+
+test("R-rubric-3: an empty group has no scores, and group functions are not called", async () => {
+  const never = new Rubric({
+    groupRewards: {
+      never: () => {
+        throw new Error("called");
+      },
+    },
+  });
+  expect(await scoreGroup(never, [])).toEqual([]);
+});
+
+test("R-rubric-4: where rollouts are not scored, one that ended well has reward 0 and no metrics", async () => {
+  const rubric = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
+  const [record] = await scoreUnit({ rubric, scoreRollouts: false }, [finishedTrajectory()]);
+  expect(record).toMatchObject({ reward: 0, scores: [], scoring_errors: [], unscored: null });
+});
+
+test("a group inside a group is its rubrics; what is added goes to the first", async () => {
+  const first = new Rubric<unknown, unknown, { lexicon: string }>();
+  const second = new Rubric({ rewards: { s: () => 1 } });
+  const group = new RubricGroup([new RubricGroup([first, second]), new Rubric()]);
+  group.addRewardFunc("added", () => 2, 3);
+  first.addMetric("noted", ({ lexicon }) => (lexicon === "words" ? 1 : null));
+  group.addMetric("last", () => 0);
+  group.addClassObject("lexicon", "words");
+  expect(group.rubrics).toHaveLength(3);
+  expect(first.functions.map(({ name }) => name)).toEqual(["added", "noted", "last"]);
+  expect(await scoreState(group, state())).toMatchObject({
+    reward: 7,
+    metrics: { added: 2, noted: 1, last: 0, s: 1 },
+  });
+});
+
+test("cleanup runs by priority, then name, on the state that was scored, and a failing one hides no score", async () => {
+  const ran: string[] = [];
+  const rubrics = new RubricGroup([
+    new Rubric<unknown, { mark?: number }>({
+      rewards: { f: ({ state: shared }) => Object.keys(Object.assign(shared, { mark: 3 })).length },
+      cleanup: {
+        second: () => void ran.push("second"),
+        fails: {
+          priority: 5,
+          run: () => {
+            ran.push("fails");
+            throw new Error("nobody home");
+          },
+        },
+        first: { priority: 9, run: ({ mark }) => void ran.push(`first ${mark}`) },
+      },
+    }),
+    new Rubric({ cleanup: { before_second: () => void ran.push("before_second") } }),
+  ]);
+  const [record, failed] = await scoreUnit({ rubric: rubrics }, [
+    finishedTrajectory(),
+    finishedTrajectory({ cancelled: "user" }),
+  ]);
+  expect(ran).toEqual(["first 3", "fails", "before_second", "second"]);
+  expect(record?.reward).not.toBeNull();
+  expect(record?.scoring_errors).toEqual([
+    { function: "cleanup.fails", error: "Error: nobody home", retryable: false },
+  ]);
+  expect(failed?.scoring_errors).toEqual([]);
+});
+
+test("a cleanup that never settles is noted once its time is over, beside the scores", async () => {
+  const rubric = new RubricGroup([
+    new Rubric({
+      rewards: { f: () => 1 },
+      cleanup: { hangs: () => Promise.withResolvers<void>().promise },
+    }),
+  ]);
+  const [record] = await scoreUnit({ rubric }, [finishedTrajectory()], {
+    limit: (what, work) => (what === "scoring" ? work : Promise.reject(new Error("too late"))),
+  });
+  expect(record).toMatchObject({
+    reward: 1,
+    scoring_errors: [{ function: "cleanup.rubric", error: "Error: too late" }],
+  });
+});
+
+test("what functions write on a turn is kept with its scores, and nothing is where they write nothing", async () => {
+  const turn: StoredTurn = {
+    ...{ index: 0, prompt: { keep: 0, append: [] }, finish_reason: "stop", usage: null },
+    completion: { role: "assistant", content: "hi" },
+    ...{ tokens: null, is_truncated: false, calls: 1, latency_ms: 1, response_id: null },
+    ...{ model: null, policy_version: null, answered_at: 0, state_after: { set: {} } },
+  };
+  const turns = [turn, { ...turn, index: 1 }];
+  const rubric = new RubricGroup([
+    new Rubric({
+      rewards: {
+        f: ({ state: { trajectory } }) => {
+          const [first, second] = trajectory;
+          if (first) first.reward = 0.25;
+          if (second) second.advantage = Number.NaN;
+          return 1;
+        },
+      },
+    }),
+  ]);
+  const [record] = await scoreUnit({ rubric }, [finishedTrajectory({ turns })]);
+  expect(record?.steps).toEqual([
+    { reward: 0.25, advantage: null },
+    { reward: null, advantage: null },
+  ]);
+  const silent = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
+  expect(
+    (await scoreUnit({ rubric: silent }, [finishedTrajectory({ turns })]))[0],
+  ).not.toHaveProperty("steps");
+});
+
+test("what a rubric needs of the outside world is what its environment declared", async () => {
+  const rubric = new RubricGroup([
+    new Rubric({ rewards: { f: ({ can }) => can.secret("KEY").length } }),
+  ]);
+  const capabilities = { now: () => 0, secret: () => "12345" };
+  const score = (needs: readonly "secret:KEY"[]) =>
+    scoreUnit({ rubric, needs }, [finishedTrajectory()], { capabilities });
+  expect((await score(["secret:KEY"]))[0]?.reward).toBe(5);
+  expect((await score([]))[0]?.scoring_errors).toMatchObject([
+    { error: 'EnvError: secret:KEY is used but not declared: add "secret:KEY" to needs' },
+  ]);
+});
+
+test("rows that no environment of a group plays have no score, and the failed ones stay failed", async () => {
+  const rubric = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
+  const route = () => {
+    throw new RangeError("no environment plays this row");
+  };
+  const cancelled = finishedTrajectory({ cancelled: "user" });
+  const records = await scoreUnit({ rubric, route }, [finishedTrajectory(), cancelled]);
+  expect(records).toMatchObject([
+    { reward: null, unscored: "scorer", scoring_errors: [{ function: "rubric" }] },
+    { reward: null, unscored: null, scoring_errors: [] },
+  ]);
+});

@@ -1,0 +1,139 @@
+import { expect, test } from "vitest";
+import { cutMiddle, fenced } from "../../../src/core/rubrics/evidence.ts";
+import { askedMessages, type Menu, readVerdict } from "../../../src/core/rubrics/verdict.ts";
+
+const LABELS: Menu = { kind: "label", labels: ["no", "yes"] };
+const NUMBER: Menu = { kind: "number", range: [0, 10] };
+const SCORES: Menu = { kind: "scores", ids: ["a", "b"], range: [0, 1] };
+
+const YES = '{"reason": "it is", "verdict": "yes"}';
+
+test.each([
+  ["alone", YES],
+  ["behind prose with braces of its own", `I weighed {this} and {"that": 1}. ${YES}`],
+  ["in a code fence", `\`\`\`json\n${YES}\n\`\`\``],
+  ["inside another object", `{"result": ${YES}}`],
+  ["in other letters, spaces around it", '{"reason": "it is", "verdict": " YES "}'],
+  ["said twice alike", `${YES} and so ${YES}`],
+  ["behind a thought with a draft", `<think>{"verdict": "no"}?</think>${YES}`],
+  ["with braces and quotes in its reason", '{"reason": "a \\"}{\\" here", "verdict": "yes"}'],
+  ["behind an echo of the form", `${askedMessages("", LABELS)[0]?.content} Fine: ${YES}`],
+])("a verdict is found %s", (_where, reply) => {
+  expect(readVerdict(LABELS, reply)).toMatchObject({ ok: true, value: "yes" });
+});
+
+test.each([
+  ["nothing", ""],
+  ["prose", "The answer is yes."],
+  ["the form and no more", String(askedMessages("", LABELS)[0]?.content)],
+  ["a label that is not on the menu", '{"verdict": "maybe"}'],
+  ["a label that is no text", '{"verdict": ["yes"]}'],
+  ["no label", '{"verdict": null}'],
+  ["two that differ", `{"verdict": "no"} … ${YES}`],
+  ["one that is on the menu and one that is not", `${YES} {"verdict": "maybe"}`],
+  ["the key twice in one object", '{"verdict": "no", "verdict": "yes"}'],
+  ["an object that is cut off", '{"reason": "it is", "verdict": "yes"'],
+  ["half a thought", '{"reason": "it is'],
+])("%s is no verdict", (_what, reply) => {
+  expect(readVerdict(LABELS, reply)).toMatchObject({ ok: false, error: expect.any(String) });
+});
+
+test("the reason is kept, and cut when it is long", () => {
+  expect(readVerdict(LABELS, YES)).toMatchObject({ reason: "it is" });
+  const long = readVerdict(LABELS, JSON.stringify({ reason: "x".repeat(5000), verdict: "no" }));
+  expect(long.ok && long.reason?.length).toBe(2000);
+  expect(readVerdict(LABELS, '{"verdict": "no"}')).toMatchObject({ ok: true, reason: null });
+});
+
+test("a label in other letters is none where two labels differ in their letters alone", () => {
+  const menu: Menu = { kind: "label", labels: ["us", "US"] };
+  expect(readVerdict(menu, '{"verdict": "US"}')).toMatchObject({ ok: true, value: "US" });
+  expect(readVerdict(menu, '{"verdict": "Us"}')).toMatchObject({ ok: false });
+});
+
+test("labels that are numbers or booleans are read as they are written", () => {
+  expect(readVerdict({ kind: "label", labels: ["1", "2"] }, '{"verdict": 2}')).toMatchObject({
+    value: "2",
+  });
+  expect(
+    readVerdict({ kind: "label", labels: ["false", "true"] }, '{"verdict": true}'),
+  ).toMatchObject({
+    value: "true",
+  });
+});
+
+test.each([0, 2.5, 10])("%d is a number within the range", (score) => {
+  expect(readVerdict(NUMBER, JSON.stringify({ verdict: score }))).toMatchObject({ value: score });
+});
+
+test.each([-0.1, 10.1, "5", null, true])("%j is no number within the range", (score) => {
+  expect(readVerdict(NUMBER, JSON.stringify({ verdict: score })).ok).toBe(false);
+});
+
+test("scores are matched by id, whatever their order", () => {
+  const scores = [
+    { id: "b", reason: "better", score: 1 },
+    { id: "a", score: 0 },
+  ];
+  expect(readVerdict(SCORES, JSON.stringify({ scores }))).toMatchObject({ value: { a: 0, b: 1 } });
+});
+
+test.each([
+  ["a missing id", [{ id: "a", score: 0 }]],
+  [
+    "an id twice",
+    [
+      { id: "a", score: 0 },
+      { id: "a", score: 1 },
+    ],
+  ],
+  [
+    "an id nobody has",
+    [
+      { id: "a", score: 0 },
+      { id: "c", score: 1 },
+    ],
+  ],
+  [
+    "one more",
+    [
+      { id: "a", score: 0 },
+      { id: "b", score: 1 },
+      { id: "c", score: 1 },
+    ],
+  ],
+  [
+    "a score out of range",
+    [
+      { id: "a", score: 0 },
+      { id: "b", score: 1.5 },
+    ],
+  ],
+  ["no list", { a: 0, b: 1 }],
+])("scores with %s are none", (_what, scores) => {
+  expect(readVerdict(SCORES, JSON.stringify({ scores })).ok).toBe(false);
+});
+
+test("a text is the reply as it is, and an empty one is none", () => {
+  expect(readVerdict({ kind: "text" }, " so ")).toMatchObject({ ok: true, value: " so " });
+  expect(readVerdict({ kind: "text" }, " \n").ok).toBe(false);
+  expect(askedMessages("Why?", { kind: "text" })).toEqual([{ role: "user", content: "Why?" }]);
+});
+
+test("a reply that is all braces or quotes is given up after bounded work", () => {
+  for (const hostile of ["{", '{"', '{"verdict":', "}{"]) {
+    expect(readVerdict(LABELS, hostile.repeat(20_000)).ok).toBe(false);
+  }
+});
+
+test("a fence is longer than any run inside it", () => {
+  expect(fenced("plain")).toBe("```\nplain\n```");
+  expect(fenced("a ````` b")).toBe("``````\na ````` b\n``````");
+});
+
+test("a cut never parts a character, and says how much is gone", () => {
+  expect(cutMiddle("short", 5)).toEqual({ text: "short", leftOut: 0 });
+  const { text, leftOut } = cutMiddle("😀".repeat(10), 5);
+  expect(text).toBe(`😀\n[… ${leftOut} characters left out …]\n😀`);
+  expect(leftOut).toBe(16);
+});
