@@ -8,7 +8,13 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
-const platformFree = ["test/core/**/*.test.ts", "environments/**/*.test.ts"];
+const platformFree = [
+  "test/core/**/*.test.ts",
+  "test/conformance/vectors.test.ts",
+  "environments/**/*.test.ts",
+];
+/** Recorded behaviours are a file, and workerd has none. */
+const vectors = "./test/conformance/provide-vectors.ts";
 const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
 
 // Vite does not resolve a package's import of its own name; Node, tsc and the bundler do.
@@ -26,18 +32,22 @@ const nodeProject = {
     name: "node",
     testTimeout,
     isolate: false,
+    globalSetup: [vectors],
     include: [
       ...platformFree,
-      "test/{clients,cli,conformance,faults,ground,local,sdk}/**/*.test.ts",
+      "test/{clients,cli,conformance,faults,ground,local,mutate,sdk}/**/*.test.ts",
     ],
   },
 };
 
 const inWorkerd = cloudflareTest(async ({ inject }) => ({
   wrangler: { configPath: "./wrangler.toml" },
+  // No binding tells that the class of a facet is one.
+  additionalExports: { RolloutSqlObject: "DurableObject" },
   miniflare: {
     bindings: {
       MODEL_URL: inject<string>("modelUrl"),
+      MCP_URL: inject<string>("mcpUrl"),
       TEST_MIGRATIONS: await readD1Migrations("./migrations"),
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),
@@ -54,7 +64,7 @@ const coreInWorkerdProject = {
     include: platformFree,
     exclude: nodeOnly,
     isolate: false,
-    globalSetup: ["./test/workers/scripted-model.ts"],
+    globalSetup: [vectors, "./test/workers/scripted-model.ts"],
   },
 };
 
@@ -75,7 +85,7 @@ export default defineConfig({
   test: {
     projects: [nodeProject, coreInWorkerdProject, workerdProject],
     // On two cores the default is one worker, and most of a test is waiting for a process to boot.
-    maxWorkers: 2,
+    maxWorkers: 3,
     reporters: process.env["CI"] ? ["default", "./scripts/totals-reporter.ts"] : ["default"],
   },
 });

@@ -149,8 +149,11 @@ export async function deleteEndpoint(
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }
 
-function usedByUnfinished(id: string): SQL[] {
-  return [eq(runs.endpoint_id, id), inArray(runs.status, [...UNFINISHED])];
+/** Runs that sample there, or ask a judge there, and have not ended. */
+function usedByUnfinished(id: string): (SQL | undefined)[] {
+  const judges = sql`exists (select 1 from json_each(${runs.request}, '$.judges')
+    where json_extract(value, '$.endpoint') = ${id})`;
+  return [or(eq(runs.endpoint_id, id), judges), inArray(runs.status, [...UNFINISHED])];
 }
 
 function isNamed<Row extends { name: string | null }>(row: Row): row is Row & { name: string } {

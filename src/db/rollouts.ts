@@ -65,6 +65,9 @@ const AUDITED = {
   calls: rollouts.calls,
   prompt_tokens: rollouts.prompt_tokens,
   completion_tokens: rollouts.completion_tokens,
+  judge_calls: rollouts.judge_calls,
+  judge_prompt_tokens: rollouts.judge_prompt_tokens,
+  judge_completion_tokens: rollouts.judge_completion_tokens,
   digest: rollouts.digest,
   superseded_by: rollouts.superseded_by,
 };

@@ -1,5 +1,6 @@
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
-import type { RunCounts, RunReport, RunView } from "../core/run.ts";
+import type { RunReport } from "../core/report.ts";
+import type { RunCounts, RunView } from "../core/run.ts";
 import type { RunRecord } from "./runs.ts";
 import type { RunRow, StoredRequest } from "./schema.ts";
 
@@ -35,12 +36,14 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     max_concurrent: request.max_concurrent,
     limits: request.limits,
     min_scored: request.min_scored,
+    shuffle: request.shuffle,
     seed: request.seed,
     metadata: run.metadata,
     counts: run.counts ?? nothingDispatched(run),
     report: run.report ?? NOTHING_FINISHED,
     dead_letters: run.dead_letters,
     forked_from: forkedFrom(request),
+    rescored_from: request.resolved.rescore?.run_id ?? null,
     created_at: Math.floor(run.created_at / 1000),
     finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
   };
@@ -82,6 +85,7 @@ const NOTHING_FINISHED: RunReport = {
     mean: null,
     se: null,
     ci95: null,
+    wilson95: null,
     n_tasks: 0,
     n_rollouts: 0,
     n_unscored: 0,
@@ -91,6 +95,7 @@ const NOTHING_FINISHED: RunReport = {
   metrics: {},
   pass_at_k: {},
   pass_hat_k: {},
+  pass_k: {},
   stop_conditions: {},
   turns: 0,
   usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },

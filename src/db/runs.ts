@@ -39,15 +39,17 @@ export async function insertRun(
   scope: Scope,
   run: NewRun,
   endpoint: InlineEndpointRow | null,
+  judges: readonly InlineEndpointRow[] = [],
 ): Promise<"inserted" | "conflict"> {
   const d1 = drizzle(database);
+  const beside = endpoint === null ? judges : [endpoint, ...judges];
   const [inserted] = await d1.batch([
     d1
       .insert(runs)
       .values({ ...run, ...ownedBy(scope) })
       .onConflictDoNothing({ target: [runs.org_id, runs.project_id, runs.idempotency_key] })
       .returning({ id: runs.id }),
-    ...(endpoint === null ? [] : [d1.insert(endpoints).select(besideItsRun(scope, run, endpoint))]),
+    ...beside.map((row) => d1.insert(endpoints).select(besideItsRun(scope, run, row))),
   ]);
   return inserted.length === 1 ? "inserted" : "conflict";
 }

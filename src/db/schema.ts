@@ -17,27 +17,25 @@ import {
 } from "drizzle-orm/sqlite-core";
 import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
 import type { JsonObject } from "../core/json.ts";
-import type {
-  ForkedFrom,
-  Outcome,
-  RunCounts,
-  RunDataset,
-  RunReport,
-  RunRequest,
-  RunStatus,
-} from "../core/run.ts";
-import type { DatasetView } from "../core/uploaded-dataset.ts";
+import type { ResolvedJudges } from "../core/judge-target.ts";
+import type { RunReport } from "../core/report.ts";
+import type { VerdictValue } from "../core/rubrics/verdict.ts";
+import type { ForkedFrom, Outcome, RunCounts, RunRequest, RunStatus } from "../core/run.ts";
+import type { DatasetView, RunDataset } from "../core/uploaded-dataset.ts";
 
 /** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
-export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges"> & {
+export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges" | "judge_cache"> & {
   /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
-  readonly judges?: RunRequest["judges"];
+  readonly judges?: ResolvedJudges;
+  readonly judge_cache?: boolean;
   /** What accepting the request found out, so that the run's object can be created from this row alone. */
   readonly resolved: {
     readonly dataset: RunDataset;
     readonly whole_groups: boolean;
     /** The turn its rollouts go on behind, and the R2 key of what they begin with. */
     readonly fork?: ForkedFrom & { readonly key: string };
+    /** The run whose stored trajectories are scored. */
+    readonly rescore?: { readonly run_id: string };
   };
 };
 
@@ -184,6 +182,21 @@ export const runs = sqliteTable(
 );
 export type RunRow = typeof runs.$inferSelect;
 
+/** What judges said, by a hash of everything that decided it. */
+export const judgeVerdicts = sqliteTable(
+  "judge_verdicts",
+  {
+    ...scope,
+    key: text().notNull(),
+    verdict: text({ mode: "json" })
+      .$type<{ readonly value: VerdictValue; readonly reason: string | null }>()
+      .notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.key] })],
+);
+export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
+
 export const rollouts = sqliteTable(
   "rollouts",
   {
@@ -208,6 +221,10 @@ export const rollouts = sqliteTable(
     calls: integer().notNull(),
     prompt_tokens: integer().notNull(),
     completion_tokens: integer().notNull(),
+    /** What the rubric's judges cost, apart from the policy. */
+    judge_calls: integer().notNull().default(0),
+    judge_prompt_tokens: integer().notNull().default(0),
+    judge_completion_tokens: integer().notNull().default(0),
     /** SHA-256 of the stored trajectory, its name in the object store; null when none was stored. */
     digest: text(),
     /** The later attempt in the same slot that counts in its place. */

@@ -6,8 +6,10 @@
  */
 import { mintRunId } from "../core/ids.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { RunDataset, RunRequest, RunView } from "../core/run.ts";
+import type { ResolvedJudges } from "../core/judge-target.ts";
+import type { RunRequest, RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import type { RunDataset } from "../core/uploaded-dataset.ts";
 import { runViewOf } from "../db/run-view.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun } from "../db/runs.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
@@ -15,17 +17,24 @@ import { rowsText } from "./datasets.ts";
 import type { CreateOptions } from "./idempotency.ts";
 import { minting } from "./minting.ts";
 import { datasetKey, runObject } from "./names.ts";
-import { keyReused, type Result, refuse } from "./refusal.ts";
-import { type RunEndpoint, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
+import { keyReused, type Result } from "./refusal.ts";
+import {
+  type RunEndpoint,
+  type RunJudges,
+  resolveEndpoint,
+  resolveJudges,
+} from "./run-endpoint.ts";
 import { sha256Hex } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
-import type { RunSpec } from "./wire.ts";
+import type { JudgeTarget, RunSpec } from "./wire.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
 interface Acceptable {
   readonly checked: Checked;
   readonly endpoint: RunEndpoint;
-  readonly request: RunRequest;
+  readonly request: Omit<RunRequest, "judges"> & { readonly judges: ResolvedJudges };
+  /** Endpoints that came with its judges. */
+  readonly benches: RunJudges["inline"];
 }
 
 export async function acceptRun(
@@ -38,24 +47,32 @@ export async function acceptRun(
   if (repeated !== null) return repeated;
   const acceptable = await resolve(env, scope, asked, options.now);
   if (!acceptable.ok) return acceptable;
-  const { checked, endpoint } = acceptable.value;
+  const { checked, endpoint, benches } = acceptable.value;
   const subrequests = new Subrequests();
   const runId = mintRunId(minting(env, options.now));
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const spec = specOf(scope, runId, acceptable.value, dataset, options.now);
   const run = rowOf(spec, acceptable.value, options);
-  return await beginRun(env, scope, { run, endpoint }, options, subrequests);
+  return await beginRun(env, scope, { run, endpoint, benches }, options, subrequests);
 }
 
-/** The run's row and the endpoint that came with it, then its object. */
+export interface Beginning {
+  readonly run: NewRun;
+  readonly endpoint: Pick<RunEndpoint, "shown" | "inline">;
+  readonly benches?: RunJudges["inline"];
+}
+
+/** The run's row and the endpoints that came with it, then its object. */
 export async function beginRun(
   env: Env,
   scope: Scope,
-  { run, endpoint }: { run: NewRun; endpoint: Pick<RunEndpoint, "shown" | "inline"> },
+  { run, endpoint, benches = [] }: Beginning,
   options: CreateOptions,
   subrequests: Subrequests,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
-  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline));
+  const inserted = await subrequests.fetch(() =>
+    insertRun(env.DB, scope, run, endpoint.inline, benches),
+  );
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
@@ -78,20 +95,15 @@ async function resolve(
   if (!checked.ok) return checked;
   const endpoint = await resolveEndpoint(env, scope, request.endpoint, now);
   if (!endpoint.ok) return endpoint;
-  const judges = await resolveJudges(env, scope, request);
+  const judges = await resolveJudges(env, scope, request.judges, now);
   if (!judges.ok) return judges;
-  const [judge] = Object.keys(judges.value);
-  // Last: whoever asks for one learns first whether the rest of the request is right.
-  if (judge !== undefined) {
-    const message = `${checked.value.pin.id} needs the judge ${judge}, and judges are not run yet on this platform`;
-    return refuse("unmet_need", message, "environment");
-  }
   const most = endpoint.value.max_concurrent ?? request.max_concurrent;
   const max_concurrent = Math.min(request.max_concurrent, most);
-  const resolved = { ...request, judges: judges.value, max_concurrent };
+  const resolved = { ...request, judges: judges.value.judges, max_concurrent };
+  const benches = judges.value.inline;
   return {
     ok: true,
-    value: { checked: checked.value, endpoint: endpoint.value, request: resolved },
+    value: { checked: checked.value, endpoint: endpoint.value, request: resolved, benches },
   };
 }
 
@@ -120,7 +132,9 @@ export function specOfRow(scope: Scope, run: NewRun): RunSpec {
     min_scored: request.min_scored,
     whole_groups: request.resolved.whole_groups,
     created_at: run.created_at,
+    ...judgesOf(request),
     ...(request.resolved.fork && { fork: request.resolved.fork }),
+    ...(request.resolved.rescore && { rescore: request.resolved.rescore }),
   };
 }
 
@@ -184,7 +198,21 @@ function specOf(
     min_scored: request.min_scored,
     whole_groups: environment.rubric.hasGroupFunctions,
     created_at,
+    ...judgesOf(request),
   };
+}
+
+/** The judges a run asks, if any; a run accepted before there was a cache asks as if there were one. */
+function judgesOf({
+  judges = {},
+  judge_cache = true,
+}: Pick<NewRun["request"], "judges" | "judge_cache">): Pick<RunSpec, "judges" | "judge_cache"> {
+  const named = Object.entries(judges);
+  if (named.length === 0) return {};
+  const targets = named.map(([name, { endpoint, model, sampling }]): [string, JudgeTarget] => {
+    return [name, { endpoint_id: endpoint, model, sampling }];
+  });
+  return { judges: Object.fromEntries(targets), judge_cache };
 }
 
 function rowOf(spec: RunSpec, { request, checked }: Acceptable, options: CreateOptions): NewRun {

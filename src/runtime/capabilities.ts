@@ -1,9 +1,14 @@
 /** What this deployment offers to environments, before `needs` narrows it. */
-import type { OfferedCapabilities } from "../core/environments/capabilities.ts";
+import {
+  addressesNeeded,
+  type OfferedCapabilities,
+  type OfferedForScoring,
+} from "../core/environments/capabilities.ts";
 import type { Scope } from "../core/scope.ts";
 import { secretsNamed } from "../db/secrets.ts";
-import { guardedFetch } from "./guarded-fetch.ts";
+import { guardedFetch, refusedUrl } from "./guarded-fetch.ts";
 import { secretFrom, secretNames } from "./secret-values.ts";
+import type { Subrequests } from "./subrequests.ts";
 
 /** Needs any project has; a secret is there once it is set. */
 const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
@@ -15,10 +20,18 @@ export async function unmetNeed(
   needs: readonly string[],
 ): Promise<string | null> {
   const names = secretNames(needs);
+  const addresses = addressesNeeded(needs);
   const unknown = needs.find(
-    (need) => !OFFERED_NEEDS.includes(need) && !names.some((name) => need === `secret:${name}`),
+    (need) =>
+      !OFFERED_NEEDS.includes(need) &&
+      !names.some((name) => need === `secret:${name}`) &&
+      !addresses.some((url) => need === `fetch:${url}`),
   );
   if (unknown !== undefined) return `needs ${unknown}, which this platform does not offer`;
+  for (const url of addresses) {
+    const refused = refusedUrl(env, url);
+    if (refused !== null) return `needs fetch:${url}: ${refused}`;
+  }
   const set = new Set((await secretsNamed(env.DB, scope, names)).map(({ name }) => name));
   const unset = names.find((name) => !set.has(name));
   if (unset === undefined) return null;
@@ -31,9 +44,18 @@ export function rolloutCapabilities(
   now: () => number,
   secrets: ReadonlyMap<string, string>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
-  return {
-    now,
-    secret: secretFrom(secrets),
-    fetch: guardedFetch(env),
-  };
+  const secret = secretFrom(secrets);
+  return { now, secret, fetch: guardedFetch(env, { now, secret }) };
+}
+
+/** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */
+export function scoringCapabilities(
+  env: Env,
+  now: () => number,
+  secrets: ReadonlyMap<string, string>,
+  subrequests: Subrequests,
+): OfferedForScoring {
+  const secret = secretFrom(secrets);
+  const turn = <T>(call: () => Promise<T>) => subrequests.inTurn(call);
+  return { now, secret, fetch: guardedFetch(env, { now, secret, turn }) };
 }

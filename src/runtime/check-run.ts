@@ -5,9 +5,10 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { RunDataset, RunRequest } from "../core/run.ts";
+import type { RunRequest } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { buildTask, parseRow, RowError } from "../core/task.ts";
+import type { RunDataset } from "../core/uploaded-dataset.ts";
 import { unmetNeed } from "./capabilities.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
 import { pinOf } from "./environments.ts";
@@ -41,10 +42,10 @@ export async function checkRun(
   const chosen = await chooseEnvironment(request.environment, request.environment_args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
-  const unmet = await unmetNeed(env, scope, registered.needs);
+  const unmet = await unmetNeed(env, scope, environment.needs);
   if (unmet !== null) return refuse("unmet_need", `${registered.id} ${unmet}`, "environment");
   const pin = pinOf(registered);
-  const misjudged = judgesNamed(request, environment, pin);
+  const misjudged = misnamedJudge(request, environment, pin);
   if (misjudged !== null) return misjudged;
   if (typeof request.dataset !== "string") {
     return checkDataset(request, environment, pin, request.dataset ?? null);
@@ -56,8 +57,8 @@ export async function checkRun(
 }
 
 /** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
-function judgesNamed(
-  { judges }: RunRequest,
+export function misnamedJudge(
+  { judges }: { readonly judges: Readonly<Record<string, unknown>> },
   { rubric }: AnyEnvironment,
   { id }: EnvironmentPin,
 ): Result<never> | null {
@@ -101,10 +102,8 @@ function checkDataset(
     return refuse("invalid_request", `${pin.id} has no rows`, "dataset");
   }
   const members = request.rollouts_per_example;
-  if (environment.rubric.hasGroupFunctions && members > WHOLE_GROUP) {
-    const message = `${pin.id} scores whole groups, of at most ${WHOLE_GROUP}`;
-    return refuse("too_large", message, "rollouts_per_example");
-  }
+  const large = tooLargeGroup(environment, pin, members, "rollouts_per_example");
+  if (large !== null) return large;
   if (request.shuffle && length === null) {
     return refuse(
       "invalid_request",
@@ -119,6 +118,17 @@ function checkDataset(
   }
   const kind = given === null ? source.kind : "uploaded";
   return { ok: true, value: { pin, environment, kind, given, length, num_examples } };
+}
+
+/** `param`: what is to be blamed for a group that its rubric cannot score as one. */
+export function tooLargeGroup(
+  { rubric }: AnyEnvironment,
+  { id }: EnvironmentPin,
+  members: number,
+  param: string,
+): Result<never> | null {
+  if (!rubric.hasGroupFunctions || members <= WHOLE_GROUP) return null;
+  return refuse("too_large", `${id} scores whole groups, of at most ${WHOLE_GROUP}`, param);
 }
 
 function countExamples(request: RunRequest, length: number | null): number | null {

@@ -1,6 +1,8 @@
 /** The environment a request names, built with the arguments it gives: for a run, or to check uploaded rows against. */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
-import { findEnvironment, type HeldEnvironment } from "./environments.ts";
+import { formatPath, valueAt } from "../core/field-path.ts";
+import type { JsonObject } from "../core/json.ts";
+import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 
 export interface ChosenEnvironment {
@@ -16,22 +18,38 @@ export async function chooseEnvironment(
   const registered = findEnvironment(named);
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
   const parsed = registered.args.safeParse(args);
-  if (!parsed.success) return refuseArgs(parsed.error.issues[0]);
+  if (!parsed.success) return refuseArgs(parsed.error.issues[0], args);
   const environment = await builtOrError(registered, args);
   if (environment instanceof Error) {
     const message = `${registered.id} cannot be built from these arguments: ${environment.message}`;
     return refuse("invalid_request", message, "environment_args");
   }
+  const rowless = rowsFault(environment);
+  if (rowless !== null) {
+    const message = `${registered.id} cannot make its rows: ${rowless}`;
+    return refuse("invalid_request", message, "environment_args");
+  }
   return { ok: true, value: { registered, environment } };
+}
+
+/** Rows may be made when somebody first asks how many there are: by the environment's own code. */
+function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
+  try {
+    void (evalDataset ?? dataset).length;
+    return null;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
 }
 
 /** The environment, or what its own code had to say against the arguments. */
 export async function builtOrError(
   registered: HeldEnvironment,
-  args: unknown,
+  args: Readonly<Record<string, unknown>>,
 ): Promise<AnyEnvironment | Error> {
   try {
-    return await registered.load(args);
+    // They came through JSON.parse, so they are JSON.
+    return await builtEnvironment(registered, args as JsonObject);
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }
@@ -41,13 +59,12 @@ type Issue = NonNullable<
   ReturnType<HeldEnvironment["args"]["safeParse"]>["error"]
 >["issues"][number];
 
-function refuseArgs(issue: Issue | undefined): Result<never> {
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
-  const path = [
-    "environment_args",
-    ...(issue?.path ?? []),
-    ...(unknown === undefined ? [] : [unknown]),
-  ];
-  const code = unknown === undefined ? "invalid_request" : "unknown_field";
-  return refuse(code, issue?.message ?? "does not fit the environment", path.join("."));
+function refuseArgs(issue: Issue | undefined, args: unknown): Result<never> {
+  const path = issue?.path ?? [];
+  const unknown = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
+  const param = formatPath(["environment_args", ...path, ...unknown]);
+  if (unknown.length > 0) return refuse("unknown_field", `${param} is not a known field`, param);
+  const missing = issue?.code === "invalid_type" && valueAt(args, path) === undefined;
+  const reason = missing ? "is required" : (issue?.message ?? "does not fit the environment");
+  return refuse("invalid_request", `${param}: ${reason}`, param);
 }

@@ -6,6 +6,7 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
 import type { ForkPoint } from "../core/fork.ts";
 import { buildTask, taskKey } from "../core/task.ts";
+import { carryOver, isCarried } from "./carry-over.ts";
 import { RowsMissing } from "./dataset-rows.ts";
 import { exampleOfGroup, type RowTexts, storedRows } from "./datasets.ts";
 import { pinnedEnvironment } from "./environments.ts";
@@ -34,7 +35,11 @@ export async function startGroups(
   const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
   const admission = await subrequests.object(() => run.admit(places));
   if (admission === null || admission.admitted.length === 0) return;
-  const { spec, admitted } = admission;
+  const { spec } = admission;
+  const carried = admission.admitted.filter((member) => isCarried(spec, member));
+  if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
+  const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
+  if (admitted.length === 0) return;
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   const stored = await storedOrMissing(env, spec, admitted, subrequests);
   await subrequests.objectAll(admitted, async (member) => {
@@ -112,8 +117,12 @@ async function taskOf(
   }
   const { example_id, row } = exampleOfGroup(spec, environment, group, stored);
   // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
-  buildTask(environment, row, example_id);
-  return { example_id, row, task_key: await taskKey(row, async (text) => sha256Hex(text)) };
+  const built = buildTask(environment, row, example_id);
+  return {
+    example_id: built.example_id,
+    row,
+    task_key: await taskKey(row, async (text) => sha256Hex(text)),
+  };
 }
 
 /** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */

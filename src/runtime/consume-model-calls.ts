@@ -4,11 +4,10 @@
  * idempotency key, and the first answer counts.
  */
 import { callEndpoint, endpointOpener } from "./endpoint-call.ts";
+import { handBack } from "./hand-back.ts";
 import { rolloutObject } from "./names.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { Delivery, ModelCallMessage } from "./wire.ts";
-
-const HAND_BACK_TRIES = 3;
 
 export async function makeModelCall(
   env: Env,
@@ -34,19 +33,4 @@ export async function makeModelCall(
     const waiting = rolloutObject(env, scope, rollout_id);
     return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
   });
-}
-
-/**
- * Whoever holds the answer holds the only one, and a second costs as much as the first: an object that went while it
- * was called is addressed again. `call` takes a stub of its own each time, since one whose object went stays broken.
- */
-async function handBack(call: () => Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await call();
-    } catch (thrown) {
-      const overloaded = thrown instanceof Error && "overloaded" in thrown;
-      if (tries === HAND_BACK_TRIES || overloaded) throw thrown;
-    }
-  }
 }

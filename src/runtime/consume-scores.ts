@@ -1,12 +1,15 @@
-/** `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. */
-import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+/**
+ * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Where
+ * scoring calls other services it goes by slices, as many units at once as there are connections for.
+ */
+import { addressesNeeded } from "../core/environments/capabilities.ts";
 import { LIMITS } from "../core/limits.ts";
-import { type ScoreRecord, scoreUnit } from "../core/score.ts";
+import type { ScoreRecord } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { pinnedEnvironment } from "./environments.ts";
 import { runObject } from "./names.ts";
+import { benchOf, owingOf } from "./owed-verdicts.ts";
+import { openScoring, type Scoring, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
-import { readTrajectory } from "./trajectory-store.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
 
 export async function scoreUnits(
@@ -17,12 +20,38 @@ export async function scoreUnits(
   const run = runObject(env, message.scope, message.run_id);
   const waiting = await subrequests.object(() => run.unitsToScore(message.units));
   if (waiting === null || waiting.units.length === 0) return;
-  const { spec, units } = waiting;
-  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  const { spec } = waiting;
+  const scoring = await openScoring(env, spec, subrequests);
   // The code that scored the others is gone; the sweep gives these up as unscored.
-  if (environment === null) return;
-  const read: { unit: Unit; trajectories: Trajectory[] }[] = [];
+  if (scoring === null) return;
   const failures: unknown[] = [];
+  for (let rest: readonly Unit[] = waiting.units; rest.length > 0; ) {
+    const slice = rest.slice(0, atOnce(scoring));
+    const scored = await scoreSlice(env, spec, scoring, slice, subrequests, failures);
+    if (scored.length > 0) await subrequests.object(() => run.scored(scored));
+    const left = rest.slice(slice.length).map(({ unit }) => unit);
+    if (left.length === 0) break;
+    rest = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
+  }
+  // The others are scored; asked again, the run names only those that are not.
+  if (failures.length > 0) throw failures[0];
+}
+
+function atOnce({ environment: { needs } }: Scoring): number | undefined {
+  const fetches = needs.includes("fetch") || addressesNeeded(needs).length > 0;
+  return fetches ? LIMITS.parallelFetches : undefined;
+}
+
+/** Units that could not be read are left to the next delivery; why stands in `failures`. */
+async function scoreSlice(
+  env: Env,
+  spec: RunSpec,
+  scoring: Scoring,
+  units: readonly Unit[],
+  subrequests: Subrequests,
+  failures: unknown[],
+): Promise<ScoredMember[]> {
+  const read: { unit: Unit; trajectories: Trajectory[] }[] = [];
   for (const unit of units) {
     try {
       read.push({ unit, trajectories: await trajectoriesOf(env, spec, unit, subrequests) });
@@ -30,62 +59,31 @@ export async function scoreUnits(
       failures.push(thrown);
     }
   }
-  const scored = await Promise.all(
-    read.map(async ({ unit, trajectories }) =>
-      pairUp(unit, await scoreInTime(environment, trajectories)),
-    ),
+  const passes = await Promise.all(
+    read.map(async ({ unit, trajectories }) => {
+      const bench = benchOf(spec, trajectories.length);
+      const records = await scoreInTime(scoring, trajectories, bench);
+      return { unit, records, owed: bench.owed };
+    }),
   );
-  if (scored.length > 0) await subrequests.object(() => run.scored(scored.flat()));
-  // The others are scored; asked again, the run names only those that are not.
-  if (failures.length > 0) throw failures[0];
-}
-
-/** A scoring function whose promise never settles must not hold up its neighbours: its unit has no score, and says why. */
-export async function scoreInTime(
-  environment: AnyEnvironment,
-  trajectories: readonly Trajectory[],
-  limitMs: number = LIMITS.scoringMs,
-): Promise<ScoreRecord[]> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<ScoreRecord[]>((resolve) => {
-    const records = trajectories.map((trajectory) => notScoredInTime(trajectory, limitMs));
-    timer = setTimeout(() => resolve(records), limitMs);
-  });
-  try {
-    return await Promise.race([scoreUnit(environment, trajectories), late]);
-  } finally {
-    clearTimeout(timer);
+  const owing = passes
+    .filter(({ owed }) => owed.length > 0)
+    .map(({ unit, owed }) => owingOf(spec, unit.unit, owed));
+  // Without their judges' verdicts these have no scores yet.
+  if (owing.length > 0) {
+    const run = runObject(env, spec.scope, spec.run_id);
+    await subrequests.object(() => run.owe(owing));
   }
+  return passes.flatMap(({ unit, records, owed }) =>
+    owed.length > 0 ? [] : pairUp(unit, records),
+  );
 }
 
-function notScoredInTime({ rollout_id }: Trajectory, limitMs: number): ScoreRecord {
-  const error = `scoring did not settle within ${limitMs / 1000} s`;
-  return {
-    rollout_id,
-    reward: null,
-    scores: [],
-    scoring_errors: [{ function: "rubric", error, retryable: true }],
-    unscored: "scorer",
-  };
-}
-
-function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
+/** Each record with the place of its rollout. */
+export function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
   return records.flatMap((record, index) => {
     const member = members[index];
     return member === undefined ? [] : [{ ...placeOf(member), record }];
-  });
-}
-
-function trajectoriesOf(
-  env: Env,
-  spec: RunSpec,
-  unit: Unit,
-  subrequests: Subrequests,
-): Promise<Trajectory[]> {
-  return subrequests.six(unit.members, async (member) => {
-    const trajectory = await readTrajectory(env, spec, member, subrequests);
-    if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
-    return trajectory;
   });
 }
 

@@ -1,24 +1,27 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together; what would go beyond them is handed back to the queue for the next one. Model calls take their time
- * without computing: those of a batch are made side by side, as many as there are connections. Each message is acked or retried by itself; a message that fails five times goes to its queue's
+ * counted together. What would go beyond them goes to the end of its queue, for a later invocation: a retry would count as
+ * a failure. Model calls take their time without computing: those of a batch are made side by side, as many as there are
+ * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
 
 import { LIMITS } from "../core/limits.ts";
 import { startGroups } from "./consume-groups.ts";
+import { judgeUnit } from "./consume-judgements.ts";
 import { makeModelCall } from "./consume-model-calls.ts";
 import { scoreUnits } from "./consume-scores.ts";
 import { foldSegment } from "./consume-segments.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
+import { sendAll } from "./run-queues.ts";
 import { Subrequests } from "./subrequests.ts";
 import type { RunMessage } from "./wire.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
-/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. */
-const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 420;
+/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. What is left is sent on in one more. */
+const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
 
 export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
   const subrequests = new Subrequests();
@@ -26,8 +29,12 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   const handle = dead
     ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
     : (message: Message<RunMessage>) => work(env, message, subrequests);
+  const untried: Message<RunMessage>[] = [];
   const settle = async (message: Message<RunMessage>) => {
-    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) return message.retry();
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {
+      untried.push(message);
+      return;
+    }
     try {
       await handle(message);
       message.ack();
@@ -36,11 +43,52 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
       message.retry({ delaySeconds: RETRY_AFTER_S });
     }
   };
-  if (!dead && batch.messages.every(({ body }) => body.kind === "model_call")) {
+  if (!dead && waitsForModels(batch.messages.map(({ body }) => body))) {
     await subrequests.six(batch.messages, settle);
   } else {
     for (const message of batch.messages) await settle(message);
   }
+  await sendOn(env, untried, subrequests);
+}
+
+async function sendOn(
+  env: Env,
+  untried: readonly Message<RunMessage>[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const bodies = untried.map(({ body }) => body);
+  const [first] = bodies;
+  if (first === undefined) return;
+  // Those of a batch are of one queue, and so of one kind.
+  await sendAll(queueOf(env, first.kind), bodies, subrequests);
+  for (const message of untried) message.ack();
+}
+
+function queueOf(env: Env, kind: RunMessage["kind"]): Queue {
+  switch (kind) {
+    case "groups":
+      return env.ROLLOUT_GROUPS;
+    case "scores":
+      return env.ROLLOUT_SCORES;
+    case "segment":
+      return env.RUN_SEGMENTS;
+    case "model_call":
+      return env.MODEL_CALLS;
+    case "judgement":
+      return env.ROLLOUT_JUDGEMENTS;
+  }
+}
+
+/** Members of units that are read side by side: what is more is read one unit after the other. */
+const MEMBERS_AT_ONCE = 72;
+
+/** Calls and judgements: most of their time is a model's. */
+function waitsForModels(messages: readonly RunMessage[]): boolean {
+  const members = messages.map((message) => {
+    if (message.kind === "model_call") return 1;
+    return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
+  });
+  return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
 }
 
 function work(
@@ -57,6 +105,8 @@ function work(
       return foldSegment(env, body, subrequests);
     case "model_call":
       return makeModelCall(env, body, { id, attempt }, subrequests);
+    case "judgement":
+      return judgeUnit(env, body, subrequests);
   }
 }
 

@@ -30,6 +30,7 @@ import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
 import type { EndpointRpc, Serves } from "./rpc.ts";
+import { runOf } from "./run-permits.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** What is kept: whose endpoint it is, what was decided, and when its settings were last read. */
@@ -61,9 +62,11 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     forgetEndpoint(kept.scope, kept.endpoint_id);
     const limits = await limitsOf(this.env, kept);
     const now = this.now();
-    const { state } = this.#load() ?? kept;
-    const health = renewed(state.health, now);
-    await this.#save({ ...kept, limits_at: now, state: { ...state, limits, health } });
+    const latest = this.#load();
+    // The last run has left meanwhile.
+    if (latest === null) return;
+    const health = renewed(latest.state.health, now);
+    await this.#save({ ...latest, limits_at: now, state: { ...latest.state, limits, health } });
   }
 
   override async alarm(): Promise<void> {
@@ -74,7 +77,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       if (outage !== null && outage.probe_at <= this.now()) await this.#probe(kept, outage);
     } catch (thrown) {
       logError("endpoint alarm", kept.endpoint_id, thrown);
-      this.#probed(kept, "it could not be asked");
+      this.#probed("it could not be asked");
     }
     const latest = this.#load();
     if (latest === null) return;
@@ -95,16 +98,17 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
         idempotency_key: `probe:${endpoint_id}:${now}`,
         signal: AbortSignal.timeout(PROBE_DEADLINE_MS),
       });
-      this.#probed(kept, faultOf(outcome));
+      this.#probed(faultOf(outcome));
     } catch (thrown) {
       // Its rollouts will say what is wrong with it, and it is not that it is down.
       if (!(thrown instanceof EndpointUnusable)) throw thrown;
-      this.#probed(kept, null);
+      this.#probed(null);
     }
   }
 
-  #probed(kept: Kept, error: string | null): void {
-    const latest = this.#load() ?? kept;
+  #probed(error: string | null): void {
+    const latest = this.#load();
+    if (latest === null) return;
     const health = probed(latest.state.health, error, this.now());
     this.#kept = { ...latest, state: { ...latest.state, health } };
   }
@@ -130,7 +134,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   async #tell({ scope }: Kept, run_ids: readonly string[]): Promise<void> {
     await new Subrequests().objectAll(run_ids, async (run_id) => {
       try {
-        await runObject(this.env, scope, run_id).endpointChanged();
+        await runObject(this.env, scope, runOf(run_id)).endpointChanged();
       } catch (thrown) {
         logError("run does not answer", run_id, thrown);
       }

@@ -2,24 +2,29 @@
  * The environments this deployment holds: those of the registry, and those a generated entry module registers before
  * the first request. Looked up by id and version, built once per set of arguments.
  */
-import { DIGESTS } from "../../environments/digests.ts";
-import { ENVIRONMENTS, type RegisteredEnvironment } from "../../environments/registry.ts";
+import { waitUntil } from "cloudflare:workers";
+import { ENVIRONMENTS, type RegisteredEnvironment } from "../../environments/registered.ts";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import { tearDown } from "../core/environments/teardown.ts";
+import { EnvError } from "../core/errors.ts";
 import { canonicalJson, type JsonObject } from "../core/json.ts";
+import { BuiltEnvironments } from "./built-environments.ts";
+import { logError } from "./log.ts";
 import type { EnvironmentPin } from "./wire.ts";
 
-export interface HeldEnvironment extends RegisteredEnvironment {
-  /** Of the code it was bundled from. */
-  readonly digest: string;
-}
+export type HeldEnvironment = RegisteredEnvironment;
 
-const held: HeldEnvironment[] = ENVIRONMENTS.map((entry) => {
-  return { ...entry, digest: DIGESTS[entry.id] ?? "" };
-});
+const held: HeldEnvironment[] = [...ENVIRONMENTS];
 
-/** Built environments kept per isolate; one is a handful of closures. */
+/** One is a handful of closures, and what they close over. */
 const BUILT_KEPT = 64;
-const built = new Map<string, Promise<AnyEnvironment>>();
+/** No invocation holds one longer: an alarm or a batch of messages may take so long. */
+const LEASE_MS = 15 * 60_000;
+const built = new BuiltEnvironments({
+  kept: BUILT_KEPT,
+  leaseMs: LEASE_MS,
+  retire: (environment) => waitUntil(retired(environment)),
+});
 
 /** Adds one that does not come with Rollcall. Throws when the id is taken. */
 export function registerEnvironment(environment: HeldEnvironment): void {
@@ -54,14 +59,19 @@ export async function pinnedEnvironment(
 ): Promise<AnyEnvironment | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
-  const name = `${pin.digest} ${canonicalJson(args)}`;
-  const known = built.get(name);
-  if (known !== undefined) return await known;
-  const oldest = built.keys().next();
-  if (built.size >= BUILT_KEPT && !oldest.done) built.delete(oldest.value);
-  const made = registered.load(args);
-  built.set(name, made);
-  // A failed build must not be remembered: the next use tries again.
-  made.catch(() => built.delete(name));
-  return await made;
+  return await builtEnvironment(registered, args);
+}
+
+/** Of arguments that its schema takes. Rejects with what its own code has against them. */
+export function builtEnvironment(
+  { id, digest, load }: HeldEnvironment,
+  args: JsonObject,
+): Promise<AnyEnvironment> {
+  return built.get(`${id} ${digest} ${canonicalJson(args)}`, () => load(args), Date.now());
+}
+
+async function retired(environment: AnyEnvironment): Promise<void> {
+  for (const { error_chain_str, message } of await tearDown(environment)) {
+    logError("teardown", message, new EnvError(error_chain_str));
+  }
 }

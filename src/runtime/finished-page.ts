@@ -1,32 +1,52 @@
 /** One page of a run's finished rollouts, as far as one answer between objects may carry it. */
 import { LIMITS } from "../core/limits.ts";
 import type { FinishedPage } from "./rpc.ts";
+import { advantagesIn } from "./run-advantages.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
+import type { RunSpec } from "./wire.ts";
 
 /** Segments one page of results may need: each is read whole. */
 const SEGMENTS_PER_PAGE = 10;
 
-export function recordIn(store: RunStore, entry: RolloutEntry): RolloutRecord {
-  return { entry, text: store.trajectory(entry.seq) };
+export function recordIn(
+  store: RunStore,
+  entry: RolloutEntry,
+  advantages: ReadonlyMap<number, number> = NONE,
+): RolloutRecord {
+  const advantage = advantages.get(entry.seq);
+  const record = { entry, text: store.trajectory(entry.seq) };
+  return advantage === undefined ? record : { ...record, advantage };
 }
+
+const NONE: ReadonlyMap<number, number> = new Map();
 
 export function finishedPage(
   store: RunStore,
+  spec: RunSpec,
   after: number,
   limit: number,
   outcome: string | null,
 ): FinishedPage {
   const found = store.finished(after, limit, outcome);
+  const advantages = advantagesIn(store, spec, found);
   const rows: RolloutRecord[] = [];
   let held = 0;
   for (const row of found) {
-    const record = recordIn(store, row);
+    const record = recordIn(store, row, advantages);
     held += record.text?.length ?? 0;
     if (held > LIMITS.inlinePageBytes && rows.length > 0) break;
     rows.push(record);
   }
   return pageOf(rows, found.length, store.segmentsAfter(after, LIMITS.resultsPerPage));
+}
+
+/** Rows of a segment that is not folded yet; null for one that is, or was never cut. */
+export function unfoldedRows(store: RunStore, segment: number): RolloutRecord[] | null {
+  const entry = store.segment(segment);
+  if (entry === null || entry.key !== null) return null;
+  const count = entry.last_seq - entry.first_seq + 1;
+  return store.finished(entry.first_seq - 1, count, null).map((row) => recordIn(store, row));
 }
 
 /** The rows that the page's first segments and the run itself can answer for. */

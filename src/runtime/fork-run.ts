@@ -143,6 +143,7 @@ function rowOf(
 ): NewRun {
   const { org_id: _org, project_id: _project, ...kept } = run;
   const { resolved, ...settings } = kept.request;
+  const { dataset, whole_groups } = resolved;
   const { model = run.model, sampling = settings.sampling, rollouts } = request;
   const max_concurrent = Math.min(
     settings.max_concurrent,
@@ -155,7 +156,7 @@ function rowOf(
     request: {
       ...{ ...settings, model, sampling, max_concurrent },
       ...{ num_examples: 1, rollouts_per_example: rollouts },
-      resolved: { ...resolved, fork },
+      resolved: { dataset, whole_groups, fork },
     },
     dataset_key: null,
     dataset_id: null,

@@ -4,23 +4,44 @@
  * share one isolate, so a module-level map is the truth: every active run dispatches up to an equal share and never past
  * what the others leave, and finished rollouts are retired at once.
  */
-const runningByRun = new Map<string, number>();
+import { findEnvironment } from "./environments.ts";
+import type { RunSpec } from "./wire.ts";
+
+/** Objects, a rollout with a database counted for what that keeps open. */
+const liveByRun = new Map<string, number>();
+/** Its files are twice as many, and an index of the facets comes with them. */
+const WITH_DATABASE = 3;
+
+/** How many objects a rollout of the run counts for. */
+export function objectsEach({
+  environment: { id, version },
+}: Pick<RunSpec, "environment">): number {
+  const needs = findEnvironment(`${id}@${version}`)?.needs ?? [];
+  return needs.includes("sql") ? WITH_DATABASE : 1;
+}
 
 /** How many rollouts this run may have running, whatever it asked for: at least one, or it would wait for nothing. */
-export function liveShare(env: Env, runId: string, running: number): number {
+export function liveShare(env: Env, runId: string, running: number, each = 1): number {
   const ceiling = Number(env.LIVE_OBJECT_CEILING);
   if (ceiling === 0) return Number.POSITIVE_INFINITY;
-  runningByRun.set(runId, running);
-  const all = [...runningByRun.values()].reduce((sum, count) => sum + count, 0);
-  const share = Math.floor(ceiling / runningByRun.size);
-  return Math.max(1, Math.min(share, ceiling - (all - running)));
+  const own = running * each;
+  liveByRun.set(runId, own);
+  const all = [...liveByRun.values()].reduce((sum, count) => sum + count, 0);
+  const share = Math.floor(ceiling / liveByRun.size);
+  return Math.max(1, Math.floor(Math.min(share, ceiling - (all - own)) / each));
 }
 
 /** Notes how many a run has now; a run with none left, and none to come, counts no more. */
-export function noteRunning(env: Env, runId: string, running: number, settled: boolean): void {
+export function noteRunning(
+  env: Env,
+  runId: string,
+  running: number,
+  settled: boolean,
+  each = 1,
+): void {
   if (Number(env.LIVE_OBJECT_CEILING) === 0) return;
-  if (settled) runningByRun.delete(runId);
-  else runningByRun.set(runId, running);
+  if (settled) liveByRun.delete(runId);
+  else liveByRun.set(runId, running * each);
 }
 
 /** True where an object should be taken out of memory as soon as it has nothing to do. */

@@ -5,9 +5,11 @@
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
  */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
-import type { ToolDefinition } from "../core/messages.ts";
+import { toolDefinitions } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
+import { mergeSampling } from "../core/sampling.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
 import type { ModelCallMessage, RolloutSpec } from "./wire.ts";
@@ -32,13 +34,15 @@ export interface ModelDriver {
 export function turnCall(
   spec: RolloutSpec,
   rollout: Rollout,
-  tools: readonly ToolDefinition[],
+  environment: AnyEnvironment,
 ): TurnCall {
+  const { sampling, maxSeqLen } = environment.route(rollout).environment;
   return {
     model: spec.model,
     messages: outstandingPrompt(rollout),
-    tools,
-    sampling: spec.sampling,
+    tools: toolDefinitions(environment, rollout),
+    sampling: mergeSampling(sampling, spec.sampling),
+    ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };
 }
@@ -46,7 +50,7 @@ export function turnCall(
 /** The call lives and dies with the object's alarm. */
 export function awaitInAlarm(
   spec: RolloutSpec,
-  tools: readonly ToolDefinition[],
+  environment: AnyEnvironment,
   open: OpenEndpoint,
 ): ModelDriver {
   let controller = new AbortController();
@@ -55,7 +59,7 @@ export function awaitInAlarm(
       controller = new AbortController();
       return await callEndpoint({
         open,
-        call: () => turnCall(spec, leave(), tools),
+        call: () => turnCall(spec, leave(), environment),
         waitMs,
         controller,
       });

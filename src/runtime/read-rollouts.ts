@@ -1,15 +1,18 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
+import type { JudgeTokens } from "../core/judgement.ts";
 import { LIMITS } from "../core/limits.ts";
 import { trajectoryOf } from "../core/rollout.ts";
+import { creditOf, type StepCredit } from "../core/rubrics/advantage.ts";
 import type { Outcome, ResultRow, RolloutView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ScoreRecord } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { contextTokens } from "../core/verifiers-numbers.ts";
 import type { SegmentLine } from "./consume-segments.ts";
 import { rolloutObject } from "./names.ts";
 import { notFound, openRun, placeOfId } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
-import { metricsOf } from "./report-sums.ts";
+import { judgeUsage, metricsOf } from "./report-sums.ts";
 import type { FinishedPage, RunRpc } from "./rpc.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { Subrequests } from "./subrequests.ts";
@@ -44,7 +47,7 @@ export async function readResults(
     const more =
       finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
     const next = more ? last : null;
-    const rows = read.map(({ entry, trajectory }) => resultOf(entry, trajectory));
+    const rows = read.map((record) => resultOf(record, record.trajectory));
     return { ok: true, value: { rows, next } };
   }
   return refuse("in_progress", "the results are being folded: ask again", null);
@@ -67,16 +70,18 @@ export async function readRollout(
     entry.finish_seq === null
       ? await liveTrajectory(env, address, record)
       : await finishedTrajectory(env, address, record, found.value.object);
-  return { ok: true, value: rolloutView(place.runId, entry, trajectory) };
+  return { ok: true, value: rolloutView(place.runId, record, trajectory) };
 }
 
-type Read = { readonly entry: RolloutEntry; readonly trajectory: Trajectory | null };
+/** A row, and what its group makes of it. */
+type Counted = Pick<RolloutRecord, "entry" | "advantage">;
+type Read = Counted & { readonly trajectory: Trajectory | null };
 
 /** The page's trajectories, or null when one moved into a segment meanwhile. */
-async function readPage(
+export async function readPage(
   env: Env,
   address: Address,
-  { rows, segments }: FinishedPage,
+  { rows, segments }: Pick<FinishedPage, "rows" | "segments">,
 ): Promise<Read[] | null> {
   const subrequests = new Subrequests();
   const folded = await readSegments(env, segments, subrequests);
@@ -92,7 +97,9 @@ async function readPage(
   );
   if (read.some(({ trajectory }) => trajectory === null)) return null;
   for (const { id, trajectory } of read) folded.set(id, trajectory);
-  return page.map(({ entry }) => ({ entry, trajectory: folded.get(entry.id) ?? null }));
+  return page.map(({ text: _text, ...record }) => {
+    return { ...record, trajectory: folded.get(record.entry.id) ?? null };
+  });
 }
 
 async function readSegments(
@@ -141,7 +148,11 @@ async function liveTrajectory(
   return rollout === null ? null : trajectoryOf(rollout);
 }
 
-function resultOf(entry: RolloutEntry, trajectory: Trajectory | null): ResultRow {
+export function resultOf(
+  { entry, advantage: over }: Counted,
+  trajectory: Trajectory | null,
+): ResultRow {
+  const advantage = over ?? null;
   const started = entry.started_at ?? entry.ended_at ?? 0;
   return {
     example_id: entry.example_id ?? entry.group_index,
@@ -150,13 +161,22 @@ function resultOf(entry: RolloutEntry, trajectory: Trajectory | null): ResultRow
     ...(trajectory?.answer ? { answer: trajectory.answer } : {}),
     ...(hasInfo(trajectory) ? { info: trajectory?.info } : {}),
     reward: entry.reward,
+    advantage,
     error: errorOf(entry),
     timing: { start_time: started / 1000, total: ((entry.ended_at ?? started) - started) / 1000 },
     is_completed: true,
     is_truncated: entry.is_truncated === 1,
     stop_condition: entry.stop_condition,
     metrics: metricsOf(entry),
-    token_usage: { input_tokens: entry.prompt_tokens, output_tokens: entry.completion_tokens },
+    ...(trajectory?.tools
+      ? { tool_defs: trajectory.tools.map(({ function: offered }) => ({ ...offered })) }
+      : {}),
+    token_usage: {
+      input_tokens: entry.prompt_tokens,
+      output_tokens: entry.completion_tokens,
+      ...contextOf(trajectory),
+    },
+    ...(entry.judge_calls > 0 && { judge_usage: judgeTokens(entry) }),
     rollout_id: entry.id,
     task_key: entry.task_key ?? "",
     group: entry.group_index,
@@ -170,12 +190,18 @@ function resultOf(entry: RolloutEntry, trajectory: Trajectory | null): ResultRow
   };
 }
 
+function contextOf(trajectory: Trajectory | null): Partial<ResultRow["token_usage"]> {
+  const usages = (trajectory?.turns ?? []).map(({ usage }) => usage);
+  return usages.some((usage) => usage !== null) ? contextTokens(usages) : {};
+}
+
 function rolloutView(
   run_id: string,
-  entry: RolloutEntry,
+  { entry, advantage: over }: Counted,
   trajectory: Trajectory | null,
 ): RolloutView {
   const { prompt_tokens, completion_tokens } = trajectory?.usage ?? entry;
+  const advantage = over ?? null;
   return {
     object: "rollout",
     id: entry.id,
@@ -184,7 +210,7 @@ function rolloutView(
     slot: entry.slot,
     attempt: entry.attempt,
     superseded_by: entry.superseded_by,
-    forked_from: trajectory?.forked_from ?? null,
+    ...originsOf(trajectory),
     status: entry.status === "running" && trajectory === null ? "queued" : entry.status,
     outcome: entry.outcome,
     reason: entry.reason,
@@ -193,6 +219,7 @@ function rolloutView(
     prompt: wire(trajectory?.prompt),
     completion: wire(trajectory?.completion),
     reward: entry.reward,
+    advantage,
     scores: JSON.parse(entry.scores ?? "[]") as ScoreRecord["scores"][number][],
     scoring_errors: scoringErrorsOf(entry),
     stop_condition: trajectory?.stop_condition ?? entry.stop_condition,
@@ -202,22 +229,56 @@ function rolloutView(
     failed_calls: (trajectory?.failed_calls ?? []).map(({ at, failure, ...call }) => {
       return { ...call, at: Math.floor(at / 1000), reason: failure };
     }),
-    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
-    turns: (trajectory?.turns ?? []).map((turn) => ({
-      index: turn.index,
-      prompt: { keep: turn.prompt.keep, append: wire(turn.prompt.append) },
-      completion: { ...turn.completion },
-      finish_reason: turn.finish_reason,
-      usage: turn.usage,
-      latency_ms: turn.latency_ms,
-      calls: turn.calls,
-      policy_version: turn.policy_version,
-      is_truncated: turn.is_truncated,
-    })),
+    usage: {
+      ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+      ...judgeUsage(entry),
+    },
+    judgements: judgementsOf(entry),
+    turns: turnsView(trajectory?.turns ?? [], entry, advantage),
     state: { ...trajectory?.final_state },
     started_at: seconds(trajectory?.started_at ?? entry.started_at),
     ended_at: seconds(entry.ended_at),
   };
+}
+
+function judgeTokens(entry: RolloutEntry): JudgeTokens {
+  const { judge_calls, judge_prompt_tokens, judge_completion_tokens } = entry;
+  return {
+    input_tokens: judge_prompt_tokens,
+    output_tokens: judge_completion_tokens,
+    calls: judge_calls,
+  };
+}
+
+function judgementsOf({ judgements }: RolloutEntry): RolloutView["judgements"] {
+  return JSON.parse(judgements ?? "[]") as RolloutView["judgements"];
+}
+
+function originsOf(
+  trajectory: Trajectory | null,
+): Pick<RolloutView, "forked_from" | "rescored_from"> {
+  const { forked_from = null, rescored_from = null } = trajectory ?? {};
+  return { forked_from, rescored_from };
+}
+
+function turnsView(
+  turns: Trajectory["turns"],
+  { reward, steps }: RolloutEntry,
+  advantage: number | null,
+): RolloutView["turns"] {
+  const credits = JSON.parse(steps ?? "[]") as Partial<StepCredit>[];
+  return turns.map((turn, at) => ({
+    index: turn.index,
+    prompt: { keep: turn.prompt.keep, append: wire(turn.prompt.append) },
+    completion: { ...turn.completion },
+    finish_reason: turn.finish_reason,
+    usage: turn.usage,
+    latency_ms: turn.latency_ms,
+    calls: turn.calls,
+    policy_version: turn.policy_version,
+    is_truncated: turn.is_truncated,
+    ...creditOf(credits[at] ?? {}, { reward, advantage }),
+  }));
 }
 
 function wire(messages: Trajectory["prompt"] | undefined): ResultRow["prompt"] {

@@ -3,7 +3,8 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
-import type { RunReport } from "../core/run.ts";
+import type { JudgeUsage } from "../core/judgement.ts";
+import type { RunReport } from "../core/report.ts";
 import { RunningSummary } from "../core/statistics.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunSpec } from "./wire.ts";
@@ -22,6 +23,9 @@ export type ReportRow = Pick<
   | "calls"
   | "prompt_tokens"
   | "completion_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
   | "finish_seq"
 >;
 
@@ -44,6 +48,7 @@ export class ReportSums {
   #calls = 0;
   #promptTokens = 0;
   #completionTokens = 0;
+  readonly #judges = { judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0 };
 
   constructor(rolloutsPerExample: number) {
     this.#summary = new RunningSummary(rolloutsPerExample);
@@ -54,23 +59,24 @@ export class ReportSums {
     this.#calls += row.calls;
     this.#promptTokens += row.prompt_tokens;
     this.#completionTokens += row.completion_tokens;
+    this.#judges.judge_calls += row.judge_calls;
+    this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
+    this.#judges.judge_completion_tokens += row.judge_completion_tokens;
     if (row.superseded_by === null) this.#count(row);
   }
 
   report(): RunReport {
-    const { reward, metrics, pass_at_k, pass_hat_k } = this.#summary.result();
-    const { mean, se, ci95, n_tasks } = reward;
+    const { reward, ...byName } = this.#summary.result();
+    const { mean, se, ci95, wilson95, n_tasks } = reward;
     return {
       reward: {
-        ...{ mean, se, ci95, n_tasks },
+        ...{ mean, se, ci95, wilson95, n_tasks },
         n_rollouts: this.#scored,
         n_unscored: this.#unscored,
         n_error: this.#failed,
         n_truncated: this.#truncated,
       },
-      metrics,
-      pass_at_k,
-      pass_hat_k,
+      ...byName,
       stop_conditions: { ...this.#stops },
       turns: this.#turns,
       calls: this.#calls,
@@ -78,6 +84,7 @@ export class ReportSums {
         prompt_tokens: this.#promptTokens,
         completion_tokens: this.#completionTokens,
         total_tokens: this.#promptTokens + this.#completionTokens,
+        ...judgeUsage(this.#judges),
       },
     };
   }
@@ -91,6 +98,18 @@ export class ReportSums {
     if (stop !== null) this.#stops[stop] = (this.#stops[stop] ?? 0) + 1;
     this.#summary.add({ group: row.group_index, reward: row.reward, metrics: metricsOf(row) });
   }
+}
+
+/** Nothing where no judge was asked. */
+export function judgeUsage({
+  judge_calls: calls,
+  judge_prompt_tokens: prompt_tokens,
+  judge_completion_tokens: completion_tokens,
+}: Pick<RolloutEntry, "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens">): {
+  readonly judge?: JudgeUsage;
+} {
+  const total_tokens = prompt_tokens + completion_tokens;
+  return calls === 0 ? {} : { judge: { prompt_tokens, completion_tokens, total_tokens, calls } };
 }
 
 /** Scores by name, rewards and metrics alike; the field calls all of them metrics. */

@@ -2,8 +2,8 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { canonicalJson, type Json, type JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { RunDataset } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import type { RunDataset } from "../core/uploaded-dataset.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
 import { refusedRow } from "./check-row.ts";
 import { type RowsFile, rowsFrom } from "./dataset-rows.ts";

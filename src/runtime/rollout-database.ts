@@ -1,4 +1,4 @@
-/** The SQLite of a rollout's object as `can.sql` sees it: one database with the platform's table, which it cannot name. */
+/** The SQLite of an object, as `can.sql` needs it. */
 import type { SqlDatabase, SqlValue } from "../core/environments/rollout-sql.ts";
 
 /** Rows read on of a query that gave too many: its tables stay locked until it has ended. */

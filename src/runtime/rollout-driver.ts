@@ -13,7 +13,7 @@ import type { Harness } from "../core/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../core/rollout.ts";
 import { afterCall, waitingFor } from "./call-outcome.ts";
 import { logError } from "./log.ts";
-import type { ModelDriver } from "./model-driver.ts";
+import type { Departure, ModelDriver } from "./model-driver.ts";
 import type { RolloutStore } from "./rollout-store.ts";
 import type { StageClock } from "./stage-clock.ts";
 import type { RolloutSpec } from "./wire.ts";
@@ -115,25 +115,24 @@ export class RolloutDriver {
   }
 
   async #sample(before: Rollout): Promise<Rollout> {
-    const { spec, store, now, deadline, model } = this.#parts;
+    const { spec, store, now, deadline } = this.#parts;
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
     let rollout = before;
-    const outcome = isAway(before)
-      ? OVERDUE
-      : await model.call({
-          waitMs,
-          leave: (until) => {
-            rollout = advance(before, { type: "sent", ...(until !== undefined && { until }) });
-            store.save(rollout);
-            return rollout;
-          },
-          stay: () => {
-            const { turns, intent } = rollout;
-            const stored = waitingFor(store.load(), turns.length, intent?.calls ?? 0);
-            if (stored !== null) store.save(before);
-          },
-        });
+    const departure: Departure = {
+      waitMs,
+      leave: (until) => {
+        rollout = advance(before, { type: "sent", ...(until !== undefined && { until }) });
+        store.save(rollout);
+        return rollout;
+      },
+      stay: () => {
+        const { turns, intent } = rollout;
+        const stored = waitingFor(store.load(), turns.length, intent?.calls ?? 0);
+        if (stored !== null) store.save(before);
+      },
+    };
+    const outcome = isAway(before) ? OVERDUE : await this.#depart(departure, () => rollout);
     // Its answer may be here by now, faster than this object heard that the message is gone.
     if (outcome.kind === "away") return store.load() ?? rollout;
     const at = now();
@@ -142,6 +141,18 @@ export class RolloutDriver {
     const after = afterCall(rollout, outcome, { spec, at });
     store.saveOutcome(after);
     return after;
+  }
+
+  /** A call that could not leave, because a store is away, must not make the hook before it run again. */
+  async #depart(departure: Departure, current: () => Rollout): ReturnType<ModelDriver["call"]> {
+    const { model, store } = this.#parts;
+    const before = current();
+    try {
+      return await model.call(departure);
+    } catch (thrown) {
+      if (current() === before) store.save(before);
+      throw thrown;
+    }
   }
 
   async #perform(

@@ -8,11 +8,10 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import type { AnyEnvironment } from "../core/environments/any-environment.ts";
-import { RolloutSql } from "../core/environments/rollout-sql.ts";
+import type { AnyEnvironment, PlayedEnvironment } from "../core/environments/any-environment.ts";
 import { type CancelReason, EnvError, RolloutError, serializeError } from "../core/errors.ts";
 import { forkedRollout } from "../core/fork.ts";
-import { Harness, toolDefinitions } from "../core/harness.ts";
+import { openHarness } from "../core/harness.ts";
 import { advance, newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
 import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
@@ -29,9 +28,9 @@ import {
   turnCall,
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { rolloutDatabase } from "./rollout-database.ts";
 import { ALARM_BUDGET_MS, RolloutDriver } from "./rollout-driver.ts";
-import { reportOf, storableTrajectory } from "./rollout-report.ts";
+import { reportOf, storableTrajectory, toolsOffered } from "./rollout-report.ts";
+import { sqlOf } from "./rollout-sql-object.ts";
 import { RolloutStore } from "./rollout-store.ts";
 import type { RolloutRpc, Serves } from "./rpc.ts";
 import { openSecrets } from "./secret-values.ts";
@@ -101,7 +100,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
       // Where its code is gone the rollout ends with that when the call's time has passed.
       if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
-      const asked = turnCall(spec, rollout, toolDefinitions(environment));
+      const asked = turnCall(spec, rollout, environment);
       return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
     });
   }
@@ -199,15 +198,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const { env, now } = this;
     const { scope, limits } = spec;
     const secrets = await openSecrets(env, scope, environment.needs, now());
-    const deadline = rollout.started_at + timeLimitMs(spec, environment);
+    const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
-    const harness = new Harness(environment, {
+    const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,
       limit: clock.limit,
       unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
       capabilities: rolloutCapabilities(env, now, secrets),
-      sql: new RolloutSql(rolloutDatabase(this.ctx.storage), this.#store.journal),
+      sql: sqlOf(this.ctx, this.#store),
       secrets: [...secrets.values()],
       seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
@@ -227,7 +226,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const { env, now } = this;
     if (awaitsInQueue(env)) return awaitInQueue(spec, env.MODEL_CALLS, now);
     const open = endpointOpener(env, spec.scope, spec.endpoint_id, now);
-    return awaitInAlarm(spec, toolDefinitions(environment), open);
+    return awaitInAlarm(spec, environment, open);
   }
 
   /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
@@ -253,7 +252,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** The trajectory to R2, then the report to the run; both may be repeated. */
   async #report(spec: RolloutSpec, rollout: Rollout): Promise<number | null> {
     const subrequests = new Subrequests();
-    const trajectory = storableTrajectory(trajectoryOf(rollout));
+    const trajectory = storableTrajectory(trajectoryOf(rollout, await toolsOffered(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await subrequests.fetch(() => storeTrajectory(this.env, spec, digest, text));
     const report = reportOf(spec, rollout, trajectory, inline);
@@ -295,7 +294,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
 }
 
 /** Milliseconds the rollout may take; infinity where nobody says. */
-function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: AnyEnvironment): number {
+function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: PlayedEnvironment): number {
   const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
   return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
 }

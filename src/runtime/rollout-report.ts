@@ -1,24 +1,31 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
+import { toolDefinitions } from "../core/harness.ts";
+import type { ToolDefinition } from "../core/messages.ts";
 import { callsOf, ownTurns, type Rollout } from "../core/rollout.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { pinnedEnvironment } from "./environments.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { RolloutReport, RolloutSpec } from "./wire.ts";
 
 export interface StorableTrajectory {
   readonly text: string;
   readonly digest: string;
+  /** Of what was said: equal for rollouts that say the same after the same prompt. */
+  readonly said: string;
   readonly trajectory: Trajectory;
 }
 
 export function storableTrajectory(trajectory: Trajectory): StorableTrajectory {
   const text = JSON.stringify(trajectory);
-  return { text, digest: sha256Hex(text), trajectory };
+  const { prompt, completion } = trajectory;
+  const said = sha256Hex(JSON.stringify([prompt, completion]));
+  return { text, digest: sha256Hex(text), said, trajectory };
 }
 
 export function reportOf(
   spec: RolloutSpec,
   rollout: Rollout,
-  { text, digest, trajectory }: StorableTrajectory,
+  { text, digest, said, trajectory }: StorableTrajectory,
   inline: string | null,
 ): RolloutReport {
   const { group, slot, attempt, rollout_id, example_id, task_key } = spec;
@@ -34,6 +41,7 @@ export function reportOf(
     error: rollout.error,
     stop_run: stopRunOf(rollout),
     digest,
+    said,
     bytes: text.length,
     trajectory: inline,
     stop_condition: rollout.stop_condition,
@@ -45,6 +53,16 @@ export function reportOf(
     started_at: trajectory.started_at,
     ended_at: trajectory.ended_at,
   };
+}
+
+/** None where the model was never asked, or where the code that offered them is gone. */
+export async function toolsOffered(
+  spec: RolloutSpec,
+  rollout: Rollout,
+): Promise<readonly ToolDefinition[]> {
+  if (rollout.turns.length === 0) return [];
+  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  return environment === null ? [] : toolDefinitions(environment, rollout);
 }
 
 /** What would end every other rollout of the run alike: a refused key (verifiers, divergence 3), code that is gone. */

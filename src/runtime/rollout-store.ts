@@ -2,13 +2,13 @@
  * What one rollout keeps in its own SQLite.
  *
  * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
- * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each, 6 the sql
- * calls of hooks whose outcome is not stored yet, an item each, 7 who makes the call that is away. The table is made by `begin`: an object that was never
- * begun holds nothing. This object is its only writer, so what is on disk is read once, and a turn answered since the
- * head was written needs no second write of the head. What a hook leaves for its own repetition (4, 6) goes with the
- * write of its outcome. Rollouts stored by earlier releases are migrated as they are read.
+ * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each. (6 was used
+ * by earlier releases.) The table is made by `begin`: an object that was never begun holds nothing. This object is its
+ * only writer, so what is on disk is read once, and a turn answered since the head was written needs no second write of
+ * the head. What a hook leaves for its own repetition goes with the write of its outcome: kind 4, and the sql calls it
+ * made, which the rollout's database keeps under the number of heads written until then. Rollouts stored by earlier
+ * releases are migrated as they are read. Kind 7 is who makes the call that is away.
  */
-import type { SqlEntry, SqlJournal } from "../core/environments/rollout-sql.ts";
 import type { CancelReason } from "../core/errors.ts";
 import type { Rollout } from "../core/rollout.ts";
 import { migrateRollout } from "../core/rollout-migrations.ts";
@@ -24,12 +24,15 @@ const KIND = {
   acknowledged: 3,
   unrepeatable: 4,
   turns: 5,
-  sqlCalls: 6,
   taker: 7,
 } as const;
 
 /** Ids are in the turns, and the turns have rows of their own. */
-type Head = Omit<Rollout, "turns" | "last_ids"> & { readonly answered: number };
+type Head = Omit<Rollout, "turns" | "last_ids"> & {
+  readonly answered: number;
+  /** Heads written, this one included. Absent while one of an earlier release goes on. */
+  readonly writes?: number;
+};
 
 /** A tool that must not run twice, begun in the reply to the last of so many turns. */
 interface Unrepeatable {
@@ -50,22 +53,12 @@ interface Facts {
   cancel: CancelReason | null;
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
-  sqlCalls: SqlEntry[];
   taker: Taker | null;
 }
 
 export class RolloutStore {
   readonly #sql: SqlStorage;
-  /** Of the environment's own sql: written together with what a call did, since both are the same object's storage. */
-  readonly journal: SqlJournal = {
-    find: ({ effect, call }) =>
-      this.#read().sqlCalls.find((known) => known.effect === effect && known.call === call) ?? null,
-    add: (entry) => {
-      const { sqlCalls } = this.#read();
-      writeChunks(this.#sql, KIND.sqlCalls, sqlCalls.length, entry);
-      sqlCalls.push(entry);
-    },
-  };
+  #askedSql = false;
   #facts: Facts | null = null;
 
   constructor(sql: SqlStorage) {
@@ -91,7 +84,7 @@ export class RolloutStore {
   load(): Rollout | null {
     const { head, turns } = this.#read();
     if (head === null) return null;
-    const { answered, ...rollout } = head;
+    const { answered, writes: _, ...rollout } = head;
     const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
     // The answer was written and then the process was killed: the call is over.
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
@@ -119,15 +112,32 @@ export class RolloutStore {
       if (facts.turns[turn.index] !== turn) this.#writeTurn(turn);
     }
     facts.turns = turns;
-    const head = { ...rest, answered: turns.length };
+    const writes = this.writes();
+    const head = {
+      ...rest,
+      answered: turns.length,
+      ...(writes !== null && { writes: writes + 1 }),
+    };
     this.#write(KIND.head, head).head = head;
-    this.#settle(facts);
+    if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
+    facts.unrepeatable = null;
+    this.#askedSql = false;
+  }
+
+  /** How many heads were written; null in a rollout that began under a release which did not count. */
+  writes(): number | null {
+    const { head } = this.#read();
+    return head === null ? 0 : (head.writes ?? null);
+  }
+
+  /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
+  noteSql(): void {
+    this.#askedSql = true;
   }
 
   /** Whether a hook has left something that goes with the write of its outcome. */
   isUnderWay(): boolean {
-    const { unrepeatable, sqlCalls } = this.#read();
-    return unrepeatable !== null || sqlCalls.length > 0;
+    return this.#askedSql || this.#read().unrepeatable !== null;
   }
 
   cancelRequest(): CancelReason | null {
@@ -159,8 +169,8 @@ export class RolloutStore {
   }
 
   /**
-   * Whether this delivery may make the call: one delivery does, so that a message that came twice is paid for once. It
-   * may be taken over by a later try of the same message, whose consumer is gone. (A consumer of an earlier release does not say which it is.)
+   * Whether this delivery may make the call: one does, so that a message that came twice is paid for once. A later try
+   * of the same message takes it over, since its consumer is gone. (Consumers of earlier releases do not say which.)
    */
   takeCall(turn: number, call: number, by: Delivery | undefined): boolean {
     if (by === undefined) return true;
@@ -170,13 +180,6 @@ export class RolloutStore {
     const next: Taker = { turn, call, ...by };
     this.#write(KIND.taker, next).taker = next;
     return true;
-  }
-
-  #settle(facts: Facts): void {
-    if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
-    if (facts.sqlCalls.length > 0) deleteChunks(this.#sql, KIND.sqlCalls);
-    facts.unrepeatable = null;
-    facts.sqlCalls = [];
   }
 
   #writeTurn(turn: Turn): void {
@@ -204,7 +207,6 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
     cancel: first<CancelReason>(KIND.cancel),
     acknowledged: first<boolean>(KIND.acknowledged) === true,
     unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
-    sqlCalls: (stored.get(KIND.sqlCalls) ?? []) as SqlEntry[],
     taker: first<Taker>(KIND.taker),
   };
 }

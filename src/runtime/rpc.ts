@@ -3,15 +3,19 @@
  * ever gain optional fields. The platform's own stub types are made by walking every argument's type, and JSON's has no
  * end; these are what the callers see instead, and the classes declare that they serve them.
  */
+import type { SqlOutcome, SqlPlace, SqlValue } from "../core/environments/rollout-sql.ts";
 import type { CancelReason } from "../core/errors.ts";
+import type { ExportQuery } from "../core/export.ts";
 import type { Rollout } from "../core/rollout.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import type { PendingCall } from "./endpoint-call.ts";
 import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
+import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
 import type { AuditRow, RunRecords } from "./run-records.ts";
 import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import type { StoredEvent } from "./run-store.ts";
+import type { KeyRange, TaskMean } from "./task-means.ts";
 import type {
   Delivery,
   Place,
@@ -23,6 +27,7 @@ import type {
   RunMessage,
   RunSpec,
   ScoredMember,
+  SourcePlace,
   Starter,
   Unit,
 } from "./wire.ts";
@@ -42,6 +47,25 @@ export interface FinishedPage {
   readonly segments: SegmentEntry[];
 }
 
+/** Lines of an export: each made of one rollout, or of the two of a pair. */
+export interface ExportPage {
+  readonly items: RolloutRecord[][];
+  /** Segments that cover them. */
+  readonly segments: SegmentEntry[];
+  /** Where the next page begins; null after the last. */
+  readonly next: string | null;
+}
+
+/** What rollouts left behind, for others that take it over. */
+export interface SourcePage {
+  /** In the order asked for; null where none was ever dispatched. */
+  readonly records: (RolloutRecord | null)[];
+  /** Segments that cover them. */
+  readonly segments: SegmentEntry[];
+  /** Why the run dispatched nothing more, where somebody cancelled it. */
+  readonly cancelled: CancelReason | null;
+}
+
 export interface RunRpc {
   /** Begins the run; a no-op after the first. */
   create(spec: RunSpec): Promise<void>;
@@ -49,13 +73,24 @@ export interface RunRpc {
   admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
   /** A rollout's final report. Repeated, it changes nothing. */
   answered(report: RolloutReport): Promise<{ known: boolean }>;
-  /** Members of the units that still wait for scores. */
-  unitsToScore(units: readonly number[]): Promise<{ spec: RunSpec; units: Unit[] } | null>;
+  /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
+  unitsToScore(
+    units: readonly number[],
+    hold?: boolean,
+  ): Promise<{ spec: RunSpec; units: Unit[] } | null>;
   /** The first complete record of a rollout wins. */
   scored(members: readonly ScoredMember[]): Promise<void>;
+  /** These units have no scores before judges have answered; or they are given back so. */
+  owe(owing: readonly Owing[]): Promise<void>;
+  /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
+  takeJudging(unit: number): Promise<JudgingUnit | null>;
+  /** What came of asking. A verdict that is settled stays as it is. Null: nobody created this run. */
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
   /** Rows of a segment that is not folded yet. */
   segmentRows(segment: number): Promise<RolloutRecord[] | null>;
   folded(segment: number, key: string): Promise<void>;
+  /** What these left behind, for rollouts that take it over. */
+  sources(places: readonly SourcePlace[]): Promise<SourcePage | null>;
   /** Ends the run early; what is in flight is told in slices and still reports. */
   cancel(): Promise<boolean>;
   /** Stops dispatch, or goes on with it; an ended run stays as it is. */
@@ -72,11 +107,15 @@ export interface RunRpc {
   /** The next 1,000 finished rollouts after this end, without their trajectories. */
   auditRows(after: number): Promise<AuditRow[]>;
   view(): Promise<LiveView | null>;
+  /** Tasks with a scored rollout, by key. Nothing of a run nobody created. */
+  taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[]>;
   rollout(place: Place): Promise<RolloutRecord | null>;
   /** The segment that covers a finished rollout, once one does. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
   /** Finished rollouts in the order they ended. */
   finished(after: number, limit: number, outcome: string | null): Promise<FinishedPage | null>;
+  /** The next rollouts to export. Null: nobody created this run. */
+  exportPage(query: ExportQuery): Promise<ExportPage | null>;
   /** Events after `after`; waits for the next ones when there are none yet. */
   events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null>;
   /** A message of this run that its queue gave up on. */
@@ -104,4 +143,14 @@ export interface RolloutRpc {
   read(): Promise<Rollout | null>;
   /** Frees the storage of a rollout whose report was acknowledged. False: it still owes its report. */
   free(): Promise<boolean>;
+}
+
+export interface RolloutSqlRpc {
+  /** One call of a hook. `writes`: how often its rollout was written before. What is wrong with it comes back as a value. */
+  exec(
+    writes: number,
+    place: SqlPlace,
+    query: string,
+    params: readonly SqlValue[],
+  ): Promise<SqlOutcome>;
 }

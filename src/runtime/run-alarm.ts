@@ -21,6 +21,8 @@ export interface RunClock {
   readonly freeAt: number | null;
   /** When its endpoint is to be asked for permits, or lets the next rollouts begin; null when it awaits neither. */
   readonly endpointAt: number | null;
+  /** When a judge is to be asked, or one that was asked is silent; null when none is awaited. */
+  readonly judgeAt: number | null;
   /** When the run is to be ended early; null without a deadline. */
   readonly deadlineAt: number | null;
 }
@@ -32,8 +34,10 @@ const LONGEST_DRAIN_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const { askAt, freeAt, endpointAt, deadlineAt } = clock;
-  const due = [askAt, freeAt, endpointAt, deadlineAt, drainAt(clock)].filter((at) => at !== null);
+  const { askAt, freeAt, endpointAt, judgeAt, deadlineAt } = clock;
+  const due = [askAt, freeAt, endpointAt, judgeAt, deadlineAt, drainAt(clock)].filter(
+    (at) => at !== null,
+  );
   if (clock.untold || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }

@@ -11,7 +11,7 @@ import type { RunPaused } from "../core/run-events.ts";
 import { appendEvent, pendingOf, requestCancel } from "./run-ledger.ts";
 import type { RunHead } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
-import type { Place, RetryOrder, RetryRefusal, RunSpec } from "./wire.ts";
+import type { Place, RetryOrder, RetryRefusal, RunMessage, RunSpec } from "./wire.ts";
 
 /** Paused is how a run stands that could go on. */
 export function statusOf(head: RunHead): RunStatus {
@@ -87,9 +87,19 @@ export function retry(
     const refused = refusedRetry(store.head());
     if (refused !== null) return refused;
     if (key !== null) store.rememberRequest("retry", key, hash);
-    grow(store, spec, store.addRetries(classes, spec.whole_groups), now);
+    const cut = cutGroup(spec, store.head());
+    grow(store, spec, store.retries.add(classes, spec.whole_groups, cut), now);
     return null;
   });
+}
+
+/** The group of which only the first members were ever dispatched; null when there is none. */
+function cutGroup(
+  { rollouts_per_example: members }: RunSpec,
+  { dispatched, retries_dispatched }: RunHead,
+): number | null {
+  const firsts = dispatched - retries_dispatched;
+  return firsts % members === 0 ? null : Math.floor(firsts / members);
 }
 
 /** `added` attempts more to dispatch; with anything to dispatch an ended run goes on. */
@@ -119,4 +129,18 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
   });
   store.dropEnd();
   appendEvent(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused);
+}
+
+/** A message that its queue gave up on: on record, and the sweep does its work. */
+export function noteDeadLetter(
+  store: RunStore,
+  queue: string,
+  message: RunMessage,
+  now: number,
+): void {
+  store.transaction(() => {
+    store.addDeadLetter(queue, JSON.stringify(message), now);
+    const head = store.head();
+    store.saveHead({ ...head, dead_letters: head.dead_letters + 1, row_current: false });
+  });
 }

@@ -1,8 +1,9 @@
 /**
- * The endpoints a run names: its policy's, by name or given inline, and its judges', by name. Resolved to ids when the
- * run is accepted, so that a later change of a name moves no run elsewhere.
+ * The endpoints a run names, its policy's and its judges', by name or given inline. Resolved to ids when the run is
+ * accepted, so that a later change of a name moves no run elsewhere.
  */
 import { mintId } from "../core/ids.ts";
+import type { ResolvedJudges } from "../core/judge-target.ts";
 import type { RunRequest } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { findEndpoint } from "../db/endpoints.ts";
@@ -26,29 +27,46 @@ export async function resolveEndpoint(
   endpoint: RunRequest["endpoint"],
   now: number,
 ): Promise<Result<RunEndpoint>> {
-  if (typeof endpoint !== "string") return await sealedEndpoint(env, scope, endpoint, now);
+  return await resolveNamed(env, scope, endpoint, now, "endpoint");
+}
+
+/** `param`: the field that names it, for whatever is wrong with it. */
+async function resolveNamed(
+  env: Env,
+  scope: Scope,
+  endpoint: RunRequest["endpoint"],
+  now: number,
+  param: string,
+): Promise<Result<RunEndpoint>> {
+  if (typeof endpoint !== "string") return await sealedEndpoint(env, scope, endpoint, now, param);
   const found = await findEndpoint(env.DB, scope, endpoint);
-  if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, "endpoint");
+  if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
   const { max_concurrent } = found;
   return { ok: true, value: { shown: found, inline: null, max_concurrent } };
 }
 
-/** The judges with their endpoints by id. */
+export interface RunJudges {
+  readonly judges: ResolvedJudges;
+  /** Endpoints that came with them, to be stored beside the run. */
+  readonly inline: readonly InlineEndpointRow[];
+}
+
 export async function resolveJudges(
   env: Env,
   scope: Scope,
-  { judges }: RunRequest,
-): Promise<Result<RunRequest["judges"]>> {
-  const resolved: RunRequest["judges"] = {};
-  for (const [name, target] of Object.entries(judges)) {
-    const found = await findEndpoint(env.DB, scope, target.endpoint);
-    if (found === null) {
-      const param = `judges.${name}.endpoint`;
-      return refuse("not_found", `no endpoint ${target.endpoint}`, param);
-    }
-    resolved[name] = { ...target, endpoint: found.id };
+  asked: RunRequest["judges"],
+  now: number,
+): Promise<Result<RunJudges>> {
+  const judges: Record<string, ResolvedJudges[string]> = {};
+  const inline: InlineEndpointRow[] = [];
+  for (const [name, target] of Object.entries(asked)) {
+    const param = `judges.${name}.endpoint`;
+    const found = await resolveNamed(env, scope, target.endpoint, now, param);
+    if (!found.ok) return found;
+    judges[name] = { ...target, endpoint: found.value.shown.id };
+    if (found.value.inline !== null) inline.push(found.value.inline);
   }
-  return { ok: true, value: resolved };
+  return { ok: true, value: { judges, inline } };
 }
 
 async function sealedEndpoint(
@@ -56,8 +74,9 @@ async function sealedEndpoint(
   scope: Scope,
   { base_url, api_key }: Exclude<RunRequest["endpoint"], string>,
   now: number,
+  param: string,
 ): Promise<Result<RunEndpoint>> {
-  const refused = refuseAddress(env, base_url, "endpoint.base_url");
+  const refused = refuseAddress(env, base_url, `${param}.base_url`);
   if (refused !== null) return refused;
   const id = mintId("ep", minting(env, now));
   const inline = {

@@ -7,6 +7,8 @@
  * dispatch takes what a rollout needs on average, its end settles what it took; a tenth of a minute's calls gather at
  * most.
  */
+
+import type { SerializedError } from "../core/errors.ts";
 import type { RunView } from "../core/run.ts";
 import {
   FAILURES_TO_OPEN,
@@ -17,6 +19,11 @@ import {
 } from "./endpoint-health.ts";
 import { type Grant, type PermitAsk, RENEW_MS } from "./endpoint-ledger.ts";
 import type { RolloutReport } from "./wire.ts";
+
+/** What a rollout, or a judge that was asked, met at its endpoint. */
+export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited"> {
+  readonly error: Pick<SerializedError, "message" | "retryable"> | null;
+}
 
 /** What a run is about to ask for. */
 export type Need = Pick<PermitAsk, "running" | "wants" | "more">;
@@ -142,7 +149,7 @@ export function afterDispatch(gate: RunGate, count: number, now: number): RunGat
 }
 
 /** A rollout's end: what its calls were in truth, and what it met. */
-export function afterEnd(gate: RunGate, report: RolloutReport, now: number): RunGate {
+export function afterEnd(gate: RunGate, report: Met, now: number): RunGate {
   const paced = gate.grant?.rate != null;
   const tokens = paced ? refilled(gate, now) + callsEach(gate) - report.calls : gate.tokens;
   return {
@@ -169,7 +176,7 @@ export function gateFlow(gate: RunGate, running: number, now: number): RunView["
 
 function met(
   before: Outcomes,
-  { failure, error, turns, calls, limited = 0 }: RolloutReport,
+  { failure, error, turns, calls, limited = 0 }: Met,
   now: number,
 ): Outcomes {
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;

@@ -15,6 +15,7 @@ import {
 import { LIMITS } from "../core/limits.ts";
 import type { Outcome, RolloutFinished } from "../core/run.ts";
 import type { ScoreRecord } from "../core/score.ts";
+import { chargeJudges } from "./judge-charge.ts";
 import { afterDispatch, afterEnd } from "./run-gate.ts";
 import type { RolloutEntry, RunHead } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
@@ -61,8 +62,11 @@ export function dispatch(
         attempt: 0,
       };
     });
-    const places = [...retries, ...firsts];
-    for (const place of places) store.addRollout(place, idOf(place), now + FIRST_ASK_MS);
+    const askAt = now + FIRST_ASK_MS;
+    for (const { place, carries } of retries) {
+      store.addRollout(place, idOf(place), askAt, carries);
+    }
+    for (const place of firsts) store.addRollout(place, idOf(place), askAt, null);
     store.saveHead({
       ...head,
       dispatched: head.dispatched + count,
@@ -72,28 +76,36 @@ export function dispatch(
       gate: afterDispatch(head.gate, count, now),
       row_current: false,
     });
-    return places;
+    return [...retries.map(({ place }) => place), ...firsts];
   });
 }
 
 /** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
-function dispatchRetries(store: RunStore, count: number, idOf: (place: Place) => string): Place[] {
+function dispatchRetries(
+  store: RunStore,
+  count: number,
+  idOf: (place: Place) => string,
+): { readonly place: Place; readonly carries: number | null }[] {
   if (store.head().retried === store.head().retries_dispatched) return [];
-  const before = store.retries(count);
-  const places = before.map(({ group_index: group, slot, attempt }) => {
-    return { group, slot, attempt: attempt + 1 };
+  const before = store.retries.first(count);
+  const next = before.map((row) => {
+    const place = { group: row.group_index, slot: row.slot, attempt: row.attempt + 1 };
+    return { row, place, carries: isAnswered(row) ? row.seq : null };
   });
-  for (const [at, { seq }] of before.entries()) {
-    const place = places[at];
-    if (place === undefined) continue;
+  for (const { row, place } of next) {
     // D1 has the row as it was: it is written there once more.
-    store.setRollout(seq, { superseded_by: idOf(place), drained: 0 });
-    store.dropRetry(seq);
+    store.setRollout(row.seq, { superseded_by: idOf(place), drained: 0 });
+    store.retries.drop(row.seq);
   }
   const head = store.head();
   const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);
   store.saveHead({ ...head, drained });
-  return places;
+  return next;
+}
+
+/** What ended well and wants a score, or another, is scored as it stands: nothing is sampled again. */
+function isAnswered({ outcome, digest }: RolloutEntry): boolean {
+  return (outcome === "scored" || outcome === "unscored") && digest !== null;
 }
 
 /** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
@@ -258,7 +270,8 @@ export function appendEvent(
 export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.group(row.group_index);
-  const whole = members.length === spec.rollouts_per_example && !store.awaitsRetry(row.group_index);
+  const whole =
+    members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
   const all = whole || store.head().stop !== null;
   const silent = members.some(({ status }) => status === "running");
   const waits = members.some(({ status }) => status === "scoring");
@@ -282,12 +295,14 @@ function end(
   const { id, example_id, group_index, turns, stop_condition, bytes } = { ...row, ...columns };
   store.setRollout(row.seq, {
     ...columns,
+    ...chargeJudges(store, row),
     status: "done",
     outcome,
     reason,
     reward,
     scores: JSON.stringify(record?.scores ?? []),
     scoring_errors: JSON.stringify(record?.scoring_errors ?? []),
+    steps: record?.steps === undefined ? null : JSON.stringify(record.steps),
     finish_seq: head.finished + 1,
   });
   store.saveHead({
@@ -320,12 +335,13 @@ function settle(store: RunStore, spec: RunSpec, now: number): void {
   const head = store.head();
   const more = head.stop === null && pendingOf(spec, head) > 0;
   if (more || head.in_flight > 0 || head.settled_at !== null) return;
-  const { status, error } = verdictOf(spec, head);
+  const { status, error } = verdictOf(store, spec, head);
   store.saveHead({ ...head, status, error, settled_at: now, row_current: false });
   appendEvent(store, `run.${status}`, { status, error });
 }
 
 function verdictOf(
+  store: RunStore,
   spec: RunSpec,
   head: RunHead,
 ): { status: "completed" | "failed" | "cancelled"; error: RunHead["error"] } {
@@ -337,10 +353,12 @@ function verdictOf(
   const late = stop?.reason === "deadline";
   if (stop !== null && !late) return { status: "cancelled", error: null };
   const slots = slotsOf(spec);
+  // A slot that was scored more than once counts once.
+  const scored = head.retries_dispatched === 0 ? head.scored : store.scoredSlots();
   // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
-  if (head.scored / slots >= spec.min_scored) return { status: "completed", error: null };
+  if (scored / slots >= spec.min_scored) return { status: "completed", error: null };
   const when = late ? " before the deadline" : "";
-  const message = `${head.scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
+  const message = `${scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
   return { status: "failed", error: { code: "too_few_scored", message } };
 }
 
@@ -355,6 +373,7 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
     example_id: report.example_id,
     task_key: report.task_key,
     digest: report.digest,
+    said: report.said ?? null,
     bytes: report.bytes,
     stop_condition: report.stop_condition,
     is_truncated: report.is_truncated ? 1 : 0,

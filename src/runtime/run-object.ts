@@ -8,33 +8,42 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import type { ExportQuery } from "../core/export.ts";
 import { LIMITS } from "../core/limits.ts";
-import { finishedPage, recordIn } from "./finished-page.ts";
-import { noteRunning } from "./live-objects.ts";
+import { exportPage } from "./export-page.ts";
+import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
+import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
+import { judged, owe, takeUnit } from "./judging-ledger.ts";
+import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
-import { rolloutObject } from "./names.ts";
-import type { FinishedPage, RunRpc, Serves } from "./rpc.ts";
+import type { ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
+import { advantagesIn } from "./run-advantages.ts";
 import { DRAIN_ROWS, drainAt, nextRunAlarm, type RunClock } from "./run-alarm.ts";
 import {
   cancelOne,
-  cancelReasonOf,
   deadlineOf,
+  noteDeadLetter,
   passDeadline,
   retry,
   setMaxConcurrent,
   setPaused,
 } from "./run-control.ts";
+import { eventsAfter, WaitingReaders } from "./run-events.ts";
+import { freeSlice } from "./run-freeing.ts";
+import { RunJudging } from "./run-judging.ts";
 import { answer, appendEvent, cutSegment, fold, requestCancel, score } from "./run-ledger.ts";
 import { drain } from "./run-outbox.ts";
-import { RunPermits } from "./run-permits.ts";
-import { placeOf, RunPump } from "./run-pump.ts";
+import { policyGate, RunPermits } from "./run-permits.ts";
+import { RunPump } from "./run-pump.ts";
 import { type AuditRow, auditRows, type RunRecords, recordsOf } from "./run-records.ts";
 import { type LiveView, LiveViews } from "./run-report.ts";
-import type { RolloutEntry, RolloutRecord, SegmentEntry } from "./run-schema.ts";
+import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
+import { segmentOf, sourcesIn, startersIn } from "./run-sources.ts";
 import { RunStore, type StoredEvent } from "./run-store.ts";
+import { holdUnits, unitsWaiting } from "./run-units.ts";
 import { Subrequests } from "./subrequests.ts";
+import { type KeyRange, type TaskMean, taskMeans } from "./task-means.ts";
 import type {
-  Member,
   Place,
   RetryOrder,
   RetryRefusal,
@@ -42,6 +51,7 @@ import type {
   RunMessage,
   RunSpec,
   ScoredMember,
+  SourcePlace,
   Starter,
   Unit,
 } from "./wire.ts";
@@ -49,7 +59,6 @@ import type {
 /** How long answers are gathered before the next dispatch and sends leave. */
 const GATHER_MS = 10;
 const PROGRESS_EVERY_MS = 1000;
-const EVENTS_PER_READ = 1000;
 /** Storage of finished rollouts is freed this long after the run's end; a start is dropped long before. */
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
@@ -60,11 +69,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   readonly #store: RunStore;
   readonly #pump: RunPump;
   readonly #permits: RunPermits;
+  readonly #judging: RunJudging;
   readonly #views: LiveViews;
   #asked = false;
   #gathering = false;
   #armedAt: number | null = null;
-  #waiters: (() => void)[] = [];
+  readonly #readers = new WaitingReaders();
   #lastDrainAt = 0;
   #drainFailures = 0;
   #lastProgressAt = 0;
@@ -74,7 +84,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     super(ctx, env);
     this.#store = new RunStore(ctx.storage);
     this.#pump = new RunPump(env, this.#store, () => this.now());
-    this.#permits = new RunPermits(env, this.#store, () => this.now());
+    this.#permits = new RunPermits(env, policyGate(this.#store), () => this.now());
+    this.#judging = new RunJudging(env, this.#store, () => this.now());
     this.#views = new LiveViews(this.#store, () => this.now());
   }
 
@@ -82,19 +93,15 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     if (this.#store.spec() !== null) return;
     this.#store.create(spec);
     this.#asked = true;
+    // With the write itself: a kill while its endpoint is asked must find an alarm.
+    await this.#arm(spec);
     await this.#flush(spec);
   }
 
   admit(places: readonly Place[]): { spec: RunSpec; admitted: Starter[] } | null {
     const spec = this.#open();
     if (spec === null) return null;
-    const head = this.#store.head();
-    const admitted = places.flatMap((place) => {
-      const row = this.#store.rollout(place);
-      if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
-      return [{ ...place, rollout_id: row.id }];
-    });
-    return { spec, admitted };
+    return { spec, admitted: startersIn(this.#store, places) };
   }
 
   answered(report: RolloutReport): { known: boolean } {
@@ -106,15 +113,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return { known };
   }
 
-  unitsToScore(units: readonly number[]): { spec: RunSpec; units: Unit[] } | null {
+  unitsToScore(asked: readonly number[], hold = false): { spec: RunSpec; units: Unit[] } | null {
     const spec = this.#open();
     if (spec === null) return null;
-    const waiting = units.flatMap((unit) => {
-      const rows = spec.whole_groups ? this.#store.group(unit) : [this.#store.bySeq(unit)];
-      const members = rows.flatMap((row) => this.#toScore(row));
-      return members.length === 0 ? [] : [{ unit, members }];
-    });
-    return { spec, units: waiting };
+    const units = unitsWaiting(this.#store, spec, asked);
+    if (hold) holdUnits(this.#store, units, this.now());
+    return { spec, units };
   }
 
   scored(members: readonly ScoredMember[]): void {
@@ -124,14 +128,28 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#gather(spec);
   }
 
+  owe(owing: readonly Owing[]): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    owe(this.#store, spec, owing, this.now());
+    this.#gather(spec);
+  }
+
+  takeJudging(unit: number): JudgingUnit | null {
+    const spec = this.#open();
+    return spec === null ? null : takeUnit(this.#store, spec, unit, this.now());
+  }
+
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): JudgedReply | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const reply = judged(this.#store, spec, { unit, claim }, asks, this.now());
+    this.#gather(spec);
+    return reply;
+  }
+
   segmentRows(segment: number): RolloutRecord[] | null {
-    if (this.#open() === null) return null;
-    const entry = this.#store.segment(segment);
-    if (entry === null || entry.key !== null) return null;
-    const count = entry.last_seq - entry.first_seq + 1;
-    return this.#store
-      .finished(entry.first_seq - 1, count, null)
-      .map((row) => recordIn(this.#store, row));
+    return this.#open() === null ? null : unfoldedRows(this.#store, segment);
   }
 
   folded(segment: number, key: string): void {
@@ -168,6 +186,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const spec = this.#open();
     if (spec === null) return;
     this.#permits.changed();
+    this.#judging.changed();
     this.#gather(spec);
   }
 
@@ -185,19 +204,33 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return spec === null ? null : this.#views.of(spec);
   }
 
+  taskMeans(metric: string | null, range: KeyRange): TaskMean[] {
+    return this.#open() === null ? [] : taskMeans(this.ctx.storage.sql, metric, range);
+  }
+
   rollout(place: Place): RolloutRecord | null {
-    const row = this.#open() === null ? null : this.#store.rollout(place);
-    return row === null ? null : recordIn(this.#store, row);
+    const spec = this.#open();
+    const row = spec === null ? null : this.#store.rollout(place);
+    if (spec === null || row === null) return null;
+    return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
   }
 
   segmentOf(finishSeq: number): SegmentEntry | null {
-    if (this.#open() === null) return null;
-    const entry = this.#store.segmentsAfter(finishSeq - 1, 1)[0];
-    return entry !== undefined && entry.first_seq <= finishSeq ? entry : null;
+    return this.#open() === null ? null : segmentOf(this.#store, finishSeq);
+  }
+
+  sources(places: readonly SourcePlace[]): SourcePage | null {
+    return this.#open() === null ? null : sourcesIn(this.#store, places);
   }
 
   finished(after: number, limit: number, outcome: string | null): FinishedPage | null {
-    return this.#open() === null ? null : finishedPage(this.#store, after, limit, outcome);
+    const spec = this.#open();
+    return spec === null ? null : finishedPage(this.#store, spec, after, limit, outcome);
+  }
+
+  exportPage(query: ExportQuery): ExportPage | null {
+    const spec = this.#open();
+    return spec && exportPage(this.#store, spec, this.ctx.storage.sql, query);
   }
 
   async events(
@@ -206,27 +239,14 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   ): Promise<{ events: StoredEvent[]; ended: boolean } | null> {
     const spec = this.#open();
     if (spec === null) return null;
-    if (waitMs > 0 && this.#store.head().last_event <= after) await this.#nextEvent(waitMs);
-    const stored = this.#store.events(after, EVENTS_PER_READ);
-    const head = this.#store.head();
-    const ended = head.settled_at !== null && (stored.at(-1)?.id ?? after) >= head.last_event;
-    const oldest = stored[0];
-    if (oldest === undefined || oldest.id === after + 1) return { events: stored, ended };
-    // The reader is further behind than the events kept: it gets where the run stands instead.
-    const { counts, status } = this.#views.of(spec);
-    const snapshot = { id: oldest.id - 1, event: "snapshot" as const, data: { status, counts } };
-    return { events: [snapshot, ...stored], ended };
+    if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);
+    return eventsAfter(this.#store, after, () => this.#views.of(spec));
   }
 
   async deadLetter(queue: string, message: RunMessage): Promise<void> {
     const spec = this.#open();
     if (spec === null) return;
-    this.#store.transaction(() => {
-      this.#store.addDeadLetter(queue, JSON.stringify(message), this.now());
-      const head = this.#store.head();
-      const dead_letters = head.dead_letters + 1;
-      this.#store.saveHead({ ...head, dead_letters, row_current: false });
-    });
+    noteDeadLetter(this.#store, queue, message, this.now());
     logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
     await this.#arm(spec);
   }
@@ -249,6 +269,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#pump.sweep(spec, subrequests);
+    this.#judging.sweep(spec);
     await this.#drain(spec, subrequests);
     await this.#free(spec, subrequests);
   }
@@ -258,7 +279,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const spec = this.#store.spec();
     if (spec === null || this.#asked) return spec;
     this.#asked = true;
-    if (this.#store.head().in_flight > 0) this.#store.askAll();
+    if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
     this.#gather(spec);
     return spec;
   }
@@ -268,14 +289,9 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const spec = this.#open();
     if (spec === null) return null;
     const result = change(spec);
+    await this.#arm(spec);
     await this.#flush(spec);
     return result;
-  }
-
-  #toScore(row: RolloutEntry | null): Member[] {
-    if (row?.status !== "scoring") return [];
-    const text = this.#store.trajectory(row.seq);
-    return [{ ...placeOf(row), rollout_id: row.id, digest: row.digest, text }];
   }
 
   #gather(spec: RunSpec): void {
@@ -290,14 +306,16 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
   async #flush(spec: RunSpec): Promise<void> {
     await this.#permits.renew(spec, this.#pump.need(spec));
+    await this.#judging.renew(spec);
     this.#pump.dispatch(spec);
+    for (const unit of this.#judging.dispatch(spec)) this.#pump.toJudge(unit);
     for (;;) {
       const segment = cutSegment(this.#store, this.now());
       if (segment === null) break;
       this.#pump.toFold(segment);
     }
     this.#progress(spec);
-    for (const wake of this.#waiters.splice(0)) wake();
+    this.#readers.wake();
     try {
       await this.#pump.send(spec);
     } catch (thrown) {
@@ -305,7 +323,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       logError("queue send", spec.run_id, thrown);
     }
     const { running, settled_at } = this.#store.head();
-    noteRunning(this.env, spec.run_id, running, settled_at !== null);
+    const objects = settled_at === null && spec.rescore === undefined;
+    noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
     await this.#arm(spec);
   }
 
@@ -339,18 +358,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     if (freeAt === null || freeAt > this.now()) return;
     // Set first: whatever goes wrong below is tried again in an hour, not at once.
     this.#freeAgainAt = this.now() + FREE_AGAIN_MS;
-    const rows = this.#store.dispatchedAfter(this.#store.head().freed, LIMITS.sliceObjects);
-    const freed = await subrequests.objectAll(rows, (row) =>
-      rolloutObject(this.env, spec.scope, row.id).free(),
-    );
-    if (freed.includes(false)) return;
-    this.#freeAgainAt = 0;
-    this.#store.saveHead({ ...this.#store.head(), freed: rows.at(-1)?.seq ?? -1 });
+    if (await freeSlice(this.env, this.#store, spec, subrequests)) this.#freeAgainAt = 0;
   }
 
   #freeAt(): number | null {
     const { settled_at, freed } = this.#store.head();
-    if (settled_at === null || freed === -1) return null;
+    if (settled_at === null || freed === -1 || this.#store.spec()?.rescore) return null;
     return Math.max(settled_at + FREE_AFTER_MS, this.#freeAgainAt);
   }
 
@@ -374,19 +387,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       canDispatch: this.#pump.room(spec) > 0,
       freeAt: this.#freeAt(),
       endpointAt: this.#permits.nextAt(this.#pump.need(spec)),
+      judgeAt: this.#judging.nextAt(spec),
       deadlineAt: deadlineOf(spec, head),
     };
-  }
-
-  #nextEvent(waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        this.#waiters = this.#waiters.filter((waiter) => waiter !== wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, waitMs);
-      this.#waiters.push(wake);
-    });
   }
 }

@@ -25,9 +25,9 @@ export async function drain(
     const records = rows.map((row) => recordOf(spec, row));
     await subrequests.fetch(() => insertRollouts(env.DB, spec.scope, records));
     store.transaction(() => {
-      store.setDrained(rows);
+      const written = store.setDrained(rows);
       const head = store.head();
-      store.saveHead({ ...head, drained: head.drained + rows.length });
+      store.saveHead({ ...head, drained: head.drained + written });
     });
   }
   if (store.head().row_current) return;
@@ -58,6 +58,9 @@ function recordOf(spec: RunSpec, row: RolloutEntry): NewRollout {
     calls: row.calls,
     prompt_tokens: row.prompt_tokens,
     completion_tokens: row.completion_tokens,
+    judge_calls: row.judge_calls,
+    judge_prompt_tokens: row.judge_prompt_tokens,
+    judge_completion_tokens: row.judge_completion_tokens,
     digest: row.digest,
     superseded_by: row.superseded_by,
     started_at: row.started_at,

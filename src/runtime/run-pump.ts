@@ -5,13 +5,13 @@
 import type { CancelReason } from "../core/errors.ts";
 import { rolloutId } from "../core/ids.ts";
 import { LIMITS } from "../core/limits.ts";
-import { liveShare } from "./live-objects.ts";
+import { liveShare, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
 import { cancelReasonOf, maxConcurrentOf } from "./run-control.ts";
 import { gateRoom, type Need } from "./run-gate.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, pendingOf, SCORING_DEADLINE_MS } from "./run-ledger.ts";
-import { groupsMessages, scoresMessages, sendAll } from "./run-queues.ts";
+import { groupsMessages, judgementMessages, scoresMessages, sendAll } from "./run-queues.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import { type Heard, heardFrom, sweepScoring } from "./run-sweep.ts";
@@ -22,11 +22,10 @@ import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 500;
 const MOST_TELLS = 2;
-const NEVER_STARTED = {
-  from: "running",
-  outcome: "cancelled",
-  message: "cancelled before it began",
-} as const;
+/** One that does not answer may be running all the same: it is told for some minutes before it is given up. */
+const MOST_UNREACHABLE_TELLS = 12;
+const LONGEST_TELL_MS = 60_000;
+const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
 
 export class RunPump {
   readonly #env: Env;
@@ -36,6 +35,7 @@ export class RunPump {
   #places: Place[] = [];
   #units: number[] = [];
   #segments: number[] = [];
+  #judging: number[] = [];
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -47,6 +47,10 @@ export class RunPump {
     if (unit !== null) this.#units.push(unit);
   }
 
+  toJudge(unit: number): void {
+    this.#judging.push(unit);
+  }
+
   toFold(segment: number): void {
     this.#segments.push(segment);
   }
@@ -56,7 +60,12 @@ export class RunPump {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
-    const window = Math.min(asked, liveShare(this.#env, spec.run_id, head.running));
+    if (spec.rescore !== undefined) {
+      // It calls no model and makes no objects: neither the endpoint nor anything else bounds it.
+      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+    }
+    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    const window = Math.min(asked, live);
     const gate = gateRoom(head.gate, head.running, this.#now());
     const room = Math.min(window - head.running, gate, pendingOf(spec, head), LIMITS.sliceRows);
     return Math.max(0, room);
@@ -66,6 +75,7 @@ export class RunPump {
   need(spec: RunSpec): Need {
     const head = this.#store.head();
     const { running } = head;
+    if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
     const closed = head.stop !== null || head.settled_at !== null || head.paused;
     const pending = closed ? 0 : pendingOf(spec, head);
     const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
@@ -88,7 +98,9 @@ export class RunPump {
     const scores = scoresMessages(spec, this.#units.splice(0));
     const segments = [...new Set(this.#segments.splice(0))];
     const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
+    const judgements = judgementMessages(spec, this.#judging.splice(0));
     await Promise.all([
+      sendAll(this.#env.ROLLOUT_JUDGEMENTS, judgements, subrequests),
       sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
       sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
       sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),
@@ -108,7 +120,7 @@ export class RunPump {
       const { seq, id } = row;
       const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
       const rollout = rolloutObject(this.#env, spec.scope, id);
-      const heard = await standingOf(id, () => rollout.cancel(reason));
+      const heard = await standingOf(spec, row, () => rollout.cancel(reason));
       this.#told(spec, this.#store.bySeq(seq), reason, heard);
     });
   }
@@ -117,16 +129,18 @@ export class RunPump {
   #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
     if (row?.status !== "running") return;
     const now = this.#now();
-    const ask_at = now + TELL_AGAIN_MS;
+    const away = heard.state === "unreachable";
     if (heard.state === "running") {
       this.#store.setRollout(row.seq, { told: 1, misses: 0 });
     } else if (heard.state === "answered") {
       this.toScore(heardFrom(this.#store, spec, row, heard, now).unit);
-    } else if (heard.state === "unreachable" || row.misses < MOST_TELLS) {
-      const misses = row.misses + (heard.state === "unreachable" ? 0 : 1);
-      this.#store.setRollout(row.seq, { misses, told: 1, ask_at });
+    } else if (row.misses < (away ? MOST_UNREACHABLE_TELLS : MOST_TELLS)) {
+      const wait = away ? TELL_AGAIN_MS * 2 ** row.misses : TELL_AGAIN_MS;
+      const ask_at = now + Math.min(LONGEST_TELL_MS, wait);
+      this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
     } else {
-      this.toScore(giveUp(this.#store, spec, row, { ...NEVER_STARTED, reason }, now));
+      const message = away ? "its object could not be reached" : "cancelled before it began";
+      this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
     }
   }
 
@@ -151,10 +165,10 @@ export class RunPump {
     rows: readonly RolloutEntry[],
     subrequests: Subrequests,
   ): Promise<void> {
-    await subrequests.objectAll(rows, async ({ seq, id }) => {
-      const rollout = rolloutObject(this.#env, spec.scope, id);
-      const heard = await standingOf(id, () => rollout.ask());
-      const row = this.#store.bySeq(seq);
+    await subrequests.objectAll(rows, async (asked) => {
+      const rollout = rolloutObject(this.#env, spec.scope, asked.id);
+      const heard = await standingOf(spec, asked, () => rollout.ask());
+      const row = this.#store.bySeq(asked.seq);
       const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
       this.toScore(unit);
       if (resend && row !== null) this.#places.push(placeOf(row));
@@ -181,7 +195,13 @@ export function placeOf(row: RolloutEntry): Place {
 }
 
 /** A call that fails says nothing about the rollout: it is asked later, and in the end given up. */
-async function standingOf(id: string, ask: () => Promise<RolloutStanding>): Promise<Heard> {
+async function standingOf(
+  { rescore }: RunSpec,
+  { id, carries }: RolloutEntry,
+  ask: () => Promise<RolloutStanding>,
+): Promise<Heard> {
+  // One that takes over another's trajectory has no object: whoever starts it reports for it.
+  if (rescore !== undefined || carries !== null) return { state: "unknown" };
   try {
     return await ask();
   } catch (thrown) {

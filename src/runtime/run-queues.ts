@@ -1,6 +1,13 @@
 /** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
 import type { Subrequests } from "./subrequests.ts";
-import type { GroupsMessage, Place, RunMessage, RunSpec, ScoresMessage } from "./wire.ts";
+import type {
+  GroupsMessage,
+  JudgementMessage,
+  Place,
+  RunMessage,
+  RunSpec,
+  ScoresMessage,
+} from "./wire.ts";
 
 /** Places per message: about 12 bytes each. */
 const PLACES_PER_MESSAGE = 25;
@@ -34,6 +41,12 @@ export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresM
   }));
 }
 
+export function judgementMessages(spec: RunSpec, units: readonly number[]): JudgementMessage[] {
+  const { scope, run_id, whole_groups, rollouts_per_example } = spec;
+  const members = whole_groups ? rollouts_per_example : 1;
+  return units.map((unit) => ({ kind: "judgement", scope, run_id, unit, members }));
+}
+
 export async function sendAll<Message extends RunMessage>(
   queue: Queue,
   messages: readonly Message[],
@@ -44,7 +57,7 @@ export async function sendAll<Message extends RunMessage>(
   }
 }
 
-function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+export function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   );

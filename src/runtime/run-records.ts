@@ -48,6 +48,9 @@ export type AuditRow = Pick<
   | "calls"
   | "prompt_tokens"
   | "completion_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
   | "digest"
   | "superseded_by"
 > & { finish_seq: number; drained: number };
@@ -55,7 +58,8 @@ export type AuditRow = Pick<
 export function auditRows(sql: SqlStorage, after: number): AuditRow[] {
   return sql
     .exec<AuditRow>(
-      `select id, outcome, reason, reward, turns, calls, prompt_tokens, completion_tokens, digest, superseded_by,
+      `select id, outcome, reason, reward, turns, calls, prompt_tokens, completion_tokens,
+        judge_calls, judge_prompt_tokens, judge_completion_tokens, digest, superseded_by,
         finish_seq, drained from rollouts where finish_seq > ? order by finish_seq limit ?`,
       after,
       LIMITS.sliceRows,

@@ -1,5 +1,7 @@
 /** A run as it stands: counts and statistics, made from its rows. */
-import type { RunCounts, RunReport, RunView } from "../core/run.ts";
+import type { RunReport } from "../core/report.ts";
+import type { RunCounts, RunView } from "../core/run.ts";
+import { judgeFlow } from "./judging-ledger.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import { maxConcurrentOf, statusOf } from "./run-control.ts";
 import { gateFlow } from "./run-gate.ts";
@@ -30,14 +32,15 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
-function flowOf(spec: RunSpec, head: RunHead, now: number): RunView["flow"] {
+function flowOf(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+  const head = store.head();
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
   if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
   if (paused) return { state: "paused", reason: "user" };
   const waits = pendingOf(spec, head) > 0 ? gateFlow(gate, running, now) : null;
-  return waits ?? { state: "active", reason: null };
+  return waits ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
 }
 
 const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
@@ -64,7 +67,7 @@ export class LiveViews {
       status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      flow: flowOf(spec, head, this.#now()),
+      flow: flowOf(this.#store, spec, this.#now()),
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,

@@ -52,6 +52,37 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     name: "segments_to_fold",
     statements: ["create index segments_to_fold on segments (ask_at) where key is null"],
   },
+  {
+    name: "carried",
+    statements: [
+      // `seq` of the attempt whose trajectory this one takes over.
+      "alter table rollouts add column carries integer",
+      // What single turns are worth, where scoring functions said so: JSON.
+      "alter table rollouts add column steps text",
+    ],
+  },
+  {
+    name: "judging",
+    statements: [
+      // What its judges cost, and what they said.
+      "alter table rollouts add column judge_calls integer not null default 0",
+      "alter table rollouts add column judge_prompt_tokens integer not null default 0",
+      "alter table rollouts add column judge_completion_tokens integer not null default 0",
+      "alter table rollouts add column judgements text",
+      // Units that owe verdicts. Verdicts stand apart, by what was asked, until their unit has its scores.
+      `create table judging (
+        unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
+        stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null)`,
+      "create index judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
+      `create table verdicts (
+        unit integer not null, key text not null, rollout_id text, judge text not null,
+        pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
+        tries integer not null default 0, replies integer not null default 0, next_at integer not null default 0, verdict text,
+        calls integer not null default 0, prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
+        primary key (unit, key))`,
+    ],
+  },
+  { name: "said", statements: ["alter table rollouts add column said text"] },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -98,6 +129,8 @@ export interface RunHead {
   readonly dead_letters: number;
   /** What its endpoint granted it. */
   readonly gate: RunGate;
+  /** What the endpoints of its judges granted it, by their ids. */
+  readonly judge_gates: Readonly<Record<string, RunGate>>;
 }
 
 export const NEW_HEAD: RunHead = {
@@ -126,6 +159,7 @@ export const NEW_HEAD: RunHead = {
   freed: 0,
   dead_letters: 0,
   gate: NEW_GATE,
+  judge_gates: {},
 };
 
 // A type, not an interface: SQLite cursors want an index signature.
@@ -148,6 +182,8 @@ export type RolloutEntry = {
   example_id: number | null;
   task_key: string | null;
   digest: string | null;
+  /** Hash of what was said; null where its release did not report one. */
+  said: string | null;
   bytes: number;
   stop_condition: string | null;
   is_truncated: number;
@@ -161,12 +197,24 @@ export type RolloutEntry = {
   reward: number | null;
   scores: string | null;
   scoring_errors: string | null;
+  carries: number | null;
+  steps: string | null;
   finish_seq: number | null;
   drained: number;
+  judge_calls: number;
+  judge_prompt_tokens: number;
+  judge_completion_tokens: number;
+  /** JSON: what its judges said, and of every verdict what it cost. */
+  judgements: string | null;
 };
 
 /** A rollout, and its trajectory when the run still holds it. */
-export type RolloutRecord = { readonly entry: RolloutEntry; readonly text: string | null };
+export type RolloutRecord = {
+  readonly entry: RolloutEntry;
+  readonly text: string | null;
+  /** Over its group; absent where it has none. */
+  readonly advantage?: number;
+};
 
 export type SegmentEntry = {
   segment: number;

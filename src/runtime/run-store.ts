@@ -5,8 +5,11 @@
 
 import type { EventName } from "../core/event-names.ts";
 import { LIMITS } from "../core/limits.ts";
+import type { RolloutStatus } from "../core/run.ts";
+import { JudgingStore } from "./judging-store.ts";
 import { migrate } from "./migrate.ts";
 import type { ReportRow } from "./report-sums.ts";
+import { RetryStore } from "./retry-store.ts";
 import {
   NEW_HEAD,
   type RolloutEntry,
@@ -24,11 +27,13 @@ export interface StoredEvent {
 }
 
 const REPORT_COLUMNS = `group_index, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
-  prompt_tokens, completion_tokens, finish_seq`;
+  prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, finish_seq`;
 
 export class RunStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly judging: JudgingStore;
+  readonly retries: RetryStore;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
@@ -36,6 +41,8 @@ export class RunStore {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.judging = new JudgingStore(storage.sql);
+    this.retries = new RetryStore(storage.sql);
   }
 
   /** Null for an object nobody created. */
@@ -68,8 +75,9 @@ export class RunStore {
     if (!this.#inTransaction) this.#storage.kv.put("head", head);
   }
 
-  /** All writes of `change` or none. */
+  /** All writes of `change` or none; inside another one it is part of that. */
   transaction<T>(change: () => T): T {
+    if (this.#inTransaction) return change();
     const before = this.head();
     this.#inTransaction = true;
     try {
@@ -86,14 +94,16 @@ export class RunStore {
     }
   }
 
-  addRollout(place: Place, id: string, askAt: number): void {
+  /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
+  addRollout(place: Place, id: string, askAt: number, carries: number | null): void {
     this.#sql.exec(
-      "insert into rollouts (group_index, slot, attempt, id, status, ask_at) values (?, ?, ?, ?, 'running', ?)",
+      "insert into rollouts (group_index, slot, attempt, id, status, ask_at, carries) values (?, ?, ?, ?, 'running', ?, ?)",
       place.group,
       place.slot,
       place.attempt,
       id,
       askAt,
+      carries,
     );
   }
 
@@ -101,6 +111,15 @@ export class RunStore {
     return this.#one<RolloutEntry>(
       "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
       [group, slot, attempt],
+    );
+  }
+
+  /** The latest attempt in the place that has ended. */
+  latestDone({ group, slot }: Omit<Place, "attempt">): RolloutEntry | null {
+    return this.#one<RolloutEntry>(
+      `select * from rollouts where group_index = ? and slot = ? and status = 'done'
+        order by attempt desc limit 1`,
+      [group, slot],
     );
   }
 
@@ -117,6 +136,15 @@ export class RunStore {
   group(group: number): RolloutEntry[] {
     return this.#all<RolloutEntry>(
       "select * from rollouts where group_index = ? and superseded_by is null order by slot",
+      [group],
+    );
+  }
+
+  /** What a group's advantages are made of: the attempts that count. */
+  groupRewards(group: number): { seq: number; status: RolloutStatus; reward: number | null }[] {
+    return this.#all(
+      `select seq, status, reward from rollouts
+        where group_index = ? and superseded_by is null order by slot`,
       [group],
     );
   }
@@ -145,9 +173,11 @@ export class RunStore {
   }
 
   /** After a restart everything in flight is asked once, whatever its turn was. */
-  askAll(): void {
-    this.#sql.exec("update rollouts set ask_at = 0 where status != 'done'");
+  askAll(now: number): void {
+    // What was due anyway stays so: its silence counts, a restart's does not.
+    this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
     this.#sql.exec("update segments set ask_at = 0 where key is null");
+    this.judging.askAll(now);
   }
 
   /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
@@ -174,10 +204,19 @@ export class RunStore {
     );
   }
 
-  setDrained(rows: readonly RolloutEntry[]): void {
-    for (const { seq } of rows) {
-      this.#sql.exec("update rollouts set drained = 1 where seq = ?", seq);
-    }
+  /** Those that are still as they were written; the others are to be written again. Says how many. */
+  setDrained(rows: readonly RolloutEntry[]): number {
+    return rows.filter(({ seq, superseded_by }) => {
+      const same = "seq = ? and superseded_by is ?";
+      this.#sql.exec(`update rollouts set drained = 1 where ${same}`, seq, superseded_by);
+      return this.#one<{ n: number }>("select changes() as n")?.n === 1;
+    }).length;
+  }
+
+  /** Places whose attempt that counts is scored. */
+  scoredSlots(): number {
+    const scored = "outcome = 'scored' and superseded_by is null";
+    return this.#one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
   }
 
   /** What a report is made of, streamed: every rollout that is done, by group. */
@@ -200,48 +239,6 @@ export class RunStore {
       seq,
       limit,
     ]);
-  }
-
-  /**
-   * Queues another attempt for every rollout that counts and ended for one of the reasons; null: failed, without a
-   * score, or cut off by the deadline. `open`: only in groups of which nothing is scored, or waits for scores. Says how many.
-   */
-  addRetries(reasons: readonly string[] | null, open: boolean): number {
-    const asked = reasons === null ? "null" : "?";
-    const wanted = `status = 'done' and superseded_by is null and outcome != 'scored'
-      and (case when ${asked} is null then outcome in ('failed', 'unscored') or reason = 'deadline'
-           else reason in (select value from json_each(${asked})) end)`;
-    const bindings = reasons === null ? [] : Array<string>(2).fill(JSON.stringify(reasons));
-    const closed = `select group_index from rollouts where superseded_by is null
-      and (status != 'done' or outcome = 'scored' or (outcome = 'unscored' and not (${wanted})))`;
-    const inOpen = open ? `and group_index not in (${closed})` : "";
-    this.#sql.exec(
-      `insert into retries select seq from rollouts where ${wanted} ${inOpen} on conflict do nothing`,
-      ...bindings,
-      ...(open ? bindings : []),
-    );
-    return this.#one<{ n: number }>("select changes() as n")?.n ?? 0;
-  }
-
-  /** Ended rollouts whose next attempt is to be dispatched, oldest first. */
-  retries(limit: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>(
-      "select rollouts.* from retries join rollouts using (seq) order by seq limit ?",
-      [limit],
-    );
-  }
-
-  dropRetry(seq: number): void {
-    this.#sql.exec("delete from retries where seq = ?", seq);
-  }
-
-  /** Whether a member of the group is to be tried again. */
-  awaitsRetry(group: number): boolean {
-    return (
-      this.#one("select 1 from retries join rollouts using (seq) where group_index = ? limit 1", [
-        group,
-      ]) !== null
-    );
   }
 
   lastSeq(): number {

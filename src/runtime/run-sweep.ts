@@ -3,9 +3,11 @@
  * a message is lost, an object was never reached, or the process was killed.
  */
 
+import { JUDGED_LOOK_MS } from "./judging-store.ts";
 import { completedUnit, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
+import { waitingRows } from "./run-units.ts";
 import type { RolloutStanding, RunSpec } from "./wire.ts";
 
 /** A rollout whose object was not there so many times in a row is given up; so is scoring that never came back. */
@@ -24,13 +26,20 @@ export function sweepScoring(
   const units = new Set<number>();
   for (const row of rows) {
     const unit = completedUnit(store, spec, row);
+    // Its judges are asked: that is swept by itself.
+    if (unit !== null && store.judging.unit(unit) !== null) {
+      store.setRollout(row.seq, { ask_at: now + JUDGED_LOOK_MS });
+      continue;
+    }
     // Null: the rest of its group has not answered. Nothing is lost, and a group is never scored in part.
     if (unit === null) store.setRollout(row.seq, { ask_at });
     else units.add(unit);
   }
   return [...units].filter((unit) => {
-    const members = membersOf(store, spec, unit);
-    const asks = 1 + Math.max(...members.map((row) => row.asks));
+    const members = waitingRows(store, spec, unit);
+    // One that is looked at because of a restart was not silent: it was not waited for.
+    const silent = members.some((row) => row.ask_at > 0 && row.ask_at <= now);
+    const asks = (silent ? 1 : 0) + Math.max(...members.map((row) => row.asks));
     if (asks > MOST_SCORING_TRIES) {
       for (const row of members) giveUp(store, spec, row, UNSCORED, now);
       return false;
@@ -46,11 +55,6 @@ const UNSCORED = {
   reason: "scorer",
   message: `scoring did not come back in ${MOST_SCORING_TRIES} tries`,
 } as const;
-
-function membersOf(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
-  const rows = spec.whole_groups ? store.group(unit) : [store.bySeq(unit)];
-  return rows.filter((row) => row?.status === "scoring").filter((row) => row !== null);
-}
 
 /** `unreachable`: the call itself failed, which says nothing about the rollout. */
 export type Heard = RolloutStanding | { readonly state: "unreachable" };

@@ -11,6 +11,7 @@ const PARALLEL_OBJECTS = 32;
 export class Subrequests {
   #count = 0;
   #open = 0;
+  readonly #waiting: (() => void)[] = [];
   readonly #limit: number;
 
   constructor(limit: number = LIMITS.subrequests) {
@@ -32,7 +33,16 @@ export class Subrequests {
       return await call();
     } finally {
       this.#open -= 1;
+      this.#waiting.shift()?.();
     }
+  }
+
+  /** The same, waiting for a connection: for callers that know nothing of each other. */
+  async inTurn<T>(call: () => Promise<T>): Promise<T> {
+    while (this.#open >= LIMITS.parallelFetches) {
+      await new Promise<void>((free) => this.#waiting.push(free));
+    }
+    return await this.fetch(call);
   }
 
   /** One call to another object. */

@@ -37,7 +37,7 @@ export async function readTrajectory(
 ): Promise<Trajectory | null> {
   if (text !== null) return JSON.parse(text) as Trajectory;
   if (digest === null) return null;
-  return await subrequests.fetch(async () => {
+  return await subrequests.inTurn(async () => {
     const object = await env.STORE.get(trajectoryKey(scope, run_id, digest));
     return object === null ? null : await object.json<Trajectory>();
   });

@@ -7,10 +7,11 @@ import type { CancelReason, FailureClass, SerializedError } from "../core/errors
 import type { ForkPoint } from "../core/fork.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Usage } from "../core/messages.ts";
-import type { ForkedFrom, RunDataset, RunLimits } from "../core/run.ts";
+import type { ForkedFrom, RunLimits } from "../core/run.ts";
 import type { Sampling } from "../core/sampling.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ScoreRecord } from "../core/score.ts";
+import type { RunDataset } from "../core/uploaded-dataset.ts";
 
 export interface EnvironmentPin {
   readonly id: string;
@@ -39,8 +40,20 @@ export interface RunSpec {
   /** True when the rubric looks at whole groups: they are then scored as one unit. */
   readonly whole_groups: boolean;
   readonly created_at: number;
+  /** Who answers for each judge of the rubric; absent for a run that needs none. */
+  readonly judges?: Readonly<Record<string, JudgeTarget>>;
+  /** False: every verdict is asked for anew, whatever was said to the same question before. */
+  readonly judge_cache?: boolean;
   /** Set for a run whose rollouts go on behind a turn of another one. */
   readonly fork?: ForkOrigin;
+  /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
+  readonly rescore?: { readonly run_id: string };
+}
+
+export interface JudgeTarget {
+  readonly endpoint_id: string;
+  readonly model: string;
+  readonly sampling: Sampling;
 }
 
 /** The turn rollouts go on behind, and where what they begin with is kept (R2). */
@@ -93,6 +106,8 @@ export interface RolloutReport extends Place {
   readonly stop_run: { readonly code: string; readonly message: string } | null;
   /** sha256 of the trajectory; null when none could be made. */
   readonly digest: string | null;
+  /** Hash of the prompt and what was said after it. */
+  readonly said?: string;
   readonly bytes: number;
   /** The trajectory itself when it is small (`LIMITS.inlineTrajectoryBytes`); a larger one is in R2 under its digest. */
   readonly trajectory: string | null;
@@ -110,6 +125,13 @@ export interface RolloutReport extends Place {
 /** One rollout to start. */
 export interface Starter extends Place {
   readonly rollout_id: string;
+  /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
+  readonly carries?: Place;
+}
+
+/** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */
+export interface SourcePlace extends Omit<Place, "attempt"> {
+  readonly attempt: number | null;
 }
 
 /** Where a finished trajectory is: here (`text`), in R2 under its digest, or (digest null) nowhere. */
@@ -155,6 +177,14 @@ export interface ScoresMessage extends Address {
   readonly units: readonly number[];
 }
 
+/** `rollout-judgements`: ask the judges of this unit. */
+export interface JudgementMessage extends Address {
+  readonly kind: "judgement";
+  readonly unit: number;
+  /** Rollouts of the unit, at most. */
+  readonly members: number;
+}
+
 /** `run-segments`: fold this segment. */
 export interface SegmentMessage extends Address {
   readonly kind: "segment";
@@ -177,6 +207,11 @@ export interface Delivery {
   readonly attempt: number;
 }
 
-export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage;
+export type RunMessage =
+  | GroupsMessage
+  | ScoresMessage
+  | SegmentMessage
+  | ModelCallMessage
+  | JudgementMessage;
 
 export const START_MESSAGE_LIFE_MS = 10 * 60_000;

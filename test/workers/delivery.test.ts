@@ -6,7 +6,7 @@ import { trajectoryKey } from "../../src/runtime/names.ts";
 import { RolloutStore } from "../../src/runtime/rollout-store.ts";
 import { sha256Hex } from "../../src/runtime/secrets.ts";
 import type { RolloutReport, RolloutSpec, RunMessage } from "../../src/runtime/wire.ts";
-import { acceptedOnly, createLossy, deliver, segmentLines } from "./hand-made.ts";
+import { acceptedOnly, createLossy, deliver, LossyQueue, segmentLines } from "./hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
@@ -299,3 +299,15 @@ async function requestOf(id: string) {
   const row = await env.DB.prepare("select request from runs where id = ?").bind(id).first();
   return JSON.parse(String(row?.["request"]));
 }
+
+test("what an invocation cannot work off goes to the end of its queue, and counts as no try", async () => {
+  const { id } = await finishOne(script(RIGHT));
+  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  });
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  const acked = await deliver("rollout-scores", bodies, { bindings: { ROLLOUT_SCORES: queue } });
+  expect(acked).toHaveLength(90);
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(queue.given).toEqual(bodies.slice(-queue.given.length));
+});

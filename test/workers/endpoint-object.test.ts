@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../src/core/endpoint.ts";
 import type { RunView } from "../../src/core/run.ts";
+import { NO_OUTCOMES } from "../../src/runtime/endpoint-health.ts";
 import { EndpointObject } from "../../src/runtime/endpoint-object.ts";
 import { type Door, expectLaw, type Inside, inside, openPlatform, requestsOf } from "./platform.ts";
 import { down, questions, RIGHT } from "./rows.ts";
@@ -183,4 +184,17 @@ test("while the endpoint is down it is asked ever more seldom, and the run costs
   expect(Math.min(...alarms)).toBeGreaterThanOrEqual(60_000);
   expect(alarms.length).toBeLessThanOrEqual(13);
   expect((await door.run(id)).flow?.state).toBe("endpoint_down");
+});
+
+test("a change that is read while the last run leaves brings no run back", async () => {
+  const { id } = await create({ name: "abandoned" });
+  const said = { scope: door.scope, endpoint_id: id, run_id: "run_leaving", model: "m" };
+  const kept = await inEndpoint(id, async (object, { storage }) => {
+    await object.ask({ ...said, running: 0, wants: 5, more: true, outcomes: NO_OUTCOMES });
+    const changing = object.changed();
+    await object.ask({ ...said, running: 0, wants: 0, more: false, outcomes: NO_OUTCOMES });
+    await changing;
+    return storage.kv.get("endpoint");
+  });
+  expect(kept).toBeUndefined();
 });

@@ -4,5 +4,7 @@ declare namespace Cloudflare {
     TEST_MIGRATIONS: import("cloudflare:test").D1Migration[];
     /** The scripted model, up to and including /v1. */
     MODEL_URL: string;
+    /** A shop behind MCP (test/fakes/mcp-shop.ts). */
+    MCP_URL: string;
   }
 }

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, SingleTurnEnv } from "../../src/core/entry.ts";
-import { scoreInTime } from "../../src/runtime/consume-scores.ts";
+import { scoreInTime } from "../../src/runtime/scoring-pass.ts";
 import { finishedTrajectory } from "../fixtures/finished-trajectory.ts";
 import { registerFaulty } from "./faulty.ts";
 import { type Door, openPlatform, requestsOf } from "./platform.ts";
@@ -65,7 +65,7 @@ async function rolloutsOf(rows: readonly (readonly [hook: string, way: string])[
 }
 
 test(
-  "a hook that throws, hangs, gives nonsense or grows its state ends its own rollout with the cause, and cleanup runs",
+  "R-gen-6: a hook that throws, hangs, gives nonsense or grows its state ends its own rollout with the cause, and cleanup runs",
   async () => {
     const well = ["nobody", "behaves"] as const;
     const rows = FAULTS.map(([hook, way]) => [hook, way] as const);
@@ -126,10 +126,11 @@ test("a scoring function that hangs leaves its unit without a score, and says so
     dataset: dataset(z.object({ question: z.string() }), []),
     rubric: { rewards: { never: () => Promise.withResolvers<number>().promise } },
   });
-  const [record] = await scoreInTime(environment, [finishedTrajectory()], 50);
+  const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
+  const [record] = await scoreInTime(scoring, [finishedTrajectory()], undefined, 50);
   expect(record).toMatchObject({
     reward: null,
     unscored: "scorer",
-    scoring_errors: [{ error: "scoring did not settle within 0.05 s" }],
+    scoring_errors: [{ error: "StageTimeoutError: scoring did not settle within 0.05 s" }],
   });
 });

@@ -70,6 +70,7 @@ export class LossyQueue implements Queue {
 export interface LossyRun {
   readonly groups: LossyQueue;
   readonly scores: LossyQueue;
+  readonly judgements: LossyQueue;
   /** Runs inside the run's object, with an instance whose queues lose. */
   readonly within: <T>(use: (run: RunObject) => T | Promise<T>) => Promise<T>;
 }
@@ -78,21 +79,27 @@ export interface LossyRun {
 export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun> {
   const groups = new LossyQueue(env.ROLLOUT_GROUPS);
   const scores = new LossyQueue(env.ROLLOUT_SCORES);
+  const judgements = new LossyQueue(env.ROLLOUT_JUDGEMENTS);
+  const queues = {
+    ROLLOUT_GROUPS: groups,
+    ROLLOUT_SCORES: scores,
+    ROLLOUT_JUDGEMENTS: judgements,
+  };
   let lossy: RunObject | undefined;
   const within: LossyRun["within"] = (use) =>
     platform.inRun(row.id, (_, state) => {
-      lossy ??= new RunObject(state, { ...env, ROLLOUT_GROUPS: groups, ROLLOUT_SCORES: scores });
+      lossy ??= new RunObject(state, { ...env, ...queues });
       return use(lossy);
     });
   await within((run) => run.create(specOfRow(platform.scope, row)));
-  return { groups, scores, within };
+  return { groups, scores, judgements, within };
 }
 
 /** Hands a batch to the Worker as the platform's queue would; says which messages were acked. */
 export async function deliver(
   queue: string,
   bodies: readonly RunMessage[],
-  { attempts = 1 } = {},
+  { attempts = 1, bindings = {} }: { attempts?: number; bindings?: Partial<Env> } = {},
 ): Promise<string[]> {
   const messages = bodies.map((body, at) => ({
     id: String(at),
@@ -102,7 +109,7 @@ export async function deliver(
   }));
   const batch = createMessageBatch<RunMessage>(queue, messages);
   const context = createExecutionContext();
-  await worker.queue(batch, env);
+  await worker.queue(batch, { ...env, ...bindings });
   return (await getQueueResult(batch, context)).explicitAcks;
 }
 

@@ -50,13 +50,10 @@ test("a judge's endpoint is looked up by name, and one that is not there is name
   });
 });
 
-test("an environment with a judge is refused in the end, since nobody would ask it", async () => {
-  const judges = { default: { endpoint: "openai", model: "m" } };
+test("an endpoint is never the judge's by default: one that the run names for its policy judges nothing", async () => {
+  const judges = { default: { model: "m" } };
   expect(await refusal({ environment: "judged", judges })).toMatchObject({
     status: 400,
-    code: "unmet_need",
-    message: expect.stringContaining("judges are not run yet on this platform"),
+    param: "judges.default.endpoint",
   });
-  const both = await refusal({ environment: "judged", judges, endpoint: "nobody" });
-  expect(both).toMatchObject({ code: "not_found", param: "endpoint" });
 });

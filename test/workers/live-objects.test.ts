@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { liveShare, noteRunning } from "../../src/runtime/live-objects.ts";
+import { liveShare, noteRunning, objectsEach } from "../../src/runtime/live-objects.ts";
 
 const local = { ...env, LIVE_OBJECT_CEILING: 100 };
 
@@ -15,4 +15,16 @@ test("runs share the ceiling of live objects, a newcomer takes only what the oth
   noteRunning(local, "a", 0, true);
   expect(liveShare(local, "b", 50)).toBe(100);
   noteRunning(local, "b", 0, true);
+});
+
+test("a rollout with a database counts for three: that many more files it keeps open", () => {
+  const digest = "";
+  const of = (id: string) => objectsEach({ environment: { id, version: "1.0.0", digest } });
+  expect([of("wordle"), of("tool-sql"), of("nowhere")]).toEqual([1, 3, 1]);
+  expect(liveShare(local, "sql", 0, 3)).toBe(33);
+  noteRunning(local, "sql", 30, false, 3);
+  expect(liveShare(local, "plain", 0)).toBe(10);
+  expect(liveShare(local, "sql", 30, 3)).toBe(16);
+  noteRunning(local, "sql", 0, true, 3);
+  noteRunning(local, "plain", 0, true);
 });

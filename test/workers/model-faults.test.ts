@@ -4,11 +4,13 @@ import { beforeAll, expect, test } from "vitest";
 import { openEndpoint } from "../../src/runtime/endpoints.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
+import { registerTestEnvironments } from "./registered.ts";
 import { down, GUESSES, questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
 
 let platform: Door;
 beforeAll(async () => {
+  registerTestEnvironments();
   platform = await openPlatform();
 });
 
@@ -242,4 +244,12 @@ test("token ids, logprobs and the version label an engine sends are kept with th
   const rollout = await platform.rollout(rolloutAt(run.id));
   expect(rollout.turns).toMatchObject([{ policy_version: "step_7" }]);
   expect(rollout.usage).toEqual({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 });
+});
+
+test("an environment's maxSeqLen cuts the ids of a turn, which counts as truncated and is scored", async () => {
+  const model = script([{ content: "any", prompt_token_ids: [1, 2, 3], token_ids: [4, 5] }]);
+  const run = await platform.finish({ environment: "short", model, num_examples: 1 });
+  const { turns, is_truncated, reward } = await platform.rollout(rolloutAt(run.id));
+  expect(turns).toMatchObject([{ is_truncated: true, completion: { content: "any" } }]);
+  expect({ is_truncated, reward }).toEqual({ is_truncated: true, reward: 1 });
 });

@@ -250,7 +250,7 @@ test("a run that comes later gets its share as the first one's rollouts end, in 
   expect(world.runs.map(({ gate }) => gate.asked_at)).toEqual(settled);
 });
 
-test("a run that vanished holds its permits until its lease ends, and no longer", () => {
+test("A3: a run that vanished holds its permits until its lease ends, and no longer", () => {
   const gone = new Run("run_1", "a", 1000, 10);
   const other = new Run("run_2", "b", 1000, 10);
   const world = new World({ max_concurrent: 10, rpm: null }, [gone]);

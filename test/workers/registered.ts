@@ -59,6 +59,13 @@ const look = tool({
   run: () => "nothing",
 });
 
+/** Keeps four tokens of a turn. */
+const short = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({ dataset: rows, maxSeqLen: 4, rubric: { rewards: { one: () => 1 } } }),
+});
+
 /** As one that keeps something outside of its state would say of itself. */
 const unforkable = defineEnvironment({
   args: z.strictObject({}),
@@ -84,7 +91,7 @@ export function registerOnce(environment: HeldEnvironment): void {
 
 /** Ids under which the environments above are known from now on, in this Worker. */
 export function registerTestEnvironments(): void {
-  const all = { asking, keyed, judged, "needs-gpu": needsGpu, unforkable };
+  const all = { asking, keyed, judged, "needs-gpu": needsGpu, short, unforkable };
   for (const [id, loader] of Object.entries(all)) {
     const { args, needs, load } = loader;
     registerOnce({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });

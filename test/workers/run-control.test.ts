@@ -262,3 +262,31 @@ async function endedOf(runId: string, rolloutId: string): Promise<void> {
     after = events.at(-1)?.id ?? after;
   }
 }
+
+test("a rollout whose object does not answer is told for minutes, and then ends as cancelled all the same", async () => {
+  const model = script([waits("\\boxed{4}")]);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
+  await requestsOf(model, 1);
+  const id = rolloutAt(run.id);
+  const sleeps = () => platform.inRollout(id, (_, { storage }) => storage.getAlarm());
+  while ((await sleeps()) === null);
+  await platform.inRollout(id, (object) => {
+    object.now = () => {
+      throw new Error("it is broken");
+    };
+  });
+  await order(run.id, "cancel");
+  const alarms = (from: number, to: number) =>
+    platform.inRun(run.id, async (object) => {
+      for (let minute = from; minute < to; minute += 0.5) {
+        object.now = () => Date.now() + minute * 60_000;
+        await object.alarm();
+      }
+    });
+  await alarms(1, 3);
+  expect((await platform.run(run.id)).counts.in_flight).toBe(1);
+  await alarms(3, 30);
+  const ended = await platform.ended(run.id);
+  expectLaw(ended.counts);
+  expect(ended).toMatchObject({ status: "cancelled", counts: { cancelled: { user: 1 } } });
+});

@@ -5,7 +5,6 @@
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ScoreRecord } from "../../src/core/score.ts";
 import { retry, setPaused } from "../../src/runtime/run-control.ts";
 import {
   answer,
@@ -22,7 +21,8 @@ import { RunObject } from "../../src/runtime/run-object.ts";
 import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
 import { RunStore } from "../../src/runtime/run-store.ts";
 import { heardFrom, sweepScoring } from "../../src/runtime/run-sweep.ts";
-import type { Place, RolloutReport, RunSpec, ScoredMember } from "../../src/runtime/wire.ts";
+import type { RunSpec } from "../../src/runtime/wire.ts";
+import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
 
 const LATER_MS = 3_600_000;
@@ -91,7 +91,7 @@ class Ledger {
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
     this.#storage = storage;
     this.store = new RunStore(storage);
-    this.spec = { ...SPEC, ...given };
+    this.spec = { ...LEDGER_SPEC, ...given };
     this.store.create(this.spec);
   }
 
@@ -283,46 +283,3 @@ const GIVEN_UP = {
   reason: "platform",
   message: "lost",
 } as const;
-
-const SPEC: RunSpec = {
-  scope: { orgId: "org", projectId: "pj" },
-  run_id: "run",
-  environment: { id: "e", version: "1.0.0", digest: "" },
-  environment_args: {},
-  dataset: { kind: "generated", key: null, length: null },
-  model: "m",
-  endpoint_id: "ep",
-  sampling: {},
-  limits: { call_timeout_s: 600, max_retries: 2 },
-  ...{ seed: 0, shuffle: false, num_examples: 1, rollouts_per_example: 1, max_concurrent: 8 },
-  ...{ min_scored: 0.5, whole_groups: false, created_at: 0 },
-};
-
-function idOf({ group, slot, attempt }: Place): string {
-  return `ro_${group}_${slot}_${attempt}`;
-}
-
-function placeOf({ group_index: group, slot, attempt }: RolloutEntry): Place {
-  return { group, slot, attempt };
-}
-
-function reportOf(
-  row: RolloutEntry,
-  { failure, cancelled }: Pick<RolloutReport, "failure" | "cancelled">,
-): RolloutReport {
-  return {
-    ...placeOf(row),
-    ...{ rollout_id: row.id, example_id: row.group_index, task_key: "k", failure, cancelled },
-    ...{ error: null, stop_run: null, digest: `d${row.seq}`, bytes: 9, trajectory: "{}" },
-    ...{ stop_condition: "x", is_truncated: false, turns: 1, calls: 1, started_at: 1, ended_at: 2 },
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  };
-}
-
-function scoreOf(row: RolloutEntry, reward: number | null): ScoredMember {
-  const unscored = reward === null ? "scorer" : null;
-  const record: ScoreRecord = {
-    ...{ rollout_id: row.id, reward, scores: [], scoring_errors: [], unscored },
-  };
-  return { ...placeOf(row), record };
-}

@@ -25,7 +25,7 @@ test("a run made before pauses and retries were known is opened as if it had nev
     );
     const store = new RunStore(storage);
     expect(store.spec()).toMatchObject({ run_id: "run_1" });
-    return { head: store.head(), row: store.rollout(PLACE), retries: store.retries(10) };
+    return { head: store.head(), row: store.rollout(PLACE), retries: store.retries.first(10) };
   });
   expect(head).toMatchObject({ dispatched: 1, paused: false, max_concurrent: null, retried: 0 });
   expect(row).toMatchObject({ id: "ro_1", cancel: null });

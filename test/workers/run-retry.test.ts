@@ -6,6 +6,7 @@ import type { RunView } from "../../src/core/run.ts";
 import { getRollout } from "../../src/db/rollouts.ts";
 import { RunStore } from "../../src/runtime/run-store.ts";
 import { idMac } from "../../src/runtime/secrets.ts";
+import { registerMarking, setups, unscorable } from "./marking.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
@@ -13,6 +14,7 @@ import { script } from "./script.ts";
 let platform: Door;
 beforeAll(async () => {
   platform = await openPlatform();
+  registerMarking();
 });
 
 const HOUR = 3600_000;
@@ -207,14 +209,79 @@ test("a cancelled run stays cancelled", async () => {
   expect(await platform.run(run.id)).toEqual(ended);
 });
 
-test("a group that is scored as a whole is retried only while nothing of it is scored", async () => {
+test("a rollout without a score is scored again as it stands, and nothing is sampled", async () => {
+  const model = script(["3"]);
+  const question = `word ${crypto.randomUUID()}`;
+  unscorable.add(question);
+  const dataset = [{ question }, { question: "fine" }];
+  const run = await platform.finish({ environment: "marked", dataset, model });
+  expect(run.counts).toMatchObject({ scored: 1, unscored: { scorer: 1 } });
+  unscorable.delete(question);
+  await retried(run.id);
+  const after = await platform.ended(run.id);
+  expectLaw(after.counts);
+  expect(after).toMatchObject({
+    status: "completed",
+    counts: { planned: 3, scored: 2, unscored: { scorer: 1 } },
+    report: { calls: 2, turns: 2, reward: { mean: 3 } },
+  });
+  expect((await requestsOf(model)).length).toBe(2);
+  const again = await platform.rollout(attemptAt(run.id, 1));
+  expect(again).toMatchObject({ reward: 3, rescored_from: rolloutAt(run.id), attempt: 1 });
+});
+
+test("D17: R-retry-2, one member of a group is sampled again, and the group is scored anew once all have ended", async () => {
+  const model = script(["4"]);
+  setups.toFail = 1;
+  const dataset = [{ question: "all of one group" }];
+  const run = await platform.finish({
+    environment: "ranked",
+    dataset,
+    model,
+    rollouts_per_example: 3,
+  });
+  expect(run.counts).toMatchObject({ scored: 2, failed: { environment: 1 } });
+  expect(run.report.metrics["members"]?.mean).toBe(2);
+  await retried(run.id);
+  const after = await platform.ended(run.id);
+  expectLaw(after.counts);
+  expect(after.counts).toMatchObject({ planned: 6, scored: 5, failed: { environment: 1 } });
+  expect(after.report.metrics["members"]).toMatchObject({ mean: 3, n: 3 });
+  expect(after.report.reward).toMatchObject({ n_rollouts: 3, n_error: 0 });
+  expect((await requestsOf(model)).length).toBe(3);
+  const rows = await platform.results(run.id);
+  const counting = rows.filter(({ superseded_by }) => superseded_by === null);
+  const rewards = counting.map(({ reward }) => reward ?? Number.NaN);
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / 3;
+  for (const { reward, advantage } of counting) {
+    expect(advantage).toBeCloseTo((reward ?? Number.NaN) - mean, 12);
+  }
+  expect(Math.max(...rewards)).toBeGreaterThan(Math.min(...rewards));
+  const superseded = rows.filter(({ superseded_by }) => superseded_by !== null);
+  expect(superseded.map(({ advantage }) => advantage)).toEqual([null, null, null]);
+});
+
+test("a group that is still under way is left alone", async () => {
   const { id } = await halfFailed({ rollouts_per_example: 1 });
   const added = await platform.inRun(id, (_, { storage }) => {
-    const sql = storage.sql;
-    // Group 0 gets a second member, scored: closed. Group 1 has its failed one alone: open.
-    sql.exec(`insert into rollouts (group_index, slot, attempt, id, status, outcome, ask_at)
-      values (0, 1, 0, 'ro_scored', 'done', 'scored', 0)`);
-    return new RunStore(storage).addRetries(null, true);
+    // Group 0 gets a second member, which runs. Group 1 has its failed one alone.
+    storage.sql.exec(`insert into rollouts (group_index, slot, attempt, id, status, ask_at)
+      values (0, 1, 0, 'ro_running', 'running', 0)`);
+    return new RunStore(storage).retries.add(null, true);
   });
   expect(added).toBe(1);
+});
+
+test("a retry is woken by an alarm that is stored with it, before anybody else is asked", async () => {
+  const run = await halfFailed();
+  const firesIn = await platform.inRun(run.id, async (object, { storage }) => {
+    object.now = () => Date.now() + HOUR;
+    await object.alarm();
+    const retried = object.retry({ classes: null, key: null, hash: "" });
+    const at = await storage.getAlarm();
+    await retried;
+    object.now = () => Date.now();
+    return (at ?? Number.POSITIVE_INFINITY) - Date.now();
+  });
+  expect(firesIn).toBeLessThanOrEqual(HOUR);
 });

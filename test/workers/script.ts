@@ -26,6 +26,10 @@ export interface Script {
   readonly turns: Turns;
   /** For rollouts whose question holds the word. */
   readonly when?: Readonly<Record<string, Turns>>;
+  /** The first turn of each slot of a group, in place of `turns`. */
+  readonly slots?: readonly Reply[];
+  /** It judges groups: the longest of the attempts it is shown gets 1, the others their share of its length. */
+  readonly ranks?: boolean;
 }
 
 const IN_QUESTION = "script:";
@@ -46,6 +50,8 @@ export interface Seen {
   readonly idempotency_key: string;
   readonly authorization: string;
   readonly messages: number;
+  /** What else its body holds. */
+  readonly sampling: Readonly<Record<string, unknown>>;
 }
 
 /** Asked as a completion whose content is the list: what `requests_of` was asked, once it is `at_least` so much. */
@@ -54,7 +60,11 @@ export interface Inquiry {
   readonly at_least: number;
 }
 
-export function script(turns: Turns, when?: Script["when"]): string {
+export function script(
+  turns: Turns,
+  when?: Script["when"],
+  more: Pick<Script, "slots" | "ranks"> = {},
+): string {
   const salt = crypto.randomUUID().slice(0, 8);
-  return JSON.stringify({ salt, turns, ...(when && { when }) } satisfies Script);
+  return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);
 }

@@ -4,7 +4,9 @@
  * idempotency key which try of it this is. What it was asked it tells to whoever inquires.
  */
 import type { TestProject } from "vitest/node";
+import { textOf } from "../../src/core/messages.ts";
 import type { Reply } from "../fakes/completion-body.ts";
+import { startMcpShop } from "../fakes/mcp-loopback.ts";
 import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
 
@@ -12,6 +14,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Up to and including /v1. */
     modelUrl: string;
+    /** A shop behind MCP. */
+    mcpUrl: string;
   }
 }
 
@@ -19,7 +23,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const log = new RequestLog();
   const model = await startScriptedModel({ reply: (request) => answer(request, log) });
   project.provide("modelUrl", model.url);
-  return () => model.stop();
+  const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
+  project.provide("mcpUrl", shop.url);
+  return async () => {
+    await Promise.all([model.stop(), shop.stop()]);
+  };
 }
 
 class RequestLog {
@@ -57,7 +65,11 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
     idempotency_key: String(headers["idempotency-key"]),
     authorization: String(headers.authorization),
     messages: messages.length,
+    sampling: samplingOf(request.body),
   });
+  if (order.ranks) return rankingOf(request);
+  const bySlot = order.slots?.[slotOf(request)];
+  if (bySlot !== undefined) return bySlot;
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
@@ -68,13 +80,35 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   return failOr(item, tries, String(headers.authorization));
 }
 
+function samplingOf({
+  model: _model,
+  messages: _messages,
+  tools: _tools,
+  ...rest
+}: ModelRequest["body"]) {
+  return rest;
+}
+
+function slotOf({ headers }: ModelRequest): number {
+  return Number.parseInt(String(headers["idempotency-key"]).split("_")[3] ?? "", 36);
+}
+
+/** What GroupJudgeRubric shows and wants to hear. */
+function rankingOf({ messages }: ModelRequest): string {
+  const shown = textOf(messages.at(-1)).matchAll(/Attempt (\w+):\n`+\n\[assistant\]\n(.*)\n/g);
+  const attempts = [...shown].map(([, id = "", said = ""]) => ({ id, length: said.length }));
+  const longest = Math.max(...attempts.map(({ length }) => length));
+  const scores = attempts.map(({ id, length }) => ({ id, reason: "so", score: length / longest }));
+  return JSON.stringify({ scores });
+}
+
 /** `ro_<run>_<group>_<slot>_<attempt>_<hash>:<turn>`. */
 function attemptOf(key: string): number {
   return Number.parseInt(key.split("_")[4] ?? "", 36);
 }
 
 function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages"]) {
-  const question = messages.find(({ role }) => role === "user")?.content ?? "";
+  const question = textOf(messages.find(({ role }) => role === "user"));
   const word = Object.keys(when).find((key) => question.includes(key));
   return scriptOf(question) ?? (word === undefined ? undefined : when[word]) ?? turns;
 }

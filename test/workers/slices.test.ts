@@ -102,6 +102,7 @@ const SETTLED: RunClock = {
   freeAt: null,
   deadlineAt: null,
   endpointAt: null,
+  judgeAt: null,
 };
 
 const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [

@@ -1,0 +1,73 @@
+/** An export of a run, a page of lines at a time: the run says which rollouts, their trajectories are read here. */
+import { dpoRow, type ExportQuery, type Origin, sftRow, type Worth } from "../core/export.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { verifiersRow } from "../core/verifiers-row.ts";
+import type { RunRecord } from "../db/runs.ts";
+import { readPage, resultOf } from "./read-rollouts.ts";
+import { openRun } from "./read-run.ts";
+import { type Result, refuse } from "./refusal.ts";
+import type { RolloutRecord } from "./run-schema.ts";
+
+export interface ExportLines {
+  readonly rows: object[];
+  readonly next: string | null;
+}
+
+export async function exportRun(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  query: ExportQuery,
+): Promise<Result<ExportLines>> {
+  const found = await openRun(env, scope, runId);
+  if (!found.ok) return found;
+  const { object, record } = found.value;
+  // A segment may be cut between the look at the rows and the reads: what is missing then is looked up once more.
+  for (let tries = 0; tries < 3; tries += 1) {
+    const page = await object.exportPage(query);
+    if (page === null) return { ok: true, value: { rows: [], next: null } };
+    const { items, segments, next } = page;
+    const read = await readPage(env, { scope, run_id: runId }, { rows: items.flat(), segments });
+    if (read === null) continue;
+    const trajectories = new Map(read.map(({ entry, trajectory }) => [entry.id, trajectory]));
+    const origin = originOf(record);
+    const rows = items.flatMap((item) => rowOf(query.format, origin, item, trajectories) ?? []);
+    return { ok: true, value: { rows, next } };
+  }
+  return refuse("in_progress", "the trajectories are being folded: ask again", null);
+}
+
+function originOf({ run }: RunRecord): Origin {
+  const environment = `${run.environment_id}@${run.environment_version}`;
+  return { run_id: run.id, environment, model: run.model };
+}
+
+/** Null where the rollouts of the item do not make a row. */
+function rowOf(
+  format: ExportQuery["format"],
+  origin: Origin,
+  item: readonly RolloutRecord[],
+  trajectories: ReadonlyMap<string, Trajectory | null>,
+): object | null {
+  const [first, second] = item;
+  if (first === undefined) return null;
+  if (format === "verifiers") {
+    const row = resultOf(first, trajectories.get(first.entry.id) ?? null);
+    const { rollout_id, task_key } = row;
+    return verifiersRow(row, { rollout_id, ...origin, task_key });
+  }
+  const worth = worthOf(first, trajectories);
+  if (worth === null) return null;
+  if (format === "sft") return sftRow(origin, worth);
+  const other = second === undefined ? null : worthOf(second, trajectories);
+  return other === null ? null : dpoRow(origin, worth, other);
+}
+
+function worthOf(
+  { entry: { id, reward } }: RolloutRecord,
+  trajectories: ReadonlyMap<string, Trajectory | null>,
+): Worth | null {
+  const trajectory = trajectories.get(id) ?? null;
+  return trajectory === null || reward === null ? null : { trajectory, reward };
+}

@@ -1,0 +1,289 @@
+/**
+ * The verdicts of a run: every change of what its units owe and what they got, one function each, in one transaction.
+ *
+ * Invariants. A verdict that is settled never changes and is charged once: what arrives twice or late changes nothing. One
+ * claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and how often stands
+ * here and nowhere else. A unit without members that wait for scores owes nothing. A judge that refuses its key ends the
+ * run, as the policy's endpoint does: every other ask would be refused alike.
+ */
+import type { Judgement } from "../core/judgement.ts";
+import type { Verdict } from "../core/rubrics/judges.ts";
+import type { RunView } from "../core/run.ts";
+import { backoffMs } from "./backoff.ts";
+import type {
+  AskOutcome,
+  JudgedAsk,
+  JudgedReply,
+  JudgingUnit,
+  KnownVerdict,
+  Owing,
+} from "./judge-outcome.ts";
+import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "./judging-store.ts";
+import { cancelReasonOf } from "./run-control.ts";
+import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "./run-gate.ts";
+import { giveUp } from "./run-ledger.ts";
+import type { RunStore } from "./run-store.ts";
+import { unitsWaiting, waitingRows } from "./run-units.ts";
+import type { RunSpec } from "./wire.ts";
+
+/** A unit that was sent waits its turn in the queue; its message is sent again after this. */
+export const SENT_MS = 5 * 60_000;
+/** A call in flight when its claimant is to have been heard of, and a little. */
+const LEASE_SLACK_MS = 60_000;
+const MOST_LOSSES = 5;
+/** A unit that something broke waits so long, then twice as long each time: a store may be away for minutes. */
+const AFTER_FAILURE_MS = 5000;
+
+/** Units owe verdicts, or somebody gives one back that still does. */
+export function owe(store: RunStore, spec: RunSpec, owing: readonly Owing[], now: number): void {
+  store.transaction(() => {
+    for (const one of owing) oweOne(store, spec, one, now);
+  });
+}
+
+function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void {
+  const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = owing;
+  const entry = store.judging.unit(unit);
+  const members = waitingRows(store, spec, unit);
+  if (members.length === 0) {
+    store.judging.dropUnit(unit);
+  } else if (entry === null && claim === undefined) {
+    store.judging.addUnit({ unit, endpoint_id, calls, ask_at: not_before });
+    for (const { seq } of members) store.setRollout(seq, { ask_at: now + JUDGED_LOOK_MS });
+  } else if (entry !== null && isClaim(entry, claim)) {
+    const waits = { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before } as const;
+    store.judging.setUnit(unit, waits);
+    if (failed) {
+      const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
+      store.judging.setUnit(unit, { ask_at: now + wait });
+      lose(store, spec, entry, now);
+    }
+  }
+}
+
+/** For whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
+export function takeUnit(
+  store: RunStore,
+  spec: RunSpec,
+  number: number,
+  now: number,
+): JudgingUnit | null {
+  return store.transaction(() => {
+    const entry = store.judging.unit(number);
+    if (entry?.stage !== "sent" || store.head().stop?.kind === "cancel") return null;
+    const [unit] = unitsWaiting(store, spec, [number]);
+    if (unit === undefined) {
+      store.judging.dropUnit(number);
+      return null;
+    }
+    const { endpoint_id, calls, lanes } = entry;
+    // Never one that was given before, whatever became of the unit since: a group's number may owe again.
+    const claim = Math.max(entry.claim + 1, now);
+    store.judging.setUnit(number, { stage: "claimed", claim, ask_at: now + leaseOf(spec) });
+    const verdicts = store.judging.verdicts(number);
+    const failed = verdicts.flatMap(({ key, verdict, replies, next_at }) =>
+      verdict === null ? [{ key, replies, next_at }] : [],
+    );
+    const settled = [...verdicts.flatMap(knownVerdict), ...inherited(store, spec, number)];
+    return { spec, unit, claim, endpoint_id, calls, lanes, settled, failed };
+  });
+}
+
+/** What came of asking for some of a unit's verdicts. */
+export function judged(
+  store: RunStore,
+  spec: RunSpec,
+  { unit, claim }: Pick<JudgingEntry, "unit" | "claim">,
+  asks: readonly JudgedAsk[],
+  now: number,
+): JudgedReply {
+  return store.transaction(() => {
+    if (waitingRows(store, spec, unit).length === 0) return NOTHING_MORE;
+    const entries = asks.map((ask) => takeIn(store, spec, unit, ask, now));
+    const pending = entries.filter(({ verdict }) => verdict === null);
+    const entry = store.judging.unit(unit);
+    const mine = entry !== null && isClaim(entry, claim);
+    const cancelled = store.head().stop?.kind === "cancel";
+    if (mine && cancelled) endUnit(store, spec, unit, now);
+    else if (mine) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
+    return {
+      settled: entries.flatMap((settled) => knownVerdict(settled)),
+      next_at: pending.length === 0 ? null : Math.min(...pending.map(({ next_at }) => next_at)),
+      go_on: mine && !cancelled,
+    };
+  });
+}
+
+const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };
+
+export function knownVerdict({ key, verdict }: VerdictEntry): KnownVerdict[] {
+  return verdict === null ? [] : [[key, JSON.parse(verdict) as Verdict]];
+}
+
+/** What was said of the attempts whose trajectories its members took over: asked once, whoever is scored by it. */
+function inherited(store: RunStore, spec: RunSpec, unit: number): KnownVerdict[] {
+  return waitingRows(store, spec, unit).flatMap(({ carries }) => {
+    const before = carries === null ? null : store.bySeq(carries);
+    const said = JSON.parse(before?.judgements ?? "[]") as Judgement[];
+    return said.flatMap(({ key, verdict, reason }): KnownVerdict[] =>
+      verdict === null ? [] : [[key, { value: verdict, reason }]],
+    );
+  });
+}
+
+function takeIn(
+  store: RunStore,
+  spec: RunSpec,
+  unit: number,
+  { outcome, ...ask }: JudgedAsk,
+  now: number,
+): VerdictEntry {
+  const before = store.judging.verdict(unit, ask.key) ?? { ...NEW_VERDICT, ...ask, unit };
+  if (before.verdict !== null) return before;
+  const after = afterOutcome(spec, before, outcome, now);
+  store.judging.saveVerdict(after);
+  meet(store, spec, ask.judge, metBy(outcome, after), now);
+  if (outcome.kind === "failed" && outcome.unauthorized && !outcome.free) {
+    const message = `the judge ${ask.judge}: ${outcome.error}`;
+    const head = store.head();
+    const stop = head.stop ?? { kind: "fail", code: "endpoint_unauthorized", message };
+    store.saveHead({ ...head, stop, row_current: false });
+  }
+  return after;
+}
+
+const NEW_VERDICT = {
+  cached: 0,
+  tries: 0,
+  replies: 0,
+  next_at: 0,
+  verdict: null,
+  calls: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+};
+
+/** Settled, or to be asked again after a wait. */
+function afterOutcome(
+  { run_id, limits }: RunSpec,
+  before: VerdictEntry,
+  outcome: AskOutcome,
+  now: number,
+): VerdictEntry {
+  const asked = outcome.kind === "failed" || outcome.cached !== true;
+  const spent = {
+    ...before,
+    calls: before.calls + (asked ? 1 : 0),
+    prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
+    completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
+  };
+  if (outcome.kind === "given") {
+    const { value, reason } = outcome;
+    return { ...spent, verdict: verdictText({ value, reason }), cached: asked ? 0 : 1 };
+  }
+  const { error, retryable, free = false, retry_after_ms } = outcome;
+  if (free) return { ...spent, next_at: now };
+  const tries = before.tries + 1;
+  const replies = before.replies + (outcome.replied ? 1 : 0);
+  if (!retryable || before.tries >= limits.max_retries) {
+    return { ...spent, tries, replies, verdict: verdictText({ value: null, error, retryable }) };
+  }
+  const seed = `${run_id}:${before.unit}:${before.key}`;
+  return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+}
+
+function verdictText(verdict: Verdict): string {
+  return JSON.stringify(verdict);
+}
+
+/** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
+function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
+  if (outcome.kind === "given") {
+    const turns = outcome.cached ? 0 : 1;
+    return { failure: null, error: null, turns, calls: turns };
+  }
+  const { error: message, retryable, status, replied } = outcome;
+  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
+  if (replied) return { ...met, failure: null, error: null, turns: 1 };
+  const failure = verdict !== null && retryable ? "provider" : null;
+  return { ...met, failure, error: { message, retryable }, turns: 0 };
+}
+
+function meet(store: RunStore, { judges }: RunSpec, judge: string, met: Met, now: number): void {
+  const endpoint_id = judges?.[judge]?.endpoint_id;
+  if (endpoint_id === undefined) return;
+  setJudgeGate(store, endpoint_id, afterEnd(judgeGateOf(store, endpoint_id), met, now));
+}
+
+export function judgeGateOf(store: RunStore, endpointId: string): RunGate {
+  return store.head().judge_gates[endpointId] ?? NEW_GATE;
+}
+
+export function setJudgeGate(store: RunStore, endpointId: string, gate: RunGate): void {
+  const head = store.head();
+  store.saveHead({ ...head, judge_gates: { ...head.judge_gates, [endpointId]: gate } });
+}
+
+/** Why verdicts wait for an endpoint; null when none does. */
+export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+  if (spec.judges === undefined) return null;
+  for (const endpoint of store.judging.endpoints()) {
+    const { running, waiting } = store.judging.load(endpoint, now);
+    const flow = waiting > 0 ? gateFlow(judgeGateOf(store, endpoint), running, now) : null;
+    if (flow !== null) return { ...flow, reason: `judges wait: ${flow.reason}` };
+  }
+  return null;
+}
+
+/** Units of which nothing was heard in time: sent once more, or after so many times given up. */
+export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): void {
+  for (const entry of store.judging.silent(now, limit)) {
+    store.transaction(() => {
+      store.judging.setUnit(entry.unit, { stage: "waiting", lanes: 0, ask_at: now });
+      lose(store, spec, entry, now);
+    });
+  }
+}
+
+function lose(store: RunStore, spec: RunSpec, { unit, losses }: JudgingEntry, now: number): void {
+  if (losses < MOST_LOSSES) {
+    store.judging.setUnit(unit, { losses: losses + 1 });
+    return;
+  }
+  const message = `judging did not come back in ${MOST_LOSSES} tries`;
+  for (const row of waitingRows(store, spec, unit)) {
+    giveUp(
+      store,
+      spec,
+      row,
+      { from: "scoring", outcome: "unscored", reason: "judge", message },
+      now,
+    );
+  }
+  store.judging.dropUnit(unit);
+}
+
+/** A cancelled run asks no judge any more: units nobody asks for just now end at once, the others when they are heard of. */
+export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit: number): void {
+  if (store.head().stop?.kind !== "cancel") return;
+  store.transaction(() => {
+    for (const { unit } of store.judging.unclaimed(limit)) endUnit(store, spec, unit, now);
+  });
+}
+
+function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): void {
+  const message = "cancelled before its judges had answered";
+  for (const row of waitingRows(store, spec, unit)) {
+    const reason = cancelReasonOf(store.head(), row) ?? "user";
+    giveUp(store, spec, row, { from: "scoring", outcome: "cancelled", reason, message }, now);
+  }
+  store.judging.dropUnit(unit);
+}
+
+function isClaim({ stage, claim }: JudgingEntry, by: number | undefined): boolean {
+  return stage === "claimed" && claim === by;
+}
+
+function leaseOf({ limits }: RunSpec): number {
+  return limits.call_timeout_s * 1000 + LEASE_SLACK_MS;
+}

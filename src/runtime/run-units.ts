@@ -1,0 +1,34 @@
+/** Units that wait for their scores, as whoever scores them gets them. */
+import { SCORING_DEADLINE_MS } from "./run-ledger.ts";
+import type { RolloutEntry } from "./run-schema.ts";
+import type { RunStore } from "./run-store.ts";
+import type { Member, RunSpec, Unit } from "./wire.ts";
+
+/** Rollouts of a unit that wait. */
+export function waitingRows(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
+  const rows = spec.whole_groups ? store.group(unit) : [store.bySeq(unit)];
+  return rows.filter((row) => row !== null).filter((row) => row.status === "scoring");
+}
+
+/** Those of the units that wait still, with their members. */
+export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[]): Unit[] {
+  return units.flatMap((unit) => {
+    const members = waitingRows(store, spec, unit).map((row) => memberOf(store, row));
+    return members.length === 0 ? [] : [{ unit, members }];
+  });
+}
+
+/** Whoever has the units works on them: they are not silent. */
+export function holdUnits(store: RunStore, units: readonly Unit[], now: number): void {
+  store.transaction(() => {
+    for (const member of units.flatMap(({ members }) => members)) {
+      const row = store.rollout(member);
+      if (row !== null) store.setRollout(row.seq, { ask_at: now + SCORING_DEADLINE_MS });
+    }
+  });
+}
+
+function memberOf(store: RunStore, row: RolloutEntry): Member {
+  const { group_index: group, slot, attempt, id: rollout_id, digest } = row;
+  return { group, slot, attempt, rollout_id, digest, text: store.trajectory(row.seq) };
+}

@@ -1,0 +1,77 @@
+/**
+ * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
+ * settles must not hold up its neighbours: its unit has no score, and says why.
+ */
+import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import type { OfferedForScoring } from "../core/environments/capabilities.ts";
+import { StageTimeoutError } from "../core/errors.ts";
+import { LIMITS } from "../core/limits.ts";
+import { redact } from "../core/redact.ts";
+import type { Judges } from "../core/rubrics/judges.ts";
+import { type ScoreRecord, type ScoringLimit, scoreUnit } from "../core/score.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { scoringCapabilities } from "./capabilities.ts";
+import { pinnedEnvironment } from "./environments.ts";
+import { openSecrets } from "./secret-values.ts";
+import type { Subrequests } from "./subrequests.ts";
+import { readTrajectory } from "./trajectory-store.ts";
+import type { RunSpec, Unit } from "./wire.ts";
+
+export interface Scoring {
+  readonly environment: AnyEnvironment;
+  readonly capabilities: OfferedForScoring;
+  /** Values that must not be stored, whatever a service repeated to a function. */
+  readonly secrets: readonly string[];
+}
+
+/** Null when the code that the run pinned is not in this deployment. */
+export async function openScoring(
+  env: Env,
+  spec: RunSpec,
+  subrequests: Subrequests,
+): Promise<Scoring | null> {
+  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  if (environment === null) return null;
+  const now = () => Date.now();
+  const secrets = await openSecrets(env, spec.scope, environment.needs, now());
+  const capabilities = scoringCapabilities(env, now, secrets, subrequests);
+  return { environment, capabilities, secrets: [...secrets.values()] };
+}
+
+/** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */
+export function trajectoriesOf(
+  env: Env,
+  spec: RunSpec,
+  unit: Unit,
+  subrequests: Subrequests,
+): Promise<Trajectory[]> {
+  return subrequests.six(unit.members, async (member) => {
+    const trajectory = await readTrajectory(env, spec, member, subrequests);
+    if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
+    return trajectory;
+  });
+}
+
+export async function scoreInTime(
+  { environment, capabilities, secrets }: Scoring,
+  trajectories: readonly Trajectory[],
+  judges?: Judges,
+  limitMs: number = LIMITS.scoringMs,
+): Promise<ScoreRecord[]> {
+  const limit: ScoringLimit = (what, work) => within(limitMs, what, work);
+  const offer = { capabilities, limit, ...(judges && { judges }) };
+  return redact(await scoreUnit(environment, trajectories, offer), secrets);
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`);
+    timer = setTimeout(() => reject(error), limitMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

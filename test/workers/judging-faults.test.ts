@@ -1,0 +1,194 @@
+/** What judging survives: lost and doubled messages, a process that dies, a cancel; and what bounds it. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { judgeUnit } from "../../src/runtime/consume-judgements.ts";
+import { Subrequests } from "../../src/runtime/subrequests.ts";
+import type { RolloutReport } from "../../src/runtime/wire.ts";
+import { registerEssays, topics, verdict } from "./essays.ts";
+import { acceptedOnly, createLossy, deliver, segmentLines } from "./hand-made.ts";
+import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
+import { script } from "./script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  registerEssays();
+  platform = await openPlatform();
+  const bench = { name: "bench", base_url: env.MODEL_URL, probe: false };
+  expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
+  const narrow = { ...bench, name: "narrow", max_concurrent: 2 };
+  expect((await platform.post("/v1/endpoints", narrow)).status).toBe(201);
+});
+
+const GOOD = verdict("good");
+const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
+const MINUTE = 60_000;
+
+function essayRun(judge: string, count: number, more: object = {}) {
+  const judges = { default: { endpoint: "bench", model: judge } };
+  return {
+    environment: "essays",
+    dataset: topics(count),
+    model: script(["An essay."]),
+    judges,
+    ...more,
+  };
+}
+
+/** A run whose one rollout has answered and owes a verdict, and whose messages are lost. */
+async function owing(judge: string) {
+  const template = await platform.finish(essayRun(judge, 1, { judge_cache: false }));
+  const asked = (await requestsOf(judge)).length;
+  const row = await acceptedOnly(platform, template.id);
+  const { within, judgements } = await createLossy(platform, row);
+  const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
+  if (!trajectory) throw new Error("the template has no trajectory");
+  const rollout_id = rolloutAt(row.id);
+  const text = JSON.stringify({ ...trajectory, rollout_id });
+  const { example_id, task_key, usage, stop_condition, started_at, ended_at } = trajectory;
+  const report: RolloutReport = {
+    ...{ group: 0, slot: 0, attempt: 0, rollout_id, example_id, task_key },
+    ...{ failure: null, cancelled: null, error: null, stop_run: null },
+    ...{
+      digest: "digest",
+      bytes: text.length,
+      trajectory: text,
+      stop_condition,
+      is_truncated: false,
+    },
+    ...{ turns: 1, calls: 1, usage, started_at, ended_at },
+  };
+  const endpoint_id = row.request.judges?.["default"]?.endpoint ?? "";
+  await within(async (run) => {
+    run.answered(report);
+    run.owe([{ unit: 1, endpoint_id, calls: 1 }]);
+    await run.alarm();
+  });
+  return { id: row.id, within, judgements, asked };
+}
+
+test("a judgement message that was lost is sent again, and the judge is asked once", async () => {
+  const judge = script([GOOD]);
+  const { id, within, judgements, asked } = await owing(judge);
+  expect(judgements.given).toMatchObject([{ kind: "judgement", unit: 1, members: 1 }]);
+  await within((run) => run.alarm());
+  expect(judgements.given).toHaveLength(1);
+  judgements.losing = false;
+  await within(async (run) => {
+    run.now = () => Date.now() + 5 * MINUTE + 1;
+    await run.alarm();
+  });
+  expect(judgements.given).toHaveLength(2);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, unscored: {} });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {
+  const { id, within } = await owing(script([GOOD]));
+  for (let tries = 0; tries <= 5; tries += 1) {
+    await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
+    await within((run) => run.alarm());
+  }
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
+});
+
+test("a judgement message that comes twice, or late, asks nobody twice, and its verdict is charged once", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(judge);
+  const message = {
+    kind: "judgement",
+    scope: platform.scope,
+    run_id: id,
+    unit: 1,
+    members: 1,
+  } as const;
+  expect(await deliver("rollout-judgements", [message, message])).toHaveLength(2);
+  const first = await platform.ended(id);
+  expect(first.counts).toMatchObject({ scored: 1 });
+  expect(await deliver("rollout-judgements", [message])).toEqual(["0"]);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+  const again = await platform.run(id);
+  expect(again.report.usage.judge).toEqual(first.report.usage.judge);
+  expect(again.report.usage.judge?.calls).toBe(1);
+});
+
+test("a process that dies while judges are asked goes on after it, and asks only for what is missing", async () => {
+  const judge = script([GOOD], { "Topic 1": [HANGING] });
+  const run = await platform.start(essayRun(judge, 2, { limits: { call_timeout_s: 2 } }));
+  await firstEnd(run.id);
+  await requestsOf(judge, 2);
+  await abortAllDurableObjects();
+  await platform.inRun(run.id, async (object) => {
+    await object.alarm();
+    // What was under way is sent again soon after a restart, not after its whole lease.
+    object.now = () => Date.now() + 6000;
+    await object.alarm();
+    object.now = () => Date.now();
+  });
+  const ended = await platform.ended(run.id);
+  expectLaw(ended.counts);
+  expect(ended.counts).toMatchObject({ scored: 2, unscored: {}, failed: {} });
+  const keys = (await requestsOf(judge)).map(({ idempotency_key }) => idempotency_key);
+  const times = [...new Set(keys)].map((key) => keys.filter((other) => other === key).length);
+  // The verdict that was stored was not asked for again; the call that was lost went out under its key.
+  expect(Math.min(...times)).toBe(1);
+  expect(Math.max(...times)).toBeGreaterThan(1);
+  expect(times).toHaveLength(2);
+});
+
+/** Resolves when the first rollout of the run has ended. */
+async function firstEnd(id: string): Promise<void> {
+  for (let after = 0; ; ) {
+    const read = await platform.inRun(id, (object) => object.events(after, 10_000));
+    const events = read?.events ?? [];
+    if (events.some(({ event }) => event === "rollout.finished")) return;
+    after = events.at(-1)?.id ?? after;
+  }
+}
+
+test("what a judge was asked while the run's object went is told to the one that came after it", async () => {
+  const judge = script([HANGING]);
+  const limits = { call_timeout_s: 1 };
+  const run = await platform.start(essayRun(judge, 1, { limits, judge_cache: false }));
+  await requestsOf(judge, 1);
+  await abortAllDurableObjects();
+  const ended = await platform.ended(run.id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  expect(await requestsOf(judge)).toHaveLength(2);
+  expect(ended.report.usage.judge?.calls).toBe(2);
+});
+
+test("a unit that takes all there is to be read is asked for all the same, one verdict a time", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(judge);
+  const subrequests = new Subrequests();
+  for (let read = 0; read < 400; read += 1) await subrequests.object(() => Promise.resolve());
+  const { scope } = platform;
+  await judgeUnit(env, { kind: "judgement", scope, run_id: id, unit: 1, members: 1 }, subrequests);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
+});
+
+test("judges are asked no more at once than their endpoint allows, and a cancelled run asks no further", async () => {
+  const judge = script([HANGING]);
+  const judges = { default: { endpoint: "narrow", model: judge } };
+  const limits = { call_timeout_s: 2, max_retries: 0 };
+  const run = await platform.start(essayRun(judge, 5, { judges, limits }));
+  await requestsOf(judge, 1);
+  expect((await platform.ask("/v1/endpoints/narrow", { method: "DELETE" })).status).toBe(409);
+  const asking = await platform.inRun(run.id, (_, { storage }) =>
+    storage.sql.exec("select ifnull(sum(lanes), 0) as n from judging").one(),
+  );
+  expect(asking["n"]).toBeLessThanOrEqual(2);
+  expect((await platform.post(`/v1/runs/${run.id}/cancel`, {})).status).toBe(200);
+  const ended = await platform.ended(run.id);
+  expectLaw(ended.counts);
+  expect(ended).toMatchObject({ status: "cancelled", counts: { scored: 0, unscored: {} } });
+  expect(ended.counts.cancelled).toEqual({ user: 5 });
+  const { length: asked } = await requestsOf(judge);
+  expect(asked).toBeLessThanOrEqual(2);
+  // What was in flight has its cost.
+  expect(ended.report.usage.judge?.calls).toBe(asked);
+});
