@@ -7,12 +7,14 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { bearerAuth } from "./auth.ts";
+import { comparisonOperations } from "./comparisons.ts";
 import { datasetOperations } from "./datasets.ts";
 import { docsReply } from "./docs.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
+import { exportOperations } from "./export.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi.ts";
 import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
@@ -79,6 +81,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...controlOperations,
   ...eventOperations,
   ...resultOperations,
+  ...exportOperations,
+  ...comparisonOperations,
   ...rolloutOperations,
   ...environmentOperations,
   ...endpointOperations,

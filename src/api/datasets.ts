@@ -47,7 +47,7 @@ export const datasetOperations: readonly Operation[] = [
     path: "/v1/datasets",
     summary: "Upload rows, as JSON lines",
     description:
-      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question` or a `prompt`. Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
+      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
     query: UploadQuery,
     headers: {
       "Idempotency-Key": "the same key, query and file again give the same dataset",

@@ -7,6 +7,7 @@
  */
 import type * as z from "zod";
 import type { ApiError, ErrorCode } from "../core/api-error.ts";
+import { formatPath, valueAt } from "../core/field-path.ts";
 
 type ErrorType =
   | "invalid_request_error"
@@ -128,22 +129,4 @@ function withoutUnions(issue: Issue): Issue[] {
 
 function isAboutTheType({ code, path }: Issue): boolean {
   return code === "invalid_type" && path.length === 0;
-}
-
-/** `sampling.temperature`, `rows[16].question`, `metadata["a b"]`. */
-export function formatPath(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((prefix, key) => {
-    if (typeof key === "number") return `${prefix}[${key}]`;
-    const name = String(key);
-    if (!/^[\w$-]+$/.test(name)) return `${prefix}[${JSON.stringify(name)}]`;
-    return prefix === "" ? name : `${prefix}.${name}`;
-  }, "");
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (inner, key) =>
-      typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined,
-    value,
-  );
 }

@@ -1,6 +1,7 @@
 /** The example of each object on the OpenAPI page. A test holds every one to its schema. */
 
 import type { RunAudit } from "../core/audit.ts";
+import type { SftRow } from "../core/export.ts";
 import type {
   EnvironmentView,
   ResultRow,
@@ -57,6 +58,7 @@ export const RUN: RunView = {
   max_concurrent: 32,
   limits: { call_timeout_s: 600, max_retries: 2 },
   min_scored: 0.95,
+  shuffle: false,
   seed: 7,
   metadata: { branch: "main" },
   counts: {
@@ -74,6 +76,7 @@ export const RUN: RunView = {
       mean: 1,
       se: null,
       ci95: null,
+      wilson95: null,
       n_tasks: 1,
       n_rollouts: 1,
       n_unscored: 0,
@@ -81,8 +84,13 @@ export const RUN: RunView = {
       n_truncated: 0,
     },
     metrics: { answer_length: { mean: 25, se: null, n: 1 } },
-    pass_at_k: { "1": 1 },
-    pass_hat_k: { "1": 1 },
+    pass_at_k: { "1": 1, "2": null, "4": null },
+    pass_hat_k: { "1": 1, "2": null, "4": null },
+    pass_k: {
+      "1": { n_tasks: 1, n_too_few: 0, at_se: null, hat_se: null },
+      "2": { n_tasks: 0, n_too_few: 1, at_se: null, hat_se: null },
+      "4": { n_tasks: 0, n_too_few: 1, at_se: null, hat_se: null },
+    },
     stop_conditions: { max_turns_reached: 1 },
     turns: 1,
     usage: USAGE,
@@ -90,6 +98,7 @@ export const RUN: RunView = {
   },
   dead_letters: 0,
   forked_from: null,
+  rescored_from: null,
   created_at: CREATED_AT,
   finished_at: null,
 };
@@ -103,6 +112,7 @@ export const ROLLOUT: RolloutView = {
   attempt: 0,
   superseded_by: null,
   forked_from: null,
+  rescored_from: null,
   status: "done",
   outcome: "scored",
   reason: null,
@@ -111,6 +121,7 @@ export const ROLLOUT: RolloutView = {
   prompt: PROMPT,
   completion: [REPLY],
   reward: 1,
+  advantage: 0.5,
   scores: [
     { name: "correct_answer", score: 1, weight: 1 },
     { name: "answer_length", score: 25, weight: 0 },
@@ -122,6 +133,7 @@ export const ROLLOUT: RolloutView = {
   cleanup_errors: [],
   failed_calls: [],
   usage: USAGE,
+  judgements: [],
   turns: [
     {
       index: 0,
@@ -133,6 +145,8 @@ export const ROLLOUT: RolloutView = {
       calls: 1,
       policy_version: null,
       is_truncated: false,
+      reward: 1,
+      advantage: 0.5,
     },
   ],
   state: {},
@@ -146,13 +160,19 @@ export const RESULT_ROW: ResultRow = {
   completion: [REPLY],
   answer: "#### 7",
   reward: 1,
+  advantage: 0.5,
   error: null,
   timing: { start_time: CREATED_AT + 1, total: 0.84 },
   is_completed: true,
   is_truncated: false,
   stop_condition: "max_turns_reached",
   metrics: { correct_answer: 1, answer_length: 25 },
-  token_usage: { input_tokens: 92, output_tokens: 61 },
+  token_usage: {
+    input_tokens: 92,
+    output_tokens: 61,
+    final_input_tokens: 92,
+    final_output_tokens: 61,
+  },
   rollout_id: ROLLOUT_ID,
   task_key: TASK_KEY,
   group: 0,
@@ -163,6 +183,17 @@ export const RESULT_ROW: ResultRow = {
   reason: null,
   scoring_errors: [],
   turns: 1,
+};
+
+export const SFT_ROW: SftRow = {
+  messages: [...PROMPT, REPLY],
+  rollout_id: ROLLOUT_ID,
+  reward: 1,
+  run_id: RUN_ID,
+  environment: "gsm8k@1.0.0",
+  model: "qwen3-4b",
+  task_key: TASK_KEY,
+  example_id: 0,
 };
 
 export const ENVIRONMENT: EnvironmentView = {

@@ -42,8 +42,8 @@ export async function positionOf(
   throw new Refusal({ code: "invalid_request", message, param: "after" });
 }
 
-/** The `Link` header of a page of lines: the same request, going on behind line `after`. */
-export function linkToNext(url: string, after: number): string {
+/** The `Link` header of a page of lines: the same request, going on behind `after`. */
+export function linkToNext(url: string, after: number | string): string {
   const next = new URL(url);
   next.searchParams.set("after", String(after));
   return `<${next.href}>; rel="next"`;

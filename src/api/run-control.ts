@@ -1,8 +1,8 @@
 /** Runs that are there: pause, resume, change, retry, audit. Asked twice, each does what it did once. */
 import { RunAudit } from "../core/audit.ts";
 import { RunView } from "../core/run.ts";
-import { RetryRequest, RunPatch } from "../core/run-control.ts";
-import { IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
+import { RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
+import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
 import { AUDIT, RUN } from "./examples.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
@@ -91,6 +91,38 @@ export const controlOperations: readonly Operation[] = [
     handle: retryOne,
   },
   {
+    id: "rescoreRun",
+    method: "post",
+    path: "/v1/runs/{id}/rescore",
+    summary: "Score what an ended run left behind with another rubric, in a run of its own",
+    description:
+      "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
+    headers: IDEMPOTENCY_HEADER,
+    body: {
+      schema: RescoreRequest.meta({ id: "RescoreRequest" }),
+      example: { environment: "gsm8k@1", name: "stricter" },
+    },
+    reply: {
+      status: 202,
+      description: "The new run; it goes on by itself",
+      contentType: "application/json",
+      schema: RunView,
+      example: { ...RUN, status: "queued", name: "stricter", rescored_from: RUN.id },
+      headers: CREATED_HEADERS,
+    },
+    errors: [
+      "invalid_request",
+      "unknown_field",
+      "not_found",
+      "conflict",
+      "unmet_need",
+      "missing_judge",
+      "idempotency_conflict",
+      "too_large",
+    ],
+    handle: rescoreOne,
+  },
+  {
     id: "auditRun",
     method: "get",
     path: "/v1/runs/{id}/audit",
@@ -130,4 +162,13 @@ async function retryOne(context: ApiContext): Promise<Response> {
   const id = pathParam(context, "id");
   const retried = await services.retryRun(context.env, context.var.scope, id, request, options);
   return context.json(unwrap(retried));
+}
+
+async function rescoreOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, RescoreRequest);
+  const { services } = context.var.dependencies;
+  const id = pathParam(context, "id");
+  const made = await services.rescoreRun(context.env, context.var.scope, id, request, options);
+  const { run, replayed } = unwrap(made);
+  return creationReply(context, { value: run, replayed }, { folder: "/v1/runs", status: 202 });
 }

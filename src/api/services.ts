@@ -4,6 +4,7 @@
  */
 
 import type { RunAudit } from "../core/audit.ts";
+import type { CompareQuery, RunComparison } from "../core/comparison.ts";
 import type {
   EndpointPatch,
   EndpointRequest,
@@ -12,6 +13,7 @@ import type {
   SecretView,
 } from "../core/endpoint.ts";
 import type { EventName } from "../core/event-names.ts";
+import type { ExportQuery } from "../core/export.ts";
 import type { JsonObject } from "../core/json.ts";
 import type {
   EnvironmentView,
@@ -21,7 +23,7 @@ import type {
   RunRequest,
   RunView,
 } from "../core/run.ts";
-import type { ForkRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
+import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
 import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import type { CreateOptions } from "../runtime/idempotency.ts";
@@ -62,7 +64,21 @@ export interface Services {
     request: RetryRequest,
     options: CreateOptions,
   ): Promise<Result<RunView>>;
+  /** A new run; `replayed` as above. */
+  rescoreRun(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    request: RescoreRequest,
+    options: CreateOptions,
+  ): Promise<Result<{ run: RunView; replayed: boolean }>>;
   auditRun(env: Env, scope: Scope, runId: string, now: number): Promise<Result<RunAudit>>;
+  compareRuns(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    query: CompareQuery,
+  ): Promise<Result<RunComparison>>;
   /** Resolves as soon as there are events after `after`, the run has ended, or `waitMs` is over. */
   readEvents(
     env: Env,
@@ -77,6 +93,13 @@ export interface Services {
     runId: string,
     page: { after: number; limit: number; outcome: Outcome | null },
   ): Promise<Result<{ rows: ResultRow[]; next: number | null }>>;
+  /** `next`: the cursor of the page behind this one. */
+  exportRun(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    query: ExportQuery,
+  ): Promise<Result<{ rows: object[]; next: string | null }>>;
   readRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
   cancelRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
   /** A new run; `replayed` as above. */

@@ -9,6 +9,7 @@
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
 import type { RunAudit } from "../core/audit.ts";
+import type { FlippedTask, RunComparison } from "../core/comparison.ts";
 import type {
   Deleted,
   EndpointPatch,
@@ -16,6 +17,8 @@ import type {
   EndpointView,
   SecretView,
 } from "../core/endpoint.ts";
+import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
+import { remainingInputs } from "../core/remaining-inputs.ts";
 import type {
   EnvironmentView,
   Outcome,
@@ -25,11 +28,27 @@ import type {
   RunStatus,
   RunView,
 } from "../core/run.ts";
-import type { ForkRequestInput, RetryRequest, RunPatch } from "../core/run-control.ts";
+import type {
+  ForkRequestInput,
+  RescoreRequestInput,
+  RetryRequest,
+  RunPatch,
+} from "../core/run-control.ts";
 import type { RunEvent } from "../core/run-events.ts";
 import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
+import { environmentLabel } from "../core/verifiers-numbers.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
+import type {
+  CallOptions,
+  CompareRunsQuery,
+  DatasetOptions,
+  ExportRows,
+  ExportRunQuery,
+  PostOptions,
+  RowQuery,
+  RunQuery,
+} from "./options.ts";
 import {
   eachOf,
   type ListQuery,
@@ -47,69 +66,50 @@ export type { ApiError, ErrorCode } from "../core/api-error.ts";
 export type { RolloutFinished } from "../core/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../core/run-events.ts";
 export type {
+  CallOptions,
+  CompareRunsQuery,
+  DatasetOptions,
   DatasetRow,
   DatasetSource,
   DatasetView,
   Deleted,
+  DpoRow,
   EndpointPatch,
   EndpointRequestInput,
   EndpointView,
   EnvironmentView,
+  ExportFormat,
+  ExportRows,
+  ExportRunQuery,
+  FlippedTask,
   FollowOptions,
   ForkRequestInput,
   ListQuery,
   Outcome,
   Page,
+  PostOptions,
+  RescoreRequestInput,
   ResultRow,
   RetryRequest,
   RolloutView,
+  RowQuery,
   RunAudit,
+  RunComparison,
   RunEvent,
   RunPatch,
+  RunQuery,
   RunRequestInput,
   RunStatus,
   RunView,
   SecretView,
+  SftRow,
+  VerifiersRow,
 };
-export { ApiRequestError };
+export { ApiRequestError, environmentLabel, remainingInputs };
 
 export interface ClientOptions extends TransportOptions {
   /** The platform's address, without /v1. */
   readonly baseUrl: string;
-}
-
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** How long the call may go without an answer, in milliseconds. Default: the client's. */
-  readonly timeoutMs?: number | undefined;
-}
-
-export interface PostOptions extends CallOptions {
-  /** Default: a random one for each call. Give your own to make a call that survives your process. */
-  readonly idempotencyKey?: string | undefined;
-}
-
-export interface RunQuery extends ListQuery {
-  readonly kind?: RunView["kind"] | undefined;
-  readonly status?: RunStatus | undefined;
-  /** `id`, or `id@version`; version 1 includes 1.0.2. */
-  readonly environment?: string | undefined;
-  /** Pairs that must be there. */
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface RowQuery {
-  /** As the link to the page has it; default: from the start. */
-  readonly after?: number | undefined;
-  /** Rows read at once. */
-  readonly limit?: number | undefined;
-}
-
-export interface DatasetOptions extends PostOptions {
-  readonly name?: string | undefined;
-  /** `id` or `id@version`: every row is checked against its row schema. */
-  readonly environment?: string | undefined;
-  readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export class RollcallClient {
@@ -155,9 +155,30 @@ export class RollcallClient {
     return this.#post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
   }
 
+  /** A new run that scores what an ended one left behind, with another rubric. No model of its own is called. */
+  rescoreRun(
+    runId: string,
+    request: RescoreRequestInput = {},
+    options: PostOptions = {},
+  ): Promise<RunView> {
+    return this.#post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
+  }
+
   /** What four records say of the run, and where they differ. */
   auditRun(runId: string, options: CallOptions = {}): Promise<RunAudit> {
     return this.#json(`/runs/${encodeURIComponent(runId)}/audit`, options);
+  }
+
+  /**
+   * The paired difference between a run and a baseline, with one page of the tasks that flipped. Refused with `conflict`
+   * where no task is scored in both.
+   */
+  compareRuns(
+    runId: string,
+    query: CompareRunsQuery,
+    options: CallOptions = {},
+  ): Promise<RunComparison> {
+    return this.#json(`/runs/${encodeURIComponent(runId)}/compare${search(query)}`, options);
   }
 
   /** One page of runs, newest first unless `order` says otherwise. */
@@ -186,6 +207,15 @@ export class RollcallClient {
     options: CallOptions = {},
   ): AsyncGenerator<ResultRow> {
     return this.#rows(`/runs/${encodeURIComponent(runId)}/results${search(query)}`, options);
+  }
+
+  /** Rows for training, made of what had ended when the first page was asked for; page after page. */
+  exportRun<Format extends ExportFormat = "sft">(
+    runId: string,
+    query: ExportRunQuery<Format> = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<ExportRows[Format]> {
+    return this.#rows(`/runs/${encodeURIComponent(runId)}/export${search(query)}`, options);
   }
 
   /** One rollout, read whole; before it is done, what is stored of it so far. */

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { formatPath, STATUS_OF } from "../../src/api/errors.ts";
+import { STATUS_OF } from "../../src/api/errors.ts";
 import { ERROR_CODES } from "../../src/core/api-error.ts";
+import { formatPath } from "../../src/core/field-path.ts";
 import { openDoor } from "./door.ts";
 
 test("an exception is a 500 that tells the caller nothing of it, and is reported", async () => {

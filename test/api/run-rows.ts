@@ -17,6 +17,7 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
   const {
     dataset: _rows,
     endpoint: _endpoint,
+    judges: _judges,
     ...request
   } = RunRequest.parse({
     environment: "gsm8k@1",

@@ -158,9 +158,12 @@ test("a file is sent as it is read, and what was sent is not kept", async () => 
   const before = heldBytes();
   const held: number[] = [];
   async function* file() {
-    for (let sent = 0; sent < 64; sent += 1) yield new Uint8Array(MIB);
-    held.push(heldBytes() - before);
+    for (let sent = 0; sent < 64; sent += 1) {
+      yield new Uint8Array(MIB);
+      if (sent >= 32 && sent % 8 === 0) held.push(heldBytes() - before);
+    }
   }
   expect(await client.createDataset(file())).toEqual({ id: "ds_1" });
-  expect(held[0]).toBeLessThan(16 * MIB);
+  // Kept, it would be 32 MiB at least at every look; what else lives in this process comes and goes.
+  expect(Math.min(...held)).toBeLessThan(16 * MIB);
 });

@@ -50,6 +50,22 @@ test("an iterator starts where it is told, and one page is read by itself", asyn
   expect(asked.at(-1)?.path).toBe("/v1/endpoints?limit=2&order=asc");
 });
 
+test("an export goes on over a page that holds nothing", async () => {
+  const { client, asked } = recorded(({ path }) => {
+    const { searchParams } = new URL(path, "http://x");
+    if (searchParams.has("after")) return new Response('{"reward":1}\n');
+    searchParams.set("after", "9-10000-0");
+    const link = `<http://x/v1/runs/r/export?${searchParams}>; rel="next"`;
+    return new Response("", { headers: { link } });
+  });
+  const query = { format: "sft", min_reward: 1, dedupe: true } as const;
+  expect(await collect(client.exportRun("r", query))).toEqual([{ reward: 1 }]);
+  expect(asked.map(({ path }) => path)).toEqual([
+    "/v1/runs/r/export?format=sft&min_reward=1&dedupe=true",
+    "/v1/runs/r/export?format=sft&min_reward=1&dedupe=true&after=9-10000-0",
+  ]);
+});
+
 const rowsOf = (...indexes: number[]) =>
   indexes.map((index) => `${JSON.stringify({ index, row: { text: "ü" } })}\n`).join("");
 

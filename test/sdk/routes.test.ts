@@ -13,9 +13,12 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   resumeRun: (client) => client.resumeRun("x/y"),
   updateRun: (client) => client.updateRun("x/y", { max_concurrent: 4 }),
   retryRun: (client) => client.retryRun("x/y"),
+  rescoreRun: (client) => client.rescoreRun("x/y"),
   auditRun: (client) => client.auditRun("x/y"),
+  compareRuns: (client) => client.compareRuns("x/y", { baseline: "b" }),
   streamEvents: (client) => collect(client.events("x/y")),
   listResults: (client) => collect(client.results("x/y")),
+  exportRun: (client) => collect(client.exportRun("x/y")),
   getRollout: (client) => client.getRollout("x/y"),
   cancelRollout: (client) => client.cancelRollout("x/y"),
   forkRollout: (client) => client.forkRollout("x/y", { turn: 0 }),
@@ -41,7 +44,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
 
 function answer(path: string): Response {
   if (path.endsWith("/events")) return new Response(null, { status: 204 });
-  if (/\/(rows|results)$/.test(path)) return new Response("");
+  if (/\/(rows|results|export)$/.test(path)) return new Response("");
   return Response.json({ data: [] });
 }
 
@@ -59,7 +62,7 @@ test.each(Object.entries(CALLS))(
     expect(asked.length).toBe(1);
     const [request] = asked;
     const path = operation?.path.replace("{id}", "x%2Fy");
-    expect(`${request?.method} ${request?.path}`).toBe(
+    expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(
       `${operation?.method.toUpperCase()} ${path}`,
     );
     expect(request?.headers.get("authorization")).toBe("Bearer rk_test");

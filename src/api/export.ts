@@ -1,0 +1,42 @@
+/** Rows for training, made of a run's rollouts; a page of lines at a time, one after another of the same moment. */
+import * as z from "zod";
+import { DpoRow, ExportQuery, SftRow, VerifiersRow } from "../core/export.ts";
+import { unwrap } from "./errors.ts";
+import { SFT_ROW } from "./examples.ts";
+import { parseAs, queryOf } from "./input.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { linkToNext } from "./page.ts";
+
+export const exportOperations: readonly Operation[] = [
+  {
+    id: "exportRun",
+    method: "get",
+    path: "/v1/runs/{id}/export",
+    summary: "Export a run's rollouts as rows for training, one JSON object a line",
+    description:
+      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
+    query: ExportQuery,
+    reply: {
+      status: 200,
+      description: "One page of rows; follow the link until there is none",
+      contentType: "application/jsonl",
+      schema: z.union([SftRow, DpoRow, VerifiersRow]).meta({ id: "ExportRow" }),
+      example: SFT_ROW,
+      headers: { link: 'the next page, rel="next"; absent on the last' },
+    },
+    errors: ["invalid_request", "unknown_field", "not_found", "in_progress"],
+    handle: exportPage,
+  },
+];
+
+async function exportPage(context: ApiContext): Promise<Response> {
+  const query = parseAs(ExportQuery, queryOf(context.req.url));
+  const { services } = context.var.dependencies;
+  const id = pathParam(context, "id");
+  const { rows, next } = unwrap(
+    await services.exportRun(context.env, context.var.scope, id, query),
+  );
+  if (next !== null) context.header("link", linkToNext(context.req.url, next));
+  const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
+  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
+}

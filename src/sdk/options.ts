@@ -1,0 +1,64 @@
+/** What the client's methods take beside the bodies of their requests. */
+import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
+import type { RunStatus, RunView } from "../core/run.ts";
+import type { ListQuery } from "./pages.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How long the call may go without an answer, in milliseconds. Default: the client's. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface PostOptions extends CallOptions {
+  /** Default: a random one for each call. Give your own to make a call that survives your process. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface RunQuery extends ListQuery {
+  readonly kind?: RunView["kind"] | undefined;
+  readonly status?: RunStatus | undefined;
+  /** `id`, or `id@version`; version 1 includes 1.0.2. */
+  readonly environment?: string | undefined;
+  /** Pairs that must be there. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface CompareRunsQuery {
+  /** Id of the run to compare with. */
+  readonly baseline: string;
+  /** Name of a score; default: the reward. */
+  readonly metric?: string | undefined;
+  /** `next` of the page of flipped tasks before. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+export interface RowQuery {
+  /** As the link to the page has it; default: from the start. */
+  readonly after?: number | undefined;
+  /** Rows read at once. */
+  readonly limit?: number | undefined;
+}
+
+export interface ExportRunQuery<Format extends ExportFormat = ExportFormat> {
+  readonly format?: Format | undefined;
+  readonly min_reward?: number | undefined;
+  readonly best_of_group?: boolean | undefined;
+  readonly dedupe?: boolean | undefined;
+  /** Rows read at once. */
+  readonly limit?: number | undefined;
+}
+
+/** The rows of each format. */
+export interface ExportRows {
+  readonly sft: SftRow;
+  readonly dpo: DpoRow;
+  readonly verifiers: VerifiersRow;
+}
+
+export interface DatasetOptions extends PostOptions {
+  readonly name?: string | undefined;
+  /** `id` or `id@version`: every row is checked against its row schema. */
+  readonly environment?: string | undefined;
+  readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
+}
