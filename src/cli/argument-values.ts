@@ -1,5 +1,6 @@
 /** Values of flags that are more than a word: files, JSON, keys kept in variables. Every error names the flag. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { usageError } from "./exit.ts";
 
 /** Each is a JSON object, the name of a file with one, or k=v where v is JSON or else a string. */
@@ -40,6 +41,13 @@ export function readText(file: string, flag: string): string {
     const why = error instanceof Error ? error.message : String(error);
     throw usageError(`--${flag}: ${why}`, flag);
   }
+}
+
+/** Throws when the folder of a file to be written is not there: before anything is spent. */
+export function checkFolderOf(file: string, flag: string): void {
+  const folder = dirname(resolve(file));
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw usageError(`--${flag}: there is no folder ${folder}`, flag);
 }
 
 /** The value of the environment variable a flag names; undefined without the flag. */

@@ -15,7 +15,7 @@ export interface Flag {
   readonly repeatable?: true;
   readonly says: string;
 }
-type Flags = Readonly<Record<string, Flag>>;
+export type Flags = Readonly<Record<string, Flag>>;
 
 /** What completion may offer in the place of an argument. */
 type Argument = "environment" | "file" | "shell" | "other";

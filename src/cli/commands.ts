@@ -3,6 +3,7 @@ import { LIMITS } from "../core/limits.ts";
 import { OUTCOMES, RUN_STATUSES } from "../core/run.ts";
 import { type CommandSpec, command, type Flag, PLATFORM_FLAGS } from "./command-line.ts";
 import {
+  RESCORE,
   ROLLOUT_CANCEL,
   ROLLOUT_FORK,
   RUN_AUDIT,
@@ -11,7 +12,8 @@ import {
   RUN_RETRY,
   RUN_UPDATE,
 } from "./control-specs.ts";
-import { EVAL } from "./eval-spec.ts";
+import { COMPARE, EVAL } from "./eval-spec.ts";
+import { GENERATE, RUN_EXPORT } from "./export-spec.ts";
 
 const JSON_FLAG = { json: PLATFORM_FLAGS.json };
 
@@ -318,6 +320,9 @@ fish:  rollcall completion fish | source           in ~/.config/fish/config.fish
 
 export const COMMANDS = [
   EVAL,
+  COMPARE,
+  RESCORE,
+  GENERATE,
   RUN_LIST,
   RUN_SHOW,
   RUN_WATCH,
@@ -328,6 +333,7 @@ export const COMMANDS = [
   RUN_RETRY,
   RUN_AUDIT,
   RUN_RESULTS,
+  RUN_EXPORT,
   ROLLOUT_SHOW,
   ROLLOUT_CANCEL,
   ROLLOUT_FORK,

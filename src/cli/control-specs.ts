@@ -49,6 +49,37 @@ export const RUN_RETRY = command({
   },
 });
 
+export const RESCORE = command({
+  name: "rescore",
+  takes: "<run>",
+  argument: "other",
+  says: "score what an ended run left behind, with another rubric",
+  more: `A run of its own is made, followed to its end, and a table printed. The policy is not called; judges are.
+Interrupted, it goes on with eval --resume.`,
+  flags: {
+    environment: {
+      value: "E",
+      says: "whose rubric: id, id@version, or a folder; default that of the run",
+    },
+    "env-args": {
+      short: "a",
+      value: "ARGS",
+      repeatable: true,
+      says: "its arguments: JSON, a JSON file, or k=v; default those of the run",
+    },
+    judge: {
+      value: "NAME=MODEL@ENDPOINT",
+      repeatable: true,
+      says: "in place of the run's judge of this name",
+    },
+    "min-scored": { value: "SHARE", says: "share of the rollouts that must get a score" },
+    name: { value: "TEXT", says: "a name of the new run" },
+    metadata: { value: "k=v", repeatable: true, says: "in place of what the run carries" },
+    ...PLATFORM_FLAGS,
+    timeout: { value: "S", says: "cancel the new run after this many seconds, exit 1" },
+  },
+});
+
 export const RUN_AUDIT = command({
   name: "run audit",
   takes: "<run>",

@@ -8,10 +8,13 @@ import {
   urlOf,
   variableNamedBy,
 } from "./argument-values.ts";
+import { baselineArgument } from "./baseline.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type DatasetArgument, datasetArgument } from "./dataset-argument.ts";
-import { EVAL } from "./eval-spec.ts";
+import { EVAL, type RUN_FLAGS } from "./eval-spec.ts";
 import { usageError } from "./exit.ts";
+import type { GateArguments } from "./gates.ts";
+import { judgeTargets } from "./judge-targets.ts";
 
 /** A run request in the making: the endpoint and the number of examples may still be open. */
 export type DraftRequest = Partial<RunRequestInput>;
@@ -25,8 +28,9 @@ export interface EvalArguments {
   readonly ephemeral: boolean;
   readonly force: boolean;
   readonly failOnError: boolean;
-  /** The run's failure for too few scores counts as a gate when somebody asked for it here. */
-  readonly gated: boolean;
+  readonly gates: GateArguments;
+  /** Where to write a JUnit report; null = nowhere. */
+  readonly junit: string | null;
   readonly timeoutMs: number | null;
   /** Where to write results; null = nowhere. */
   readonly outputDir: string | null;
@@ -35,6 +39,7 @@ export interface EvalArguments {
 }
 
 type Line = CommandLine<keyof typeof EVAL.flags>;
+type RunLine = CommandLine<keyof typeof RUN_FLAGS>;
 
 /** Throws a CommandError of exit 2 that names the flag. */
 export function parseEvalArguments(argv: readonly string[]): EvalArguments {
@@ -45,21 +50,26 @@ export function parseEvalArguments(argv: readonly string[]): EvalArguments {
   const given = line.text("dataset");
   return {
     json: line.on("json"),
-    draft: draftRequest(line, positionals[0]),
+    draft: {
+      ...draftRequest(line, positionals[0]),
+      ...defined({ min_scored: line.number("min-scored") }),
+    },
     dataset: given === undefined ? null : datasetArgument(given),
     resume: line.text("resume") ?? null,
     platform: line.text("platform"),
     ephemeral: line.on("ephemeral"),
     force: line.on("force"),
     failOnError: line.on("fail-on-error"),
-    gated: line.text("min-scored") !== undefined,
+    gates: gateArguments(line),
+    junit: line.text("junit") ?? null,
     timeoutMs: line.timeoutMs("timeout"),
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
   };
 }
 
-function draftRequest(line: Line, environment: string | undefined): DraftRequest {
+/** The run that the flags ask for. */
+export function draftRequest(line: RunLine, environment: string | undefined): DraftRequest {
   const file = line.text("file");
   const draft: Record<string, unknown> = {
     ...(file === undefined ? {} : jsonObject(readText(file, "file"), "file")),
@@ -72,24 +82,45 @@ function draftRequest(line: Line, environment: string | undefined): DraftRequest
       max_concurrent: line.number("max-concurrent"),
       seed: line.number("seed"),
       shuffle: line.on("shuffle") || undefined,
-      min_scored: line.number("min-scored"),
     }),
   };
   addEndpoint(draft, line);
   merge(draft, "environment_args", environmentArgs(line.all("env-args")));
   merge(draft, "sampling", samplingOf(line));
-  merge(draft, "judges", Object.fromEntries(line.all("judge").map(judge)));
+  const judgeKey = line.text("judge-key-var");
+  merge(draft, "judges", judgeTargets(line.all("judge"), judgeKey));
   merge(draft, "limits", defined({ max_retries: line.number("max-retries") }));
   merge(draft, "metadata", line.pairs("metadata"));
   // The platform parses the request and names the field of every mistake; parsing it here too could only disagree.
   return draft as DraftRequest;
 }
 
+function gateArguments(line: Line): GateArguments {
+  const baseline = baselineArgument(line.all("baseline"), () => line.pairs("baseline"));
+  const gates = {
+    failUnder: line.number("fail-under") ?? null,
+    minScored: line.number("min-scored") ?? null,
+    maxDrop: line.number("max-drop") ?? null,
+    metric: line.text("metric") ?? null,
+    baseline,
+  };
+  if (gates.maxDrop !== null && baseline === null) {
+    throw usageError("--max-drop: against what? Name the run with --baseline", "max-drop");
+  }
+  if (gates.maxDrop !== null && gates.maxDrop < 0) {
+    throw usageError("--max-drop: must be 0 or more: 0.02 allows a drop of 0.02", "max-drop");
+  }
+  if (gates.metric !== null && baseline === null && gates.failUnder === null) {
+    throw usageError("--metric: goes with --fail-under or --baseline", "metric");
+  }
+  return gates;
+}
+
 function merge(draft: Record<string, unknown>, field: string, more: Record<string, unknown>): void {
   if (Object.keys(more).length > 0) draft[field] = { ...Object(draft[field]), ...more };
 }
 
-function addEndpoint(draft: Record<string, unknown>, line: Line): void {
+function addEndpoint(draft: Record<string, unknown>, line: RunLine): void {
   const named = line.text("endpoint");
   const baseUrl = urlOf("base-url", line.text("base-url"));
   const key = variableNamedBy("api-key-var", line.text("api-key-var"));
@@ -114,21 +145,12 @@ function addEndpoint(draft: Record<string, unknown>, line: Line): void {
   merge(draft, "endpoint", defined({ base_url: baseUrl, api_key: key ?? usual }));
 }
 
-function samplingOf(line: Line): Record<string, unknown> {
+function samplingOf(line: RunLine): Record<string, unknown> {
   const given = line.text("sampling-args");
   return {
     ...defined({ max_tokens: line.number("max-tokens"), temperature: line.number("temperature") }),
     ...(given === undefined ? {} : jsonObject(given, "sampling-args")),
   };
-}
-
-/** A model's name may hold an @; the name of an endpoint does not. */
-function judge(text: string): [string, { model: string; endpoint: string }] {
-  const [, name, model, endpoint] = /^([^=]+)=(.+)@([^@]+)$/s.exec(text) ?? [];
-  if (name === undefined || model === undefined || endpoint === undefined) {
-    throw usageError(`--judge: ${text} is not NAME=MODEL@ENDPOINT`, "judge");
-  }
-  return [name, { model, endpoint }];
 }
 
 function stateColumns(text: string | undefined, outputDir: string | null): string[] {

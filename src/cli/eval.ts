@@ -1,28 +1,28 @@
 /** `rollcall eval`: makes a run (or picks one up), follows it to its end, and says how it went. */
 import type { RunView } from "../core/run.ts";
 import type { RollcallClient } from "../sdk/client.ts";
+import { checkFolderOf } from "./argument-values.ts";
+import { type Baseline, findBaseline } from "./baseline.ts";
+import { comparisonText, verdictsText } from "./comparison-text.ts";
 import { type Connection, connect } from "./connect.ts";
-import { datasetInRequest, withUploadedRows } from "./dataset-argument.ts";
-import { Display } from "./display.ts";
-import { type EvalArguments, parseEvalArguments } from "./eval-arguments.ts";
-import { completeRequest } from "./eval-request.ts";
-import { EXIT, type ExitCode, interruption, unreachable } from "./exit.ts";
-import { followRun } from "./follow.ts";
-import { sum } from "./format.ts";
+import { type DraftRequest, type EvalArguments, parseEvalArguments } from "./eval-arguments.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { exitOfGates, type Judgement, judge } from "./gates.ts";
 import { RewardTally } from "./histogram.ts";
 import { catchInterrupts } from "./interrupt.ts";
+import { writeJunit } from "./junit.ts";
+import { playedRun, startedRun } from "./played-run.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
+import { resumedRun } from "./resume.ts";
 import { evalSummary } from "./summary.ts";
 import { resultsText } from "./table.ts";
 import { printJson, type Terminal, terminal } from "./terminal.ts";
-
-/** A cancelled run ends once the calls in flight are aborted; this is ample. */
-const CANCELLED_WITHIN_MS = 30_000;
 
 export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
   const args = parseEvalArguments(argv);
   const term = terminal(args.json);
   if (args.outputDir !== null) prepareFolder(args.outputDir);
+  if (args.junit !== null) checkFolderOf(args.junit, "junit");
   using interrupt = catchInterrupts();
   const timeout = args.timeoutMs === null ? null : AbortSignal.timeout(args.timeoutMs);
   const connection = await connect({
@@ -32,16 +32,26 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
   });
   try {
     const started = performance.now();
-    const run = await startedRun(args, connection, term, interrupt.signal);
+    const { run, baseline } = await begun(args, connection, term, interrupt.signal);
     const tally = new RewardTally();
     const ends = { interrupt: interrupt.signal, timeout };
-    const ended = await toTheEnd(run, connection, term, tally, ends);
+    const ended = await playedRun(run, connection, term, tally, {
+      ...ends,
+      again: "rollcall eval",
+    });
     const seconds = (performance.now() - started) / 1000;
-    const path = await writtenResults(connection.client, ended, args);
+    const { client } = connection;
+    const path = await writtenResults(client, ended, args);
+    const judgement = await judge(client, ended, args.gates, baseline);
+    if (args.junit !== null) {
+      const { metric } = args.gates;
+      await writeJunit(args.junit, ended, client.results(ended.id), { ...judgement, metric });
+    }
     term.print(resultsText([{ run: ended, tally }], term));
     if (path !== null) term.print(`Results: ${path}`);
-    if (args.json) printJson(evalSummary(ended, seconds, path));
-    return exitOf(ended, args);
+    printJudgement(judgement, baseline, term);
+    if (args.json) printJson(evalSummary(ended, seconds, path, judgement));
+    return exitOf(ended, args, judgement);
   } finally {
     await connection.close();
   }
@@ -55,80 +65,51 @@ async function writtenResults(
   return outputDir === null ? null : writeResults(client, run, outputDir, stateColumns);
 }
 
-async function startedRun(
+/** The baseline is looked for before anything is spent. */
+async function begun(
   args: EvalArguments,
   connection: Connection,
-  { say }: Terminal,
-  signal: AbortSignal,
-): Promise<RunView> {
-  const { client } = connection;
-  if (args.resume !== null) return client.getRun(args.resume);
-  const { dataset } = args;
-  const draft =
-    dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
-  const complete = await completeRequest(draft, connection, { force: args.force, say });
-  const request = await withUploadedRows(complete, dataset, { client, say, signal });
-  const run = await client.createRun(request);
-  say(`Run ${run.id} on ${connection.url}`);
-  return run;
-}
-
-interface Ends {
-  readonly interrupt: AbortSignal;
-  readonly timeout: AbortSignal | null;
-}
-
-async function toTheEnd(
-  run: RunView,
-  connection: Connection,
   term: Terminal,
-  tally: RewardTally,
-  { interrupt, timeout }: Ends,
-): Promise<RunView> {
-  const display = new Display(term, () => performance.now());
-  const signal = timeout === null ? interrupt : AbortSignal.any([interrupt, timeout]);
-  const follow = (until: AbortSignal) => {
-    // Every event comes again.
-    tally.clear();
-    return followRun(connection.client, run.id, {
-      signal: until,
-      onProgress: (it) => display.show(it),
-      onFinished: ({ reward }) => tally.add(reward),
-    });
-  };
-  const lost = connection.lost.then((reason): never => {
-    throw unreachable(`the platform is gone; ${howToGoOn(run, connection)}`, reason);
-  });
-  try {
-    return await Promise.race([follow(signal), lost]);
-  } catch (error) {
-    if (interrupt.aborted) throw interruption(`; ${howToGoOn(run, connection)}`);
-    if (timeout === null || !timeout.aborted) throw error;
-    term.say("The time is up: cancelling the run.");
-    await connection.client.cancelRun(run.id);
-    return await follow(AbortSignal.any([interrupt, AbortSignal.timeout(CANCELLED_WITHIN_MS)]));
-  }
+  signal: AbortSignal,
+): Promise<{ run: RunView; baseline: Baseline | null }> {
+  const { client } = connection;
+  const resuming = { client, say: term.say, signal };
+  const resumed =
+    args.resume === null
+      ? null
+      : await resumedRun(args.resume, draftFor(args, connection), resuming);
+  const wanted = args.gates.baseline;
+  const environment = resumed?.environment.id ?? connection.environment?.name.split("@")[0];
+  const baseline =
+    wanted === null || environment === undefined
+      ? null
+      : await findBaseline(client, wanted, { environment, apart: resumed?.id ?? null });
+  if (baseline !== null) term.say(`Baseline ${baseline.id}: ${baseline.why}`);
+  const run = resumed ?? (await startedRun(args, connection, term, signal));
+  return { run, baseline };
 }
 
-function howToGoOn(run: RunView, { kind, url, environment }: Connection): string {
-  // A platform that is booted again needs the code again.
-  const own = environment?.own ? ` ${environment.reference}` : "";
-  const again = `rollcall eval${own} --resume ${run.id}`;
-  switch (kind) {
-    case "remote":
-      return `run ${run.id} goes on; follow it with: ${again} --platform ${url}`;
-    case "running":
-      return `run ${run.id} goes on; follow it with: ${again}`;
-    case "embedded":
-      return `run ${run.id} is kept in the state directory and goes on with: ${again}`;
-    case "ephemeral":
-      return `run ${run.id} went with its throw-away platform`;
-  }
+/** With the environment by the name that the platform knows it by. */
+function draftFor({ draft }: EvalArguments, { environment }: Connection): DraftRequest {
+  return environment === null ? draft : { ...draft, environment: environment.name };
 }
 
-function exitOf(run: RunView, args: EvalArguments): ExitCode {
-  if (run.error?.code === "too_few_scored" && args.gated) return EXIT.gate;
-  if (run.status !== "completed") return EXIT.bad;
-  const bad = sum(run.counts.failed) + sum(run.counts.unscored);
-  return args.failOnError && bad > 0 ? EXIT.bad : EXIT.good;
+function printJudgement(
+  { gates, comparison }: Judgement,
+  baseline: Baseline | null,
+  { print, room }: Terminal,
+): void {
+  if (comparison !== null) print(`\n${comparisonText(comparison, room, baseline?.why)}`);
+  if (gates.length > 0) print(`\n${verdictsText(gates)}`);
+}
+
+/** A run that broke is worse than a gate that was not met; too few scores are a gate where that was asked for here. */
+function exitOf(run: RunView, args: EvalArguments, { gates }: Judgement): ExitCode {
+  const tooFew = run.error?.code === "too_few_scored" && args.gates.minScored !== null;
+  if (run.status !== "completed" && !tooFew) return EXIT.bad;
+  // By the latest attempts: what a retry has mended is no error any more.
+  const { n_error, n_unscored } = run.report.reward;
+  const bad = n_error + n_unscored;
+  if (!tooFew && args.failOnError && bad > 0) return EXIT.bad;
+  return exitOfGates(gates) ?? EXIT.good;
 }

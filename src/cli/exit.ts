@@ -9,6 +9,8 @@ export const EXIT = {
   usage: 2,
   gate: 3,
   unreachable: 4,
+  /** A gate that the evidence neither meets nor fails. */
+  inconclusive: 5,
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -95,6 +97,7 @@ function fromApi(error: ApiRequestError): CommandError {
 
 function hintOf({ status, code, requestId }: ApiRequestError): string {
   if (code === "unreadable") return "; is that the address of a Rollcall platform?";
+  if (code === "missing_judge") return ", or --judge NAME=MODEL@ENDPOINT";
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }

@@ -39,3 +39,26 @@ export function namedCounts(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
   return parts.map(([name, count]) => `${name} ${countText(count)}`).join(", ") || "–";
 }
+
+/** "+0.021", "−0.200", "0.000". */
+export function signedText(value: number): string {
+  const digits = Math.abs(value).toFixed(3);
+  if (Number(digits) === 0) return digits;
+  return `${value < 0 ? "−" : "+"}${digits}`;
+}
+
+/** "−0.104 to +0.438". */
+export function intervalText([low, high]: readonly [number, number]): string {
+  return `${signedText(low)} to ${signedText(high)}`;
+}
+
+/** "0.277 to 0.889". */
+export function rangeText([low, high]: readonly [number, number]): string {
+  return `${low.toFixed(3)} to ${high.toFixed(3)}`;
+}
+
+/** "pass@1 0.400, pass@2 –"; nothing of an empty table. */
+export function sharesText(name: string, byK: Readonly<Record<string, number | null>>): string {
+  const parts = Object.entries(byK).map(([k, share]) => `${name}${k} ${share?.toFixed(3) ?? "–"}`);
+  return parts.join(", ");
+}

@@ -17,6 +17,9 @@ type Handler = (argv: readonly string[]) => Promise<ExitCode>;
 /** Loaded one by one: a command should not wait for what another needs. */
 const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   eval: async (argv) => (await import("./eval.ts")).evalCommand(argv),
+  compare: async (argv) => (await import("./compare.ts")).compareCommand(argv),
+  generate: async (argv) => (await import("./generate.ts")).generateCommand(argv),
+  rescore: async (argv) => (await import("./rescore.ts")).rescoreCommand(argv),
   "run list": async (argv) => (await import("./run-list.ts")).runListCommand(argv),
   "run show": async (argv) => (await import("./run-show.ts")).runShowCommand(argv),
   "run watch": async (argv) => (await import("./run-watch.ts")).runWatchCommand(argv),
@@ -27,6 +30,7 @@ const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   "run retry": async (argv) => (await import("./run-control.ts")).runRetryCommand(argv),
   "run audit": async (argv) => (await import("./run-audit.ts")).runAuditCommand(argv),
   "run results": async (argv) => (await import("./run-results.ts")).runResultsCommand(argv),
+  "run export": async (argv) => (await import("./run-export.ts")).runExportCommand(argv),
   "rollout show": async (argv) => (await import("./rollout-show.ts")).rolloutShowCommand(argv),
   "rollout cancel": async (argv) =>
     (await import("./rollout-control.ts")).rolloutCancelCommand(argv),

@@ -1,9 +1,21 @@
-/** Writes an ended run as files: `results.jsonl`, a row per rollout, and `metadata.json`, in verifiers' layout. */
+/**
+ * Writes an ended run as files: `results.jsonl`, a row per rollout, and `metadata.json`, in verifiers' layout. Of a place
+ * in the run the attempt that counts is written; those before it are in the platform's own results.
+ */
 import { once } from "node:events";
-import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
 import type { ResultRow, RunView } from "../core/run.ts";
+import { VerifiersMetadata } from "../core/verifiers-metadata.ts";
+import { verifiersRow } from "../core/verifiers-row.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 import { usageError } from "./exit.ts";
 
@@ -21,15 +33,15 @@ export async function writeResults(
   const folder = resolve(base, "evals", `${run.environment.id}--${model}`, run.id);
   makeFolder(folder);
   const file = createWriteStream(join(folder, "results.jsonl"));
-  const rows = client.results(run.id);
-  const wide = stateColumns.length === 0 ? rows : withState(rows, stateColumns, client);
-  for await (const row of wide) {
+  const metadata = new VerifiersMetadata();
+  const rows = counted(client.results(run.id), metadata);
+  for await (const row of withState(rows, stateColumns, client)) {
     if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
   }
   await finished(file.end());
   writeFileSync(
     join(folder, "metadata.json"),
-    `${JSON.stringify(metadataOf(run, stateColumns), null, 2)}\n`,
+    `${JSON.stringify(metadata.of(run, stateColumns, release()), null, 2)}\n`,
   );
   return folder;
 }
@@ -51,7 +63,19 @@ function makeFolder(folder: string): void {
   mkdirSync(folder);
 }
 
-/** The rows in their order, each with these fields of its rollout's state; a field that is not there is null. */
+/** The rows that count, as they pass. */
+async function* counted(
+  rows: AsyncIterable<ResultRow>,
+  metadata: VerifiersMetadata,
+): AsyncGenerator<ResultRow> {
+  for await (const row of rows) {
+    if (row.superseded_by !== null) continue;
+    metadata.add(row);
+    yield row;
+  }
+}
+
+/** The lines of the file, each with these fields of its rollout's state; a field that is not there is null. */
 async function* withState(
   rows: AsyncIterable<ResultRow>,
   names: readonly string[],
@@ -59,8 +83,9 @@ async function* withState(
 ): AsyncGenerator<Record<string, unknown>> {
   const reading: Promise<Record<string, unknown>>[] = [];
   const read = async (row: ResultRow) => {
+    if (names.length === 0) return verifiersRow(row);
     const { state } = await client.getRollout(row.rollout_id);
-    return { ...row, ...Object.fromEntries(names.map((name) => [name, state[name] ?? null])) };
+    return verifiersRow(row, Object.fromEntries(names.map((name) => [name, state[name] ?? null])));
   };
   for await (const row of rows) {
     reading.push(read(row));
@@ -70,31 +95,7 @@ async function* withState(
   yield* await Promise.all(reading);
 }
 
-function metadataOf(run: RunView, stateColumns: readonly string[]): Record<string, unknown> {
-  const { report } = run;
-  const metrics = Object.entries(report.metrics).map(([name, { mean }]) => [name, mean]);
-  return {
-    env_id: run.environment.id,
-    env_args: run.environment_args,
-    model: run.model,
-    base_url: run.endpoint.base_url,
-    num_examples: run.num_examples,
-    rollouts_per_example: run.rollouts_per_example,
-    shuffle_seed: run.seed,
-    sampling_args: run.sampling,
-    time: (run.finished_at ?? run.created_at) - run.created_at,
-    avg_reward: report.reward.mean,
-    avg_metrics: Object.fromEntries(metrics),
-    avg_error: report.reward.n_error / Math.max(1, run.counts.planned),
-    pass_at_k: report.pass_at_k,
-    pass_all_k: report.pass_hat_k,
-    usage: report.usage,
-    state_columns: stateColumns,
-    ...(run.name !== null && { name: run.name }),
-    run_id: run.id,
-    environment_version: run.environment.version,
-    environment_digest: run.environment.digest,
-    counts: run.counts,
-    metadata: run.metadata,
-  };
+function release(): string {
+  const file = join(import.meta.dirname, "../../package.json");
+  return `rollcall ${JSON.parse(readFileSync(file, "utf8")).version}`;
 }

@@ -62,8 +62,6 @@ function runText(run: RunView, room: number): string {
     limits: jsonOrNothing(run.limits),
     "forked from": forkText(run),
     "dead letters": run.dead_letters === 0 ? null : countText(run.dead_letters),
-    "pass@k": sharesText(run.report.pass_at_k),
-    "pass^k": sharesText(run.report.pass_hat_k),
     metadata: jsonOrNothing(run.metadata) || null,
     created: timeText(run.created_at),
     finished: run.finished_at === null ? null : timeText(run.finished_at),
@@ -72,12 +70,6 @@ function runText(run: RunView, room: number): string {
     return [name, value === null ? null : safeLine(value)] as const;
   });
   return `${details(Object.fromEntries(lines))}\n\n${resultsTable([run], room)}`;
-}
-
-/** "0.200 (k 1), 0.350 (k 2)". */
-function sharesText(byK: Readonly<Record<string, number>>): string | null {
-  const parts = Object.entries(byK).map(([k, share]) => `${share.toFixed(3)} (k ${k})`);
-  return parts.join(", ") || null;
 }
 
 function forkText({ forked_from }: RunView): string | null {

@@ -1,11 +1,18 @@
 /** What `rollcall eval --json` prints of an ended run. Scripts depend on every name here. */
 import type { RunView } from "../core/run.ts";
 import { sum } from "./format.ts";
+import { type Judgement, NOT_JUDGED } from "./gates.ts";
 
-const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, calls: 0 };
 
-export function evalSummary(run: RunView, seconds: number, resultsPath: string | null) {
+export function evalSummary(
+  run: RunView,
+  seconds: number,
+  resultsPath: string | null,
+  { gates, comparison }: Judgement = NOT_JUDGED,
+) {
   const { counts, report } = run;
+  const { judge = NO_JUDGES, ...policy } = report.usage;
   return {
     run_id: run.id,
     status: run.status,
@@ -29,9 +36,11 @@ export function evalSummary(run: RunView, seconds: number, resultsPath: string |
     metrics: report.metrics,
     pass_at_k: report.pass_at_k,
     pass_hat_k: report.pass_hat_k,
-    usage: { policy: report.usage, judge: NO_USAGE },
+    usage: { policy, judge },
     turns: report.turns,
     seconds: Math.round(seconds * 1000) / 1000,
     results_path: resultsPath,
+    gates,
+    comparison,
   };
 }

@@ -1,7 +1,7 @@
 /** The results table: a row per run, then the metrics of each. */
 import type { RunView } from "../core/run.ts";
 import { columns } from "./columns.ts";
-import { countText, estimateText, namedCounts, sum } from "./format.ts";
+import { countText, estimateText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
 import { histogram, type RewardTally } from "./histogram.ts";
 import { safeLine } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -67,11 +67,33 @@ function whereItSaysWhy({ id, counts }: RunView): string {
   return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
 }
 
+/** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
+function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
+  const { ci95, wilson95 = null, n_truncated } = reward;
+  const parts = [
+    ci95 === null ? "" : `reward 95 % ${rangeText(ci95)}`,
+    wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
+    sharesText("pass@", pass_at_k),
+    sharesText("pass^", pass_hat_k),
+    n_truncated === 0 ? "" : `truncated ${countText(n_truncated)}`,
+  ];
+  return parts.filter((part) => part !== "").join("; ");
+}
+
+/** Their cost is apart from the policy's. */
+function judgesText({ report: { usage } }: RunView): string {
+  if (usage.judge === undefined) return "";
+  const { calls, total_tokens } = usage.judge;
+  return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
+}
+
 function notesOf(run: RunView): string[] {
   const metrics = Object.entries(run.report.metrics).map(([name, metric]) => {
     return `${name} ${estimateText(metric)}`;
   });
-  const notes = metrics.length > 0 ? [`  ${run.environment.id}: ${metrics.join(", ")}`] : [];
+  const notes = [reportText(run), metrics.join(", "), judgesText(run)]
+    .filter((note) => note !== "")
+    .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
   if (sum(causes) > 0) {
     notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);

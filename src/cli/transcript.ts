@@ -3,7 +3,14 @@
  * texts were written by models, tools and datasets: nothing in them reaches the terminal as more than text.
  */
 import * as z from "zod";
-import { commonPrefix, Message, type Messages, type ToolCall } from "../core/messages.ts";
+import {
+  type ContentPart,
+  commonPrefix,
+  Message,
+  type Messages,
+  type ToolCall,
+  textOf,
+} from "../core/messages.ts";
 import type { RolloutView } from "../core/run.ts";
 import { historyOf } from "../core/trajectory.ts";
 import { countText, timeText } from "./format.ts";
@@ -141,7 +148,7 @@ function rewritten(kept: number, known: number, { paint }: Page): string {
 function said(message: Message, page: Page, answers: Messages = []): string[] {
   const { role, reasoning_content } = message;
   const style = STYLES[role];
-  const content = message.content ?? "";
+  const content = shownContent(message);
   const calls = message.tool_calls ?? [];
   const entries: Entry[] = [];
   if (reasoning_content)
@@ -156,13 +163,26 @@ function said(message: Message, page: Page, answers: Messages = []): string[] {
   return [...entries.map((each) => entry(each, page)), ...results].flat();
 }
 
+/** The text, with a line for each part that is none. */
+function shownContent({ content }: Message): string {
+  if (content === null || typeof content === "string") return content ?? "";
+  return content.map(partText).join("\n");
+}
+
+function partText(part: ContentPart): string {
+  if (part.type === "text") return textOf({ content: [part] });
+  const image = part.type === "image_url" ? JSON.stringify(part) : "";
+  const url = /"url":"(https?:[^"]*)"/.exec(image)?.[1];
+  return url === undefined ? `[${part.type}]` : `[${part.type} ${url}]`;
+}
+
 /** Call and result beside each other where a line holds both, else below. */
 function callOf(label: string, call: ToolCall, result: Message | undefined, page: Page): string[] {
   const asked = safeLine(`${call.function.name}(${call.function.arguments})`);
   if (result === undefined) {
     return entry({ label, style: "green", text: `${asked} → (no result)` }, page);
   }
-  const answer = result.content ?? "";
+  const answer = shownContent(result);
   const beside = `${asked} → ${safeText(answer)}`;
   if (!beside.includes("\n") && displayWidth(beside) <= textWidth(page)) {
     return entry({ label, style: "green", text: beside }, page);

@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { Need } from "../core/environments/contract.ts";
-import { Environment } from "../core/environments/environment.ts";
 import type { Stage } from "../core/validation/plays.ts";
 import type { GoldPolicy } from "../core/validation/policies.ts";
 import {
@@ -67,7 +66,8 @@ export function uploadedRows(
 export const CAPABILITIES: Stage["capabilities"] = {
   fetch: async (url, init) => {
     const response = await fetch(url, init);
-    return { status: response.status, text: () => response.text() };
+    const { status, headers } = response;
+    return { status, headers, text: () => response.text() };
   },
   secret: (name) => process.env[name] ?? "",
 };
@@ -95,9 +95,7 @@ async function loaded(found: EnvironmentPackage): Promise<EnvironmentModule> {
 async function built({ loadEnvironment }: EnvironmentModule, args: unknown) {
   const checked = loadEnvironment.args.safeParse(args);
   if (!checked.success) throw usageError(`--args: ${z.prettifyError(checked.error)}`, "args");
-  const environment = await loadEnvironment.load(args);
-  if (environment instanceof Environment) return environment;
-  throw new TypeError("build must return an environment: a SingleTurnEnv, MultiTurnEnv or ToolEnv");
+  return await loadEnvironment.load(args);
 }
 
 function goldPolicyOf({ exports }: EnvironmentModule): GoldPolicy | null {

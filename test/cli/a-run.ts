@@ -22,6 +22,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     max_concurrent: 32,
     limits: { call_timeout_s: 600, max_retries: 2 },
     min_scored: 0.95,
+    shuffle: false,
     seed: 0,
     metadata: {},
     counts: {
@@ -55,7 +56,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
       calls: 20,
     },
     dead_letters: 0,
-    forked_from: null,
+    ...{ forked_from: null, rescored_from: null },
     created_at: 1_795_258_329,
     finished_at: null,
     ...more,
@@ -83,10 +84,8 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
   const last = { role: "user", content: "Right." };
   const turn = {
     usage,
-    latency_ms: 37.4,
-    calls: 1,
-    policy_version: null,
-    is_truncated: false,
+    ...{ latency_ms: 37.4, calls: 1, policy_version: null, is_truncated: false },
+    ...{ reward: 1.1, advantage: null },
   };
   return {
     object: "rollout",
@@ -95,7 +94,7 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
     group: 1,
     slot: 0,
     attempt: 0,
-    ...{ superseded_by: null, forked_from: null },
+    ...{ superseded_by: null, forked_from: null, rescored_from: null },
     status: "done",
     outcome: "scored",
     reason: null,
@@ -103,12 +102,13 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
     example_id: 1,
     prompt: [user],
     completion: [asking, ...results, answer, last],
-    reward: 1.1,
+    ...{ reward: 1.1, advantage: null },
     scores: [
       { name: "right", score: 1, weight: 1 },
       { name: "brief", score: null, weight: 0.1 },
       { name: "num_turns", score: 2, weight: 0 },
     ],
+    judgements: [],
     scoring_errors: [{ function: "brief", error: "ScorerError: no", retryable: false }],
     stop_condition: "no_tools_called",
     is_truncated: false,

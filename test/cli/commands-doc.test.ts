@@ -1,5 +1,9 @@
-/** docs/commands.md against the code: its flags are those of the table, and its examples run as they stand there. */
-import { execFile } from "node:child_process";
+/**
+ * docs/commands.md against the code: its flags are those of the table, and its examples run as they stand there; so do
+ * the commands of docs/ci.md, docs/graded-datasets.md and docs/training-data.md.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +15,15 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { testPort } from "../local/test-port.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
+const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
+const GRADED_PAGE = readFileSync(
+  join(import.meta.dirname, "../../docs/graded-datasets.md"),
+  "utf8",
+);
+const TRAINING_PAGE = readFileSync(
+  join(import.meta.dirname, "../../docs/training-data.md"),
+  "utf8",
+);
 const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) };
 const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
@@ -22,6 +35,14 @@ const DELETED = { deleted: true };
 /** What the examples of a command print: as text, and as the object of --json. */
 const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> = {
   eval: { text: /^environment +reward[\s\S]*\n\nRewards of \d+ scored rollouts\n/, json: SUMMARY },
+  compare: {
+    text: /^run +run_\w+ +calculator[\s\S]*\ndifference +0\.000[\s\S]*\nmatched +4 tasks\n/,
+    json: { object: "comparison", metric: "right", n_matched: 4, flipped: [] },
+  },
+  rescore: {
+    text: /^environment +reward[\s\S]*\n\nRewards of 4 scored rollouts\n/,
+    json: { ...SUMMARY, rescored_from: expect.stringMatching(/^run_/) },
+  },
   "run list": { text: /^run +status +environment[\s\S]*\nrun_\w+ +completed/, json: LIST },
   "run show": { text: /^run +run_\w+\n[\s\S]*counts +scored 4\n/, json: RUN },
   "run watch": {
@@ -40,6 +61,14 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "run results": {
     text: /^(\{"example_id":.*\}\n){4}$/,
     json: { object: "results", rows: 4, file: "rollouts.jsonl" },
+  },
+  generate: {
+    text: /^environment +reward[\s\S]*\n\d rows in sft\.jsonl\n/,
+    json: { ...SUMMARY, format: "dpo", rows: 0, file: "dpo.jsonl" },
+  },
+  "run export": {
+    text: /^(\{"messages":.*\}\n)*$/,
+    json: { object: "export", format: "verifiers", file: "best.jsonl" },
   },
   "rollout show": {
     text: /^Rollout ro_\w+\noutcome +scored[\s\S]*── Turn 1 [\s\S]*assistant +It is 7\./,
@@ -82,18 +111,23 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
 let platform: Platform;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
-const ids = { RUN: "", ROLLOUT: "" };
+const ids = { RUN: "", BASELINE: "", ROLLOUT: "" };
 
 beforeAll(async () => {
-  const row = '{"question":"What is 3 + 4?","answer":"#### 7"}\n';
-  writeFileSync(join(folder, "rows.jsonl"), row.repeat(3));
+  const rows = ["3 + 4", "2 + 5", "1 + 6"].map((sum) => {
+    return `{"question":"What is ${sum}?","answer":"#### 7"}\n`;
+  });
+  writeFileSync(join(folder, "rows.jsonl"), rows.join(""));
   writeFileSync(join(folder, "key.txt"), "a value\n");
   // Asked for a sum it uses the tool, once.
   const sum = { tool_calls: [{ name: "add", arguments: { a: 3, b: 4 } }] };
   model = await startScriptedModel({
     reply: ({ messages, tools }) => {
       const asked = messages.some(({ role }) => role === "assistant");
-      return JSON.stringify(tools).includes('"add"') && !asked ? sum : "It is 7.";
+      const text = JSON.stringify(messages);
+      if (text.includes("Is this polite?")) return '{"reason": "It is.", "verdict": "polite"}';
+      if (text.includes("the capital of")) return "Paris";
+      return JSON.stringify(tools).includes('"add"') && !asked ? sum : "It is 7. \\boxed{7}";
     },
   });
   const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -139,6 +173,8 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   ids.RUN = printed.run_id;
   const { stdout: rows } = await run("rollcall run results $RUN");
   ids.ROLLOUT = JSON.parse(rows.split("\n")[0] ?? "").rollout_id;
+  const { stdout: runs } = await run("rollcall run list --limit 2 --json");
+  ids.BASELINE = JSON.parse(runs).data[1].id;
 }
 
 test("every example prints what its section says", async () => {
@@ -155,6 +191,65 @@ test("every example prints what its section says", async () => {
   }
   await Promise.all(reading);
 }, 180_000);
+
+test("the commands of docs/ci.md make a baseline and meet their gates against it", async () => {
+  const lines = Array.from(CI_PAGE.matchAll(/run: npx (rollcall eval .*)/g), ([, line]) => line);
+  expect(lines).toHaveLength(2);
+  const [kept = "", gated = ""] = lines;
+  await run(kept);
+  const { stdout, stderr } = await run(gated);
+  expect(stderr).toMatch(/Baseline run_\w+: the newest completed run of gsm8k with branch=main/);
+  expect(stdout).toMatch(/\nfail-under +passed[^\n]*\nbaseline +passed/);
+  expect(readFileSync(join(folder, "report.xml"), "utf8")).toContain('<testsuite name="gates"');
+}, 60_000);
+
+test("docs/graded-datasets.md goes from rows to a report with curl alone, and its own scorer is asked", async () => {
+  const [, scorer = ""] = /```js\n([\s\S]*?)```/.exec(GRADED_PAGE) ?? [];
+  const [, script = ""] = /```sh\n([\s\S]*?)```/.exec(GRADED_PAGE) ?? [];
+  expect(script).not.toContain("rollcall");
+  writeFileSync(join(folder, "scorer.mjs"), scorer);
+  const port = testPort(17);
+  const [, key = ""] = /"value": "(whsec_[^"]+)"/.exec(script) ?? [];
+  const env = { ...process.env, SCORER_KEY: key };
+  const child = spawn(process.execPath, ["scorer.mjs", String(port)], { cwd: folder, env });
+  try {
+    await once(child.stdout, "data");
+    await run(script.replaceAll("127.0.0.1:9000", `127.0.0.1:${port}`));
+    const { report, counts } = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
+    expect(counts).toMatchObject({ planned: 2, scored: 2 });
+    // Paris is right once of twice; the judge finds both replies polite.
+    expect(report.reward).toMatchObject({ mean: 0.625, n_tasks: 2 });
+    const means = Object.entries(report.metrics).map(([name, of]) => [name, Object(of).mean]);
+    expect(Object.fromEntries(means)).toMatchObject({
+      ...{ exact: 0.5, close: 0.5, "close.passed": 0.5, manners: 1, mine: 0.5 },
+    });
+    const rows = readFileSync(join(folder, "rows-for-training.jsonl"), "utf8").trim().split("\n");
+    expect(rows.map((row) => JSON.parse(row).reward)).toEqual([1]);
+    const stale = {
+      "webhook-id": "a",
+      "webhook-timestamp": "1764000000",
+      "webhook-signature": "v1,a",
+    };
+    const reply = await fetch(`http://127.0.0.1:${port}/`, {
+      method: "POST",
+      headers: stale,
+      body: "{}",
+    });
+    expect(reply.status).toBe(401);
+  } finally {
+    child.kill();
+  }
+}, 60_000);
+
+test("the commands of docs/training-data.md write rows of right answers, and no pairs where all are alike", async () => {
+  const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(TRAINING_PAGE) ?? [];
+  await Promise.all(block.trim().split("\n").map(run));
+  const rows = readFileSync(join(folder, "sft.jsonl"), "utf8").trim().split("\n");
+  expect(rows.map((row) => JSON.parse(row).messages.at(-1).content)).toEqual(
+    Array(3).fill("It is 7. \\boxed{7}"),
+  );
+  expect(readFileSync(join(folder, "dpo.jsonl"), "utf8")).toBe("");
+}, 60_000);
 
 test("every command has its section with its flags, no others, and an example", () => {
   for (const { name, flags } of COMMANDS) {

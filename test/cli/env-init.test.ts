@@ -1,6 +1,8 @@
 /** What `rollcall env init` makes is run as its author would run it: its types, its tests, its validation. */
 import { execFile } from "node:child_process";
 import {
+  appendFileSync,
+  cpSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -31,6 +33,11 @@ beforeAll(() => {
   // Stands for `npm install`: the versions are those of the scaffold.
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   for (const kind of KINDS) makeEnvironment(`my-${kind}`, kind, folder);
+  const environments = join(folder, "checkout/environments");
+  cpSync(join(root, "environments"), environments, { recursive: true });
+  makeEnvironment("my-first", "tool", environments);
+  const line = 'export { loadEnvironment as "my-first" } from "./my-first/environment.ts";\n';
+  appendFileSync(join(environments, "registry.ts"), line);
 });
 
 afterAll(() => {
@@ -73,13 +80,27 @@ test("what it makes has no type errors", async () => {
   });
 }, 60_000);
 
-test("its own tests pass", async () => {
+test("in this repository its digest is missing until it is generated", async () => {
+  const digests = (...flags: string[]) => {
+    const argv = [join(root, "scripts/digests.ts"), "--root", join(folder, "checkout"), ...flags];
+    return run(process.execPath, argv);
+  };
+  await expect(digests("--check")).rejects.toMatchObject({ code: 1 });
+  await digests();
+  await digests("--check");
+});
+
+test("its own tests pass, and one folder and one line of the registry are all this repository needs", async () => {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   // Of the run around it nothing must reach this one.
   const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...env } = process.env;
   const options = { cwd: folder, env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
-  const { stdout } = await run(process.execPath, [vitest, "run", "my-"], options);
-  expect(stdout).toMatch(/Test Files +3 passed \(3\)\s+Tests +11 passed \(11\)/);
+  const { stdout } = await run(
+    process.execPath,
+    [vitest, "run", "--no-isolate", "my-", "registry"],
+    options,
+  );
+  expect(stdout).toMatch(/Test Files +6 passed \(6\)\s+Tests +16 passed \(16\)/);
 }, 60_000);
 
 test("`rollcall env validate` finds nothing to say about it", async () => {

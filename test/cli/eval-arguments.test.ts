@@ -127,6 +127,21 @@ test("an endpoint goes by name or by URL, and a name replaces what the file says
   });
 });
 
+test("a judge may be given by its URL, with a key from the variable that is named", () => {
+  process.env["BENCH_KEY"] = "sk-judge";
+  const url = "https://h.example/v1";
+  const { draft } = parseEvalArguments([
+    "e",
+    "--judge",
+    `a=org/m@1@${url}`,
+    "--judge-key-var",
+    "BENCH_KEY",
+  ]);
+  expect(draft.judges).toEqual({
+    a: { model: "org/m@1", endpoint: { base_url: url, api_key: "sk-judge" } },
+  });
+});
+
 test("judges and state columns are lists", () => {
   const { draft, stateColumns } = parseEvalArguments(
     "e --judge a=org/m@1@openai --judge b=m@ep_1 -s -C low,high".split(" "),
@@ -148,6 +163,11 @@ test.each([
   [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
   [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
   [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: a named endpoint has", "endpoint"],
+  [
+    ["e", "--judge", "a=m@b", "--judge-key-var", "HOME"],
+    "goes with a --judge that is",
+    "judge-key-var",
+  ],
   [["e", "--judge", "a=m"], "--judge: a=m is not NAME=MODEL@ENDPOINT", "judge"],
   [["e", "-C", "low"], "--state-columns: they go into the results file", "state-columns"],
   [["e", "--dataset", "./none.jsonl"], "--dataset: ENOENT", "dataset"],
@@ -161,4 +181,19 @@ test.each([
 test("a row that is no JSON object is named by its line", () => {
   const rows = file("rows.jsonl", '{"question":"1"}\noops\n');
   expect(refusal("e", "--dataset", rows).message).toContain("rows.jsonl:2 is not a JSON object");
+});
+
+test("the gates are read with what they are about, and refused where one lacks the other", () => {
+  const line =
+    "e --fail-under 0.8 --min-scored 0.9 --baseline a=1 --baseline b=2 --max-drop 0 --metric m";
+  const { gates, draft, junit } = parseEvalArguments(line.split(" "));
+  expect(gates).toEqual({
+    ...{ failUnder: 0.8, minScored: 0.9, maxDrop: 0, metric: "m" },
+    baseline: { metadata: { a: "1", b: "2" } },
+  });
+  expect([draft.min_scored, junit]).toEqual([0.9, null]);
+  expect(refusal("e", "--max-drop", "0.1")).toMatchObject({ exit: 2, param: "max-drop" });
+  expect(refusal("e", "--baseline", "r", "--max-drop", "-1")).toMatchObject({ param: "max-drop" });
+  expect(refusal("e", "--metric", "m")).toMatchObject({ exit: 2, param: "metric" });
+  expect(refusal("e", "--fail-under", "x")).toMatchObject({ exit: 2, param: "fail-under" });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -83,8 +83,18 @@ test("the summary of a finished eval holds what scripts read, and the folder its
   const written = readFileSync(join(summary.results_path, "results.jsonl"), "utf8").trim();
   const rewards = written.split("\n").map((line) => JSON.parse(line).reward);
   expect(rewards).toEqual(Array(10).fill(1));
+  const row = JSON.parse(written.split("\n")[0] ?? "");
+  expect(Object.keys(row)).toEqual([
+    ...["example_id", "prompt", "completion", "answer", "reward", "error", "timing"],
+    ...["is_completed", "is_truncated", "stop_condition", "metrics", "tool_defs", "token_usage"],
+    ...Object.keys(row.metrics),
+  ]);
   const metadata = JSON.parse(readFileSync(join(summary.results_path, "metadata.json"), "utf8"));
-  expect(metadata).toMatchObject({ env_id: "gsm8k", avg_reward: 1, metadata: { branch: "main" } });
+  expect(metadata).toMatchObject({
+    ...{ env_id: "gsm8k", shuffle: false, avg_reward: 1, avg_error: 0 },
+    ...{ pass_at_k: { "1": 1, "2": 1 }, pass_threshold: 0.5, metadata: { branch: "main" } },
+    usage: { final_output_tokens: expect.any(Number) },
+  });
 }, 60_000);
 
 test("without an endpoint the policy plays five tasks at its own sizes, says so, and prints a table", async () => {
@@ -137,6 +147,34 @@ test("fields of the state stand in the rows where they were asked for", async ()
   expect(metadata.state_columns).toEqual(["low", "nowhere"]);
 }, 60_000);
 
+test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 where they are met", async () => {
+  const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
+  const good = await model(() => "It is \\boxed{42}.");
+  const bad = await model(() => "It is \\boxed{41}.");
+  const rows = questions(6);
+  const flags = (url: string) => ["gsm8k", "-m", "m", "-b", url, "--dataset", rows];
+  const branch = `branch=${base}`;
+  const metadata = ["--metadata", branch];
+  const before = json(
+    await run([...flags(good.url), ...metadata, "--fail-under", "0.8", "--json"]),
+  );
+  expect(before.gates).toMatchObject([{ gate: "fail_under", verdict: "passed" }]);
+  expect(before.comparison).toBeNull();
+  const junit = join(base, "report.xml");
+  const gates = ["--fail-under", "0.8", "--baseline", branch, "--junit", junit];
+  const worse = await run([...flags(bad.url), ...metadata, ...gates]);
+  expect(worse.code).toBe(3);
+  expect(worse.stderr).toContain(`Baseline ${before.run_id}: the newest completed run of gsm8k`);
+  expect(worse.stdout).toMatch(/difference +−1\.000 ± 0\.000 \(95 %: −1\.000 to −1\.000\)\n/);
+  expect(worse.stdout).toMatch(/0 better, 6 worse, 0 the same; McNemar p 0\.031\n/);
+  expect(worse.stdout).toMatch(/\nfail-under +failed +mean reward 0\.000/);
+  expect(worse.stdout).toMatch(/\nbaseline +failed +the paired difference −1\.000/);
+  expect(readFileSync(junit, "utf8")).toContain('tests="8" failures="8" errors="0" skipped="0"');
+  const named = ["--baseline", before.run_id, "--max-drop", "0.05", "--json"];
+  const same = await run([...flags(good.url), ...named]);
+  expect([same.code, json(same).comparison.n_matched]).toEqual([0, 6]);
+}, 60_000);
+
 test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was asked for", async () => {
   const broken = await model(() => "never said");
   broken.failNext(1000, { kind: "status", status: 400 });
@@ -174,6 +212,56 @@ test("an interrupted eval leaves its run going and says how to follow it to the 
   slow.setLatency(0);
   const second = await run(["--resume", id, "--json"]);
   expect([second.code, json(second).counts.scored]).toEqual([0, 3]);
+}, 60_000);
+
+test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps what is scored, and changes nothing", async () => {
+  const flaky = await model(() => "It is 0.");
+  flaky.failNext(5, { kind: "status", status: 400 });
+  const flags = ["-m", "m", "-b", flaky.url, "-n", "4", "-r", "2", "-c", "1", "-T", "0.5"];
+  const first = await run(["calculator", ...flags, "--json"]);
+  const { run_id, counts } = json(first);
+  expect([first.code, counts.scored, counts.failed]).toEqual([1, 3, 5]);
+  const other = ["-m", "another", "-T", "1", "-n", "3", "--json"];
+  const refused = await run(["calculator", "--resume", run_id, ...other]);
+  const { error } = json(refused);
+  expect([refused.code, error.code, error.param]).toEqual([2, "conflict", "num_examples"]);
+  expect(error.message).toContain('num_examples is 4, not 3; model is "m", not "another"');
+  expect(error.message).toContain("sampling.temperature is 0.5, not 1");
+  const calls = flaky.requests.length;
+  const resume = ["--resume", "last", "--fail-on-error", "--json"];
+  const second = await run(["calculator", ...flags, ...resume]);
+  expect([second.code, json(second).run_id]).toEqual([0, run_id]);
+  expect(json(second).reward).toMatchObject({ n_rollouts: 8, n_error: 0 });
+  expect(second.stderr).toContain("5 of 8 rollouts are owed");
+  expect(flaky.requests.length).toBe(calls + 5);
+}, 60_000);
+
+test("an interrupted generate leaves no file, and the line it leaves writes the rows when the run has ended", async () => {
+  const slow = await model(() => "It is \\boxed{42}.");
+  slow.setLatency(1000);
+  const out = join(mkdtempSync(join(tmpdir(), "rollcall-out-")), "rows.jsonl");
+  const generate = (argv: readonly string[], more: Parameters<typeof rollcall>[2] = undefined) =>
+    rollcall(["generate", ...argv, "--json"], { ROLLCALL_DIR: platform.directory }, more);
+  const flags = ["-m", "m", "-b", slow.url, "--dataset", questions(2), "-c", "1"];
+  let interrupted = false;
+  const first = await generate(
+    ["gsm8k", ...flags, "--out", out, "--min-reward", "1"],
+    (said, kill) => {
+      if (interrupted || !said.includes("Run run_")) return;
+      interrupted = true;
+      kill("SIGINT");
+    },
+  );
+  expect([first.code, existsSync(out)]).toEqual([130, false]);
+  const [, again = ""] = /rollcall generate (--out .*--resume run_\w+)/.exec(first.stderr) ?? [];
+  expect(again).toContain(`--out ${out} --min-reward 1 --resume`);
+  slow.setLatency(0);
+  const second = await generate(again.split(" "));
+  expect([second.code, json(second).rows]).toEqual([0, 2]);
+  const rows = readFileSync(out, "utf8").trim().split("\n");
+  expect(rows.map((row) => JSON.parse(row).messages.length)).toEqual([3, 3]);
+  const nowhere = await generate(["gsm8k", ...flags]);
+  expect([nowhere.code, json(nowhere).error.param]).toEqual([2, "out"]);
 }, 60_000);
 
 test("a run that takes longer than --timeout is cancelled", async () => {

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { textOf } from "../../src/core/messages.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { copyPackages, plainEnvironment, succeedIn } from "../local/in-a-folder.ts";
 import { testPort } from "../local/test-port.ts";
@@ -21,7 +22,8 @@ import { Terminal } from "./newcomer-terminal.ts";
 import { type DocumentedCommand, documentedCommands } from "./readme-commands.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const ONLY_LOOKED_UP = /^npm (test|run (check|faults|bench|bench:policy|pretrain))\b/;
+const ONLY_LOOKED_UP =
+  /^npm (test|run (check|conformance|faults|mutate|bench|bench:policy|pretrain))\b/;
 const MINUTES_MS = 60_000;
 
 /** What was printed last; the page's `run_…` and `ro_…`. */
@@ -43,7 +45,7 @@ beforeAll(async () => {
     cpSync(join(ROOT, file), join(clone, file));
   }
   await copyPackages(ROOT, clone);
-  model = await startScriptedModel({ reply: ({ messages }) => solve(messages.at(-1)?.content) });
+  model = await startScriptedModel({ reply: ({ messages }) => solve(textOf(messages.at(-1))) });
   terminal = new Terminal(clone, plainEnvironment());
 }, 2 * MINUTES_MS);
 
@@ -62,8 +64,8 @@ const SOLUTIONS = new Map<string, string>(
   }),
 );
 
-function solve(question: string | null | undefined): string {
-  const [, answer] = /####\s*(.+)$/.exec(SOLUTIONS.get(question ?? "") ?? "") ?? [];
+function solve(question: string): string {
+  const [, answer] = /####\s*(.+)$/.exec(SOLUTIONS.get(question) ?? "") ?? [];
   return `\\boxed{${answer}}`;
 }
 

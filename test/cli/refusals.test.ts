@@ -13,6 +13,7 @@ import { runResultsCommand } from "../../src/cli/run-results.ts";
 import { runCancelCommand } from "../../src/cli/run-show.ts";
 import { runWatchCommand } from "../../src/cli/run-watch.ts";
 import { secretSetCommand } from "../../src/cli/secret.ts";
+import { ApiRequestError } from "../../src/sdk/request-error.ts";
 
 async function refusal(command: () => Promise<unknown>): Promise<string> {
   try {
@@ -54,4 +55,15 @@ test.each([
 ])("%o %s is refused as wrong usage", async (command, argv, message) => {
   const words = argv.split(" ").filter((word) => word !== "");
   expect(await refusal(async () => command(words))).toContain(message);
+});
+
+test("a judge that nobody answers for is asked for by its flag", () => {
+  const message = "judged-qa needs the judge default";
+  const type = "invalid_request_error";
+  const refused = { code: "missing_judge", message, param: "judges.default", type } as const;
+  const error = new ApiRequestError(400, refused, { requestId: null, retryAfterMs: null });
+  expect(asCommandError(error)).toMatchObject({
+    exit: EXIT.usage,
+    message: `${message}, or --judge NAME=MODEL@ENDPOINT`,
+  });
 });

@@ -16,8 +16,35 @@ test("what was not scored is counted by its cause, with the command that tells m
   expect(notesOf([{ cancelled: { user: 1 } }])[0]).toMatch(/: user 1$/);
 });
 
+test("behind the mean stand its intervals, the chances of several attempts, and what was cut off", () => {
+  const run = aRun({ scored: 10 });
+  const reward = {
+    ...run.report.reward,
+    wilson95: [0.25, 0.75] as [number, number],
+    n_truncated: 3,
+  };
+  const report = {
+    ...run.report,
+    ...{ reward, pass_at_k: { "1": 0.5, "2": null }, pass_hat_k: { "1": 0.5, "2": null } },
+  };
+  const [, , , note] = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
+  expect(note).toBe(
+    "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750; pass@1 0.500, pass@2 –; pass^1 0.500, pass^2 –; truncated 3",
+  );
+});
+
 test("what an endpoint said reaches the terminal as text", () => {
   const error = { code: "endpoint_unauthorized", message: "401 bad \x1b[31mkey\n" } as const;
   const notes = notesOf([{ failed: { provider: 10 } }, { status: "failed", error }]);
   expect(notes[1]).toBe("  calculator: failed: 401 bad \\u{1b}[31mkey⏎");
+});
+
+test("what judges cost stands apart from the policy's tokens, where any was asked", () => {
+  const run = aRun({ scored: 1 });
+  const judge = { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234, calls: 3 };
+  const report = { ...run.report, usage: { ...run.report.usage, judge } };
+  expect(resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY)).toContain(
+    "  calculator: judges: 3 calls, 1,234 tokens",
+  );
+  expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
 });

@@ -124,3 +124,17 @@ test("a long message is cut and says what is missing", () => {
   expect(text.match(/line/g)).toHaveLength(100);
   expect(text).toContain("… 251 more characters; --json has them");
 });
+
+test("content in parts is shown as its text, with a line for each part that is none", () => {
+  const content = [
+    { type: "text", text: "Look at this:" },
+    { type: "image_url", image_url: { url: "https://host.test/a.png" } },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } },
+    { type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } },
+  ];
+  const text = transcript(aRollout({ turns: [], prompt: [{ role: "user", content }] }), PLAIN);
+  expect(text).toContain(`user       Look at this:
+           [image_url https://host.test/a.png]
+           [image_url]
+           [input_audio]`);
+});

@@ -3,7 +3,7 @@
  * idempotency key, and the tokens it reported for that key. It lives outside the processes a test kills, so its log is
  * the truth about what was asked.
  */
-import type { Usage } from "../../src/core/messages.ts";
+import { textOf, type Usage } from "../../src/core/messages.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
 import {
   type ModelRequest,
@@ -62,9 +62,9 @@ export async function startArithmeticModel(latencyMs: number): Promise<Arithmeti
 }
 
 function nextStep({ messages }: ModelRequest): ReplyParts & { usage: Usage } {
-  const question = messages.find(({ role }) => role === "user")?.content ?? "";
+  const question = textOf(messages.find(({ role }) => role === "user"));
   const [a = 0, b = 0, c = 0] = (question.match(/\d+/g) ?? []).map(Number);
-  const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+  const results = messages.filter(({ role }) => role === "tool").map(textOf);
   const usage = usageOf(messages.length, question.length);
   const [product, sum] = results.map(Number);
   if (product === undefined) return { tool_calls: [call("multiply", a, b)], usage };

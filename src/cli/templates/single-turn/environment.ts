@@ -1,5 +1,12 @@
 /** One question, one reply: how often a letter occurs in a word of random letters. */
-import { dataset, defineEnvironment, extractBoxedAnswer, Parser, SingleTurnEnv } from "rollcall";
+import {
+  dataset,
+  defineEnvironment,
+  extractBoxedAnswer,
+  Parser,
+  SingleTurnEnv,
+  textOf,
+} from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string(), answer: z.string() });
@@ -22,7 +29,7 @@ export const loadEnvironment = defineEnvironment({
         rewards: {
           right: ({ parser, completion, answer }) => parser.parseAnswer(completion) === answer,
         },
-        metrics: { length: ({ completion }) => completion.at(-1)?.content?.length ?? 0 },
+        metrics: { length: ({ completion }) => textOf(completion.at(-1)).length },
       },
     }),
 });

@@ -1,5 +1,5 @@
 /** A question that a tool helps with: what two items of a price list cost together. */
-import { dataset, defineEnvironment, ToolEnv, tool } from "rollcall";
+import { dataset, defineEnvironment, ToolEnv, textOf, tool } from "rollcall";
 import * as z from "zod";
 
 const PRICES = { bread: 3, cheese: 8, coffee: 6, honey: 11, tea: 4 };
@@ -31,7 +31,7 @@ export const loadEnvironment = defineEnvironment({
       maxTurns: max_turns,
       rubric: {
         rewards: {
-          right: ({ completion, answer }) => completion.at(-1)?.content?.trim() === answer,
+          right: ({ completion, answer }) => textOf(completion.at(-1)).trim() === answer,
         },
       },
     }),

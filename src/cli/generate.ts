@@ -1,0 +1,115 @@
+/** `rollcall generate`: plays an environment and writes rows for training, made of the rollouts. */
+import type { RunView } from "../core/run.ts";
+import { checkFolderOf } from "./argument-values.ts";
+import { type CommandLine, readCommandLine } from "./command-line.ts";
+import { type Connection, connect } from "./connect.ts";
+import { datasetArgument } from "./dataset-argument.ts";
+import { draftRequest } from "./eval-arguments.ts";
+import { EXIT, type ExitCode, usageError } from "./exit.ts";
+import { GENERATE } from "./export-spec.ts";
+import { countText, sum } from "./format.ts";
+import { RewardTally } from "./histogram.ts";
+import { catchInterrupts } from "./interrupt.ts";
+import { writeLines } from "./json-lines.ts";
+import { playedRun, startedRun } from "./played-run.ts";
+import { exportQuery } from "./run-export.ts";
+import { resultsText } from "./table.ts";
+import { printJson, type Terminal, terminal } from "./terminal.ts";
+
+type Line = CommandLine<keyof typeof GENERATE.flags>;
+
+export async function generateCommand(argv: readonly string[]): Promise<ExitCode> {
+  const line = readCommandLine(GENERATE, argv);
+  const out = outFile(line.text("out"));
+  const json = line.on("json");
+  const term = terminal(json);
+  const timeoutMs = line.timeoutMs("timeout");
+  const draft = draftOf(line);
+  const query = exportQuery(line);
+  using interrupt = catchInterrupts();
+  const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
+  const connection = await connect({
+    platform: line.text("platform"),
+    ephemeral: line.on("ephemeral"),
+    environment: draft.environment,
+    say: term.say,
+  });
+  try {
+    const run = await begun(line, draft, connection, term, interrupt.signal);
+    const tally = new RewardTally();
+    const again = `rollcall generate --out ${out}${filtersOf(line)}`;
+    const ends = { interrupt: interrupt.signal, timeout, again };
+    const ended = await playedRun(run, connection, term, tally, ends);
+    const rows = connection.client.exportRun(ended.id, query, { signal: interrupt.signal });
+    const written = await writeLines(rows, out, "out");
+    term.print(resultsText([{ run: ended, tally }], term));
+    term.print(`${countText(written)} rows in ${out}`);
+    if (json) printJson(summaryOf(ended, query.format, written, out));
+    return ended.status === "completed" ? EXIT.good : EXIT.bad;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Asked for before anything is spent. */
+function outFile(file: string | undefined): string {
+  if (file === undefined) throw usageError("--out: name the file the rows go into", "out");
+  checkFolderOf(file, "out");
+  return file;
+}
+
+/** Rollouts without a score are left out of the rows; they are no reason to call the run failed. */
+function draftOf(line: Line) {
+  const [environment, ...more] = line.positionals;
+  if (more.length > 0) throw usageError(`one environment, not ${line.positionals.join(", ")}`);
+  return { min_scored: 0, ...draftRequest(line, environment) };
+}
+
+async function begun(
+  line: Line,
+  draft: ReturnType<typeof draftOf>,
+  connection: Connection,
+  term: Terminal,
+  signal: AbortSignal,
+): Promise<RunView> {
+  const resume = line.text("resume");
+  if (resume !== undefined) return await connection.client.getRun(resume);
+  const given = line.text("dataset");
+  const dataset = given === undefined ? null : datasetArgument(given);
+  const args = { draft, dataset, force: line.on("force") };
+  return await startedRun(args, connection, term, signal);
+}
+
+/** The flags that choose rows, as they were given. */
+function filtersOf(line: Line): string {
+  const valued = (["format", "min-reward"] as const).map((name) => {
+    const value = line.text(name);
+    return value === undefined ? "" : ` --${name} ${value}`;
+  });
+  const switched = (["best-of-group", "dedupe"] as const).map((name) =>
+    line.on(name) ? ` --${name}` : "",
+  );
+  return [...valued, ...switched].join("");
+}
+
+function summaryOf(run: RunView, format: string, rows: number, file: string) {
+  const { planned, scored, unscored, failed, cancelled } = run.counts;
+  return {
+    run_id: run.id,
+    status: run.status,
+    error: run.error,
+    environment: `${run.environment.id}@${run.environment.version}`,
+    model: run.model,
+    counts: {
+      planned,
+      scored,
+      unscored: sum(unscored),
+      failed: sum(failed),
+      cancelled: sum(cancelled),
+    },
+    reward: run.report.reward,
+    format,
+    rows,
+    file,
+  };
+}

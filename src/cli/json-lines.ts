@@ -1,0 +1,65 @@
+/** Rows as JSON lines, as they come: to stdout, or to a file. */
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { finished } from "node:stream/promises";
+import { usageError } from "./exit.ts";
+import { isBrokenPipe } from "./terminal.ts";
+
+/** How many rows there were. `flag` names the file in the error when it cannot be written. */
+export async function writeLines(
+  rows: AsyncIterable<object>,
+  file: string,
+  flag: string,
+): Promise<number> {
+  const stream = createWriteStream(file);
+  try {
+    await once(stream, "open");
+  } catch (error) {
+    throw usageError(`--${flag}: ${error instanceof Error ? error.message : error}`, flag);
+  }
+  const written = await writeAll(jsonLines(rows), stream);
+  await finished(stream.end());
+  return written;
+}
+
+/** To stdout: a row a line, or, with --json, all of them as one object. */
+export async function printLines(rows: AsyncIterable<object>, json: boolean): Promise<void> {
+  await writeAll(json ? listLines(rows) : jsonLines(rows), process.stdout);
+}
+
+async function writeAll(
+  texts: AsyncIterable<string>,
+  stream: NodeJS.WritableStream,
+): Promise<number> {
+  let written = 0;
+  for await (const text of texts) {
+    written += 1;
+    if (!stream.write(text)) await drained(stream);
+    if (!stream.writable) break;
+  }
+  return written;
+}
+
+/** Resolves when there is room, and when nobody reads any more. */
+async function drained(stream: NodeJS.WritableStream): Promise<void> {
+  try {
+    await once(stream, "drain");
+  } catch (error) {
+    if (!isBrokenPipe(error)) throw error;
+  }
+}
+
+async function* jsonLines(rows: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+}
+
+/** The same as one object, without holding it. */
+async function* listLines(rows: AsyncIterable<object>): AsyncGenerator<string> {
+  yield '{"object":"list","data":[';
+  let first = true;
+  for await (const row of rows) {
+    yield (first ? "" : ",") + JSON.stringify(row);
+    first = false;
+  }
+  yield "]}\n";
+}

@@ -1,0 +1,97 @@
+/** Verdicts on runs whose comparison the platform answers as given. */
+import { expect, test } from "vitest";
+import { COMPARISON } from "../../src/api/comparison-example.ts";
+import { exitOfGates, type GateArguments, judge } from "../../src/cli/gates.ts";
+import type { RunComparison } from "../../src/core/comparison.ts";
+import type { RunView } from "../../src/core/run.ts";
+import { recorded } from "../sdk/recording-fetch.ts";
+import { aRun } from "./a-run.ts";
+
+const NO_GATES: GateArguments = {
+  ...{ failUnder: null, minScored: null, baseline: null, maxDrop: null, metric: null },
+};
+
+function ended(changes: Partial<RunView["report"]["reward"]> = {}, more: Partial<RunView> = {}) {
+  const run = aRun({ scored: 10 }, { status: "completed", ...more });
+  return { ...run, report: { ...run.report, reward: { ...run.report.reward, ...changes } } };
+}
+
+/** Verdict and exit of one gate; `difference`: what the platform says of the baseline. */
+async function verdict(
+  run: RunView,
+  args: Partial<GateArguments>,
+  difference: Partial<RunComparison["difference"]> | null = null,
+) {
+  const compared = { ...COMPARISON, difference: { ...COMPARISON.difference, ...difference } };
+  const { client } = recorded(() => Response.json(compared));
+  const baseline = difference === null ? null : { id: "run_b", why: "as named" };
+  const { gates } = await judge(client, run, { ...NO_GATES, ...args }, baseline);
+  return [gates[0]?.verdict, exitOfGates(gates), gates[0]?.message] as const;
+}
+
+test.each([
+  [0.8, "passed", null],
+  [0.79999999999999, "passed", null],
+  [0.79, "failed", 3],
+  [null, "failed", 3],
+])("a mean of %s against --fail-under 0.8 is %s", async (mean, said, exit) => {
+  expect((await verdict(ended({ mean }), { failUnder: 0.8 })).slice(0, 2)).toEqual([said, exit]);
+});
+
+test("a mean that holds while its interval does not says so", async () => {
+  const [, , message] = await verdict(ended({ mean: 0.5, ci95: [0.3, 0.7] }), { failUnder: 0.4 });
+  expect(message).toBe(
+    "mean reward 0.500 ± 0.100 is not under 0.4; its 95 % interval reaches below, to 0.300",
+  );
+});
+
+test("--metric names what is judged, and one that is not there fails the gate by name", async () => {
+  const run = ended();
+  const metrics = { right: { mean: 0.2, se: null, n: 10 } };
+  const scored = { ...run, report: { ...run.report, metrics } };
+  const right = await verdict(scored, { failUnder: 0.8, metric: "right" });
+  expect(right).toEqual(["failed", 3, "mean right 0.200 is under 0.8"]);
+  const nope = await verdict(scored, { failUnder: 0.8, metric: "nope" });
+  expect(nope).toEqual(["failed", 3, "no score is called nope; there are: right"]);
+});
+
+test.each<[string, [number, number] | null, number | null, string, number | null]>([
+  ["wholly below 0", [-0.3, -0.1], null, "failed", 3],
+  ["on both sides of 0", [-0.3, 0.1], null, "passed", null],
+  ["of no width at 0", [0, 0], null, "passed", null],
+  ["of a single task", null, null, "inconclusive", 5],
+  ["above the drop allowed", [-0.04, 0.02], 0.05, "passed", null],
+  ["on both sides of the drop allowed", [-0.1, 0.02], 0.05, "inconclusive", 5],
+  ["below the drop allowed", [-0.1, -0.06], 0.05, "failed", 3],
+  ["reaching below 0 where no drop is allowed", [-0.01, 0.02], 0, "inconclusive", 5],
+])("an interval %s is judged so", async (_, ci95, maxDrop, said, exit) => {
+  const judged = await verdict(ended(), { maxDrop }, { ci95 });
+  expect(judged.slice(0, 2)).toEqual([said, exit]);
+});
+
+test("runs that cannot be compared are inconclusive, in the platform's own words", async () => {
+  const message = "the runs share no task that both have scored";
+  const error = { code: "conflict", message, param: "baseline", type: "invalid_request_error" };
+  const { client } = recorded(() => Response.json({ error }, { status: 409 }));
+  const baseline = { id: "run_b", why: "as named" };
+  const { gates, comparison } = await judge(client, ended(), NO_GATES, baseline);
+  expect([gates, comparison]).toEqual([
+    [{ gate: "baseline", verdict: "inconclusive", message }],
+    null,
+  ]);
+});
+
+test("a run that broke is not judged; one with too few scores is", async () => {
+  const broke = await verdict(ended({}, { status: "cancelled" }), { failUnder: 0 });
+  expect(broke).toEqual([undefined, null, undefined]);
+  const error = { code: "too_few_scored", message: "" };
+  const few = await verdict(ended({}, { status: "failed", error }), { minScored: 0.95 });
+  expect(few.slice(0, 2)).toEqual(["failed", 3]);
+});
+
+test("a gate that failed weighs more than one nobody can decide", () => {
+  const message = "";
+  const failed = { gate: "fail_under", verdict: "failed", message } as const;
+  const unclear = { gate: "baseline", verdict: "inconclusive", message } as const;
+  expect(exitOfGates([unclear, failed])).toBe(3);
+});

@@ -1,0 +1,161 @@
+/** The report is read back by a strict XML parser. */
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SaxesParser } from "saxes";
+import { expect, test } from "vitest";
+import { RESULT_ROW } from "../../src/api/examples.ts";
+import { checkFolderOf } from "../../src/cli/argument-values.ts";
+import type { Verdict } from "../../src/cli/gates.ts";
+import { writeJunit } from "../../src/cli/junit.ts";
+import type { ResultRow } from "../../src/core/run.ts";
+import { aRun } from "./a-run.ts";
+
+interface Element {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: Element[];
+  text: string;
+}
+
+/** Throws where the text is no well-formed XML 1.0. */
+function parsed(text: string): Element {
+  const root: Element = { name: "", attributes: {}, children: [], text: "" };
+  const open = [root];
+  const parser = new SaxesParser();
+  parser.on("error", (error) => {
+    throw error;
+  });
+  parser.on("opentag", ({ name, attributes }) => {
+    const element = { name, attributes, children: [], text: "" };
+    open.at(-1)?.children.push(element);
+    open.push(element);
+  });
+  parser.on("closetag", () => open.pop());
+  parser.on("text", (part) => {
+    const inside = open.at(-1);
+    if (inside !== undefined) inside.text += part;
+  });
+  parser.write(text).close();
+  return root.children[0] ?? root;
+}
+
+async function report(
+  rows: readonly Partial<ResultRow>[],
+  { gates = [], metric = null, tasks = 1 }: Partial<Judged> = {},
+): Promise<Element> {
+  const file = join(mkdtempSync(join(tmpdir(), "rollcall-junit-")), "report.xml");
+  const run = { ...aRun({}), num_examples: tasks };
+  await writeJunit(file, run, asRows(rows), { gates, metric });
+  return parsed(readFileSync(file, "utf8"));
+}
+
+interface Judged {
+  readonly gates: readonly Verdict[];
+  readonly metric: string | null;
+  readonly tasks: number;
+}
+
+async function* asRows(rows: readonly Partial<ResultRow>[]): AsyncGenerator<ResultRow> {
+  for (const row of rows) yield { ...RESULT_ROW, ...row };
+}
+
+/** What stands in each case of the first suite: its first child, or that it passed. */
+function kinds({ children: [suite] }: Element): (string | undefined)[] {
+  return suite?.children.map(({ children }) => children[0]?.name ?? "passed") ?? [];
+}
+
+const failed = { outcome: "failed", reason: "provider", reward: null, metrics: {} } as const;
+const error = { error: "E", message: "503 overloaded", error_chain_str: "", error_chain_repr: "" };
+
+test("a task is one case: passed by its mean, failed, in error, or skipped", async () => {
+  const rows: Partial<ResultRow>[] = [
+    { group: 0, slot: 0, reward: 1 },
+    { group: 0, slot: 1, reward: 0 },
+    { group: 1, slot: 0, reward: 0, timing: { start_time: 0, total: 1.25 } },
+    { group: 1, slot: 1, reward: 0.5, timing: { start_time: 0, total: 1 } },
+    { group: 2, ...failed, error: { ...error, retryable: true } },
+    { group: 3, ...failed, outcome: "cancelled", reason: "user" },
+    { group: 4, ...failed, superseded_by: "ro_later" },
+  ];
+  const root = await report(rows, { tasks: 5 });
+  expect(kinds(root)).toEqual(["passed", "failure", "error", "skipped", "skipped"]);
+  const counts = { tests: "5", failures: "1", errors: "1", skipped: "2" };
+  expect(root.attributes).toMatchObject(counts);
+  const [suite] = root.children;
+  expect(suite?.attributes).toMatchObject({ name: "calculator@1.1.0", ...counts });
+  const cases = suite?.children ?? [];
+  expect(cases[1]?.attributes).toEqual({
+    ...{ classname: "calculator@1.1.0", name: "example 0", time: "2.250" },
+  });
+  const messages = cases.map(({ children }) => children[0]?.attributes["message"]);
+  expect(messages).toEqual([
+    undefined,
+    "reward 0.250 is under 0.5 (2 of 2 rollouts scored)",
+    "failed (provider): 503 overloaded (0 of 1 rollouts scored)",
+    "cancelled (user): no score (0 of 1 rollouts scored)",
+    "the run ended before it",
+  ]);
+  expect(cases[1]?.children[0]?.text).toContain(`rollcall rollout show ${RESULT_ROW.rollout_id}`);
+});
+
+test("whatever a model writes, the file is well-formed, and what XML cannot hold is shown as a code", async () => {
+  const said = `<b a="1">&amp;</b> ]]> \u0000\u0001\u0008\u001b[31m\ufffe\ud800 😀\r\n\ttab`;
+  const root = await report([{ reward: 0, completion: [{ role: "assistant", content: said }] }]);
+  const text = root.children[0]?.children[0]?.children[0]?.text ?? "";
+  expect(text).toContain('<b a="1">&amp;</b> ]]> \\u{0}\\u{1}\\u{8}\\u{1b}[31m\\u{fffe}');
+  expect(text).toContain("\ufffd 😀\r\n\ttab");
+  const gate = { gate: "baseline", verdict: "failed", message: 'a "b"\n<c>\u0007' } as const;
+  const suite = (await report([{}], { gates: [gate] })).children[1];
+  const message = suite?.children[0]?.children[0]?.attributes["message"];
+  expect(message).toBe('a "b"\n<c>\\u{7}');
+});
+
+test("a long reply is cut, and a reply in parts is read as its text", async () => {
+  const parts = [
+    { type: "text", text: "one" },
+    { type: "text", text: "two" },
+  ];
+  const rows: Partial<ResultRow>[] = [
+    { group: 0, reward: 0, completion: [{ role: "assistant", content: "x".repeat(10_000) }] },
+    { group: 1, reward: 0, completion: [{ role: "assistant", content: parts }] },
+  ];
+  const [long, short] = (await report(rows, { tasks: 2 })).children[0]?.children ?? [];
+  expect(long?.children[0]?.text.length).toBeLessThan(2200);
+  expect(short?.children[0]?.text).toMatch(/\n\none two$/);
+});
+
+test("gates are a suite of their own, and another score decides where one is named", async () => {
+  const gates: Verdict[] = [
+    { gate: "min_scored", verdict: "passed", message: "all" },
+    { gate: "fail_under", verdict: "failed", message: "under" },
+    { gate: "baseline", verdict: "inconclusive", message: "unclear" },
+  ];
+  const root = await report([{ reward: 1, metrics: { right: 0 } }], { gates, metric: "right" });
+  expect(kinds(root)).toEqual(["failure"]);
+  const suite = root.children[1];
+  expect(suite?.attributes).toMatchObject({
+    name: "gates",
+    tests: "3",
+    failures: "1",
+    errors: "1",
+  });
+  const names = suite?.children.map((one) => [one.attributes["name"], one.children[0]?.name]);
+  expect(names).toEqual([
+    ["min_scored", undefined],
+    ["fail_under", "failure"],
+    ["baseline", "error"],
+  ]);
+  expect(root.attributes).toMatchObject({ tests: "4", failures: "2" });
+});
+
+test("a file in a folder that is not there is refused beforehand", () => {
+  expect(() => checkFolderOf("/nowhere/at/all/report.xml", "junit")).toThrow("there is no folder");
+  checkFolderOf("report.xml", "junit");
+});
+
+test("a file that cannot be written is said in the flag's name", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rollcall-junit-"));
+  const written = writeJunit(folder, aRun({}), asRows([]), { gates: [], metric: null });
+  await expect(written).rejects.toMatchObject({ exit: 2, failure: { param: "junit" } });
+});
