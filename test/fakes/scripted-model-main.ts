@@ -7,6 +7,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { textOf } from "../../src/core/messages.ts";
 import type { Reply } from "./completion-body.ts";
 import { type ModelRequest, startScriptedModel } from "./scripted-model.ts";
 
@@ -51,7 +52,7 @@ function toNumber(text: string): number {
 }
 
 function lastUser(request: ModelRequest): string {
-  return request.messages.findLast((message) => message.role === "user")?.content ?? "";
+  return textOf(request.messages.findLast((message) => message.role === "user"));
 }
 
 /** The reference solution, then its final number in a box, as the environment asks for it. */

@@ -6,7 +6,7 @@
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Message, ToolDefinition } from "../../src/core/messages.ts";
+import { type Message, type ToolDefinition, textOf } from "../../src/core/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
 
 /** What the reply function sees of one request. */
@@ -166,7 +166,7 @@ class Engine {
       idempotency_key: typeof key === "string" ? key : null,
       model: asked.model,
       messages: asked.messages.length,
-      last_user: asked.messages.findLast((message) => message.role === "user")?.content ?? "",
+      last_user: textOf(asked.messages.findLast((message) => message.role === "user")),
       status: null,
     };
     this.requests.push(entry);

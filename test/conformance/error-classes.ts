@@ -1,0 +1,101 @@
+/** The classes that vectors name, in the product or in the language. */
+import {
+  AuthenticationError,
+  EmptyModelResponseError,
+  EnvError,
+  InfraError,
+  InvalidModelResponseError,
+  ModelError,
+  OverlongPromptError,
+  SandboxError,
+  ScoringError,
+  ToolCallError,
+  ToolError,
+  ToolParseError,
+  TunnelError,
+} from "../../src/core/errors.ts";
+
+type ErrorClass = new (message: string, options?: { cause?: unknown }) => Error;
+
+/** What test functions throw where the reference's throw Python's ValueError. */
+export class ValueError extends Error {
+  override readonly name = "ValueError";
+}
+
+/** Python's own errors: causes, and what test functions throw. */
+const BUILT_IN = ["RuntimeError", "KeyError", "IndexError", "AssertionError", "TimeoutError"];
+
+function named(name: string): ErrorClass {
+  return class extends Error {
+    override readonly name = name;
+  };
+}
+
+const CLASSES: Readonly<Record<string, ErrorClass>> = {
+  AuthenticationError,
+  EmptyModelResponseError,
+  EnvError,
+  InfraError,
+  InvalidModelResponseError,
+  ModelError,
+  OverlongPromptError,
+  SandboxError,
+  ScoringError,
+  ToolCallError,
+  ToolError,
+  ToolParseError,
+  TunnelError,
+  ValueError,
+  TypeError,
+  RangeError,
+  SyntaxError,
+  JSONDecodeError: SyntaxError,
+  Exception: Error,
+  Error,
+  ...Object.fromEntries(BUILT_IN.map((name) => [name, named(name)])),
+};
+
+/** Failures of these classes may be any error: the names are Python's. */
+const ANY_ERROR: ReadonlySet<string> = new Set([
+  "ValueError",
+  "AssertionError",
+  "IndexError",
+  "KeyError",
+  "TypeError",
+  "Exception",
+  "Error",
+]);
+
+/** Throws for a name nobody knows, so that a vector of a new class fails loudly. */
+export function errorClass(name: string): ErrorClass {
+  const known = CLASSES[name];
+  if (known === undefined) throw new Error(`no error class is known as ${name}`);
+  return known;
+}
+
+/** A listed ValueError covers the error of `JSON.parse`: the reference's decoder throws a kind of ValueError. */
+export function stopClasses(names: readonly string[]): ErrorClass[] {
+  return names.flatMap((name) =>
+    name === "ValueError" ? [ValueError, SyntaxError] : [errorClass(name)],
+  );
+}
+
+/** The name a vector uses for a class of ours. */
+export function recordedName(name: string): string {
+  return name === "SyntaxError" ? "JSONDecodeError" : name;
+}
+
+/** Why what was thrown is not the failure that is wanted; null when it is. */
+export function failureDiffers(
+  want: { readonly error: string; readonly mentions: readonly string[] },
+  thrown: unknown,
+): string | null {
+  if (!(thrown instanceof Error)) return `threw ${String(thrown)}, which is no error`;
+  if (!ANY_ERROR.has(want.error) && recordedName(thrown.name) !== want.error) {
+    return `threw ${thrown.name}, wanted ${want.error}`;
+  }
+  const missing = want.mentions.find((part) => !thrown.message.includes(part));
+  return missing === undefined
+    ? null
+    : `the message does not mention ${JSON.stringify(missing)}: ${thrown.message}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * A shop behind MCP: the official SDK's server, as a function of web requests. It keeps a basket per session, and counts what
+ * it was asked, so that a test can see who was asked what.
+ */
+import {
+  fromJsonSchema,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+
+const PIXEL = "iVBORw0KGgo=";
+
+type Door = WebStandardStreamableHTTPServerTransport;
+
+export class McpShop {
+  /** Methods asked for, in order; those of HTTP for what is no message. */
+  readonly asked: string[] = [];
+  /** Header `authorization` of each request. */
+  readonly credentials: (string | null)[] = [];
+  readonly #doors = new Map<string, Door>();
+  /** Tools that were not there from the start. */
+  readonly #late: string[];
+  #sessions = 0;
+  readonly #stateful: boolean;
+
+  constructor({ stateful = true }: { readonly stateful?: boolean } = {}) {
+    this.#stateful = stateful;
+    this.#late = [];
+  }
+
+  /** From now on new sessions have this tool too. */
+  stock(name: string): void {
+    this.#late.push(name);
+  }
+
+  /** Forgets every session. */
+  restart(): void {
+    this.#doors.clear();
+  }
+
+  /** Sessions that were not ended. */
+  get sessions(): number {
+    return this.#doors.size;
+  }
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    this.credentials.push(request.headers.get("authorization"));
+    const body: unknown = request.method === "POST" ? await request.clone().json() : {};
+    this.asked.push(methodOf(body) ?? request.method);
+    const known = this.#doors.get(request.headers.get("mcp-session-id") ?? "");
+    if (this.#stateful && known === undefined && methodOf(body) !== "initialize") {
+      return new Response("no such session", { status: 404 });
+    }
+    return await (known ?? (await this.#open())).handleRequest(request);
+  };
+
+  async #open(): Promise<Door> {
+    const door: Door = new WebStandardStreamableHTTPServerTransport({
+      enableJsonResponse: !this.#stateful,
+      ...(this.#stateful && {
+        sessionIdGenerator: () => `session-${++this.#sessions}`,
+        onsessioninitialized: (id: string) => void this.#doors.set(id, door),
+        onsessionclosed: (id: string) => void this.#doors.delete(id),
+      }),
+    });
+    await shelves(this.#late).connect(door);
+    return door;
+  }
+}
+
+function methodOf(body: unknown): string | undefined {
+  return (body as { readonly method?: string }).method;
+}
+
+/** With a basket of its own. */
+function shelves(late: readonly string[]): McpServer {
+  const server = new McpServer({ name: "shop", version: "1.0.0" });
+  const basket: string[] = [];
+  const item = fromJsonSchema<{ item: string; count?: number }>({
+    type: "object",
+    properties: { item: { type: "string" }, count: { type: "integer", minimum: 1 } },
+    required: ["item"],
+    additionalProperties: false,
+  });
+  server.registerTool("add", { description: "Puts an item in.", inputSchema: item }, (asked) => {
+    for (let left = asked.count ?? 1; left > 0; left -= 1) basket.push(asked.item);
+    return text(`${basket.length} in the basket`);
+  });
+  server.registerTool("basket", { annotations: { readOnlyHint: true } }, () =>
+    text(basket.join(", "), "That is all."),
+  );
+  server.registerTool("pay", { annotations: { destructiveHint: true } }, () => ({
+    isError: true,
+    ...text("the card is refused"),
+  }));
+  server.registerTool("photo", { description: "A picture." }, () => ({
+    content: [
+      { type: "text", text: "Here:" },
+      { type: "image", mimeType: "image/png", data: PIXEL },
+      { type: "audio", mimeType: "audio/wav", data: PIXEL },
+      { type: "resource", resource: { uri: "shop://1", text: "a teapot" } },
+    ],
+  }));
+  server.registerTool("empty", {}, () => ({ content: [] }));
+  for (const name of late) server.registerTool(name, {}, () => text(name));
+  return server;
+}
+
+function text(...lines: readonly string[]) {
+  return { content: lines.map((line) => ({ type: "text" as const, text: line })) };
+}

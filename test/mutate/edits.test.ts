@@ -1,0 +1,45 @@
+/** The list of edits `npm run mutate` makes: what it says must be true of the sources as they stand. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { applied, staleEdit } from "./copied-tree.ts";
+import { EDITS } from "./edits.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+test("there are at least thirty edits, over at least ten files of core", () => {
+  expect(EDITS.length).toBeGreaterThanOrEqual(30);
+  expect(new Set(EDITS.map(({ file }) => file)).size).toBeGreaterThanOrEqual(10);
+});
+
+test("every edit applies to the sources as they stand, once", () => {
+  expect(staleEdit(EDITS)).toBeNull();
+});
+
+test("every edit puts one token in, takes one out, or changes one", () => {
+  const tokens = (text: string) => text.match(/"[^"]*"|[\w.]+|[^\s\w]/g) ?? [];
+  const wide = EDITS.filter((edit) => {
+    const [before, after] = [tokens(edit.old), tokens(edit.new)];
+    const start = before.findIndex((token, at) => token !== after[at]);
+    const tail = Math.min(before.length, after.length) - start;
+    const same = before
+      .slice(start)
+      .reverse()
+      .findIndex((token, at) => token !== after.at(-1 - at));
+    const kept = same === -1 ? tail : Math.min(same, tail);
+    return Math.max(before.length, after.length) - start - kept > 2;
+  });
+  expect(wide).toEqual([]);
+});
+
+test("the tests that must notice an edit exist", () => {
+  const named = new Set(EDITS.flatMap(({ tests }) => tests));
+  expect([...named].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test("an edit whose text is gone, or stands twice, is stale and says so", () => {
+  const edit = { file: "src/a.ts", old: "x < 1", new: "x < 2", tests: [] };
+  expect(applied(edit, "if (x < 1) {}")).toBe("if (x < 2) {}");
+  expect(() => applied(edit, "if (x > 1) {}")).toThrow(/stands not in src\/a.ts/);
+  expect(() => applied(edit, "x < 1 || x < 1")).toThrow(/stands 2 times/);
+});

@@ -1,0 +1,305 @@
+/**
+ * Edits of one token to core that some test must notice.
+ *
+ * Each stands for a way to get it wrong that no type sees. What is replaced stands exactly once in the file, with as much
+ * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
+ * missing, and is mended there, not here.
+ */
+export interface Edit {
+  /** From the root, as are the tests. */
+  readonly file: string;
+  readonly old: string;
+  readonly new: string;
+  readonly tests: readonly string[];
+}
+
+export const EDITS: readonly Edit[] = [
+  ...editsOf(
+    "src/core/rollout.ts",
+    ["core/rollout", "conformance/vectors"],
+    [
+      [
+        "{ ...rollout, prompt_too_long: true, is_truncated: true }",
+        "{ ...rollout, prompt_too_long: true, is_truncated: false }",
+      ],
+      ['return stopNow(rollout, "timeout_reached");', 'return stop(rollout, "timeout_reached");'],
+      [
+        'is_truncated: response.finish_reason === "length" ||',
+        'is_truncated: response.finish_reason !== "length" ||',
+      ],
+      [
+        "failures: intent.failures + (free === true ? 0 : 1),",
+        "failures: intent.failures + (free === true ? 1 : 1),",
+      ],
+      ["error: rollout.error ?? event.error,", "error: event.error ?? event.error,"],
+      [
+        "rollout.is_truncated || rollout.turns.some(",
+        "rollout.is_truncated && rollout.turns.some(",
+      ],
+      ["if (rollout.turns.length === 0) return [];", "if (rollout.turns.length === 1) return [];"],
+      [
+        "return history.slice(commonPrefix(history, rollout.prompt));",
+        "return history.slice(commonPrefix(history, history));",
+      ],
+      [
+        "rollout.error === null && event.error !== null",
+        "rollout.error !== null && event.error !== null",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/trajectory.ts",
+    ["core/trajectory"],
+    [
+      ["const WHOLE_STATE_EVERY = 8;", "const WHOLE_STATE_EVERY = 9;"],
+      [
+        "filter((key) => !Object.hasOwn(after, key))",
+        "filter((key) => !Object.hasOwn(before, key))",
+      ],
+      [
+        "total.completion_tokens += usage?.completion_tokens ?? 0;",
+        "total.completion_tokens += usage?.prompt_tokens ?? 0;",
+      ],
+      ["previous.slice(0, turn.prompt.keep)", "previous.slice(1, turn.prompt.keep)"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/tokens.ts",
+    ["core/tokens", "conformance/vectors"],
+    [
+      ["previous.length <= prompt_ids.length", "previous.length < prompt_ids.length"],
+      [
+        "prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(suffix).buffer)),",
+        "prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(prompt_ids).buffer)),",
+      ],
+      ["is_truncated: prompt + completion > limit,", "is_truncated: prompt + completion >= limit,"],
+      ["const room = Math.max(0, limit - prompt);", "const room = Math.max(1, limit - prompt);"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/messages.ts",
+    ["conformance/vectors", "core/messages"],
+    [
+      ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
+      ['call["id"] : name;', 'call["id"] : args;'],
+      ["while (shared < limit && sameMessage", "while (shared <= limit && sameMessage"],
+      ['.join(" ")', '.join("")'],
+    ],
+  ),
+  ...editsOf(
+    "src/core/parsers/xml-parser.ts",
+    ["core/parsers/xml-parser"],
+    [
+      ["(0.4 * present.length)", "(0.5 * present.length)"],
+      ["(starts ? 0.2 : 0)", "(starts ? 0.2 : 0.2)"],
+      ["text.endsWith(close(tag))", "text.endsWith(open(tag))"],
+      ["match = matchFrom(text, tag, match.end);", "match = matchFrom(text, tag, match.end + 1);"],
+      ["assistantTexts(completion).reverse()", "assistantTexts(completion).slice()"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/parsers/think-parser.ts",
+    ["core/parsers/think-parser"],
+    [
+      ["const close = text.lastIndexOf(CLOSE);", "const close = text.indexOf(CLOSE);"],
+      ["text.split(OPEN).length === 2", "text.split(OPEN).length >= 2"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/parsers/extract.ts",
+    ["core/parsers/extract"],
+    [
+      ["const box = text.lastIndexOf(BOX);", "const box = text.indexOf(BOX);"],
+      ['if (text[at] === "{") depth += 1;', 'if (text[at] === "{") depth += 0;'],
+    ],
+  ),
+  ...editsOf(
+    "src/core/parsers/parser.ts",
+    ["core/parsers/xml-parser"],
+    [["if (texts.length === 0) return 0;", "if (texts.length === 0) return 1;"]],
+  ),
+  ...editsOf(
+    "src/core/rubrics/scoring.ts",
+    ["core/score"],
+    [
+      [
+        "verdict.score === null && verdict.weight !== 0",
+        "verdict.score === null && verdict.weight === 0",
+      ],
+      ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
+      ["scores.length < group.length", "scores.length <= group.length"],
+      [
+        "return a === null || b === null ? null : a + b;",
+        "return a === null && b === null ? null : a + b;",
+      ],
+      [
+        "parser: rubric.parser ?? parser ?? new Parser(),\n    ...rubric.objects",
+        "parser: parser ?? parser ?? new Parser(),\n    ...rubric.objects",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/rubrics/score-value.ts",
+    ["core/rubrics/score-value", "core/score"],
+    [
+      ["return value ? 1 : 0;", "return value ? 1 : 1;"],
+      ['new NoScoreError("non_finite", `returned', 'new NoScoreError("scorer", `returned'],
+    ],
+  ),
+  ...editsOf(
+    "src/core/rubrics/rubric.ts",
+    ["core/rubrics/rubric", "core/score"],
+    [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
+  ),
+  ...editsOf(
+    "src/core/rubrics/advantage.ts",
+    ["core/divergences", "conformance/vectors"],
+    [
+      ["/ given.length;", "/ rewards.length;"],
+      [
+        "advantage: step.advantage ?? rollout.advantage,",
+        "advantage: step.reward ?? rollout.advantage,",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/score.ts",
+    ["core/score"],
+    [
+      [
+        "member.error === null && member.cancelled === null",
+        "member.error === null || member.cancelled === null",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/pass-at-k.ts",
+    ["core/statistics"],
+    [
+      ["return 1 - allOf(n, n - c, k);", "return 1 - allOf(n, n + c, k);"],
+      ["if (k > n) continue;", "if (k >= n) continue;"],
+      ["for (let k = 1; k < attempts; k *= 2)", "for (let k = 1; k < attempts; k += 2)"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/spread.ts",
+    ["core/statistics"],
+    [
+      [
+        "this.#squares / (this.count - 1) / this.count",
+        "this.#squares / (this.count - 0) / this.count",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/verifiers-numbers.ts",
+    ["core/verifiers-numbers"],
+    [
+      ["reward === undefined ? 0 : reward", "reward === undefined ? null : reward"],
+      ["Math.max(0, context - sampled)", "Math.max(1, context - sampled)"],
+      ["reward >= threshold", "reward > threshold"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/remaining-inputs.ts",
+    ["core/remaining-inputs"],
+    [["if (rows.length < (", "if (rows.length <= ("]],
+  ),
+  ...editsOf(
+    "src/core/environments/stops.ts",
+    ["core/environments/multi-turn-env"],
+    [["b.priority - a.priority", "b.priority + a.priority"]],
+  ),
+  ...editsOf(
+    "src/core/environments/multi-turn-env.ts",
+    ["conformance/vectors"],
+    [["turn >= this.maxTurns", "turn > this.maxTurns"]],
+  ),
+  ...editsOf(
+    "src/core/environments/tool-env.ts",
+    ["core/environments/tool-env"],
+    [["thrown instanceof InfraError ||", "thrown instanceof ToolCallError ||"]],
+  ),
+  ...editsOf(
+    "src/core/environments/stateful-tool-env.ts",
+    ["core/environments/stateful-tool-env"],
+    [["!hidden.includes(key)", "hidden.includes(key)"]],
+  ),
+  ...editsOf(
+    "src/core/environments/tool-call.ts",
+    ["core/environments/tool-env", "core/environments/stateful-tool-env"],
+    [
+      [
+        'value === null || typeof value !== "object"',
+        'value === undefined || typeof value !== "object"',
+      ],
+      [
+        "filter(([name]) => !tool.hidden.includes(name))",
+        "filter(([name]) => tool.hidden.includes(name))",
+      ],
+    ],
+  ),
+  ...editsOf("src/core/harness.ts", ["core/harness"], [["error: unfinished ??", "error: null ??"]]),
+  ...editsOf(
+    "src/core/errors.ts",
+    ["conformance/vectors"],
+    [["chain.length < 8", "chain.length < 1"]],
+  ),
+  ...editsOf(
+    "src/core/task.ts",
+    ["core/task"],
+    [
+      [
+        "? parsed.data : [...system, ...parsed.data]",
+        "? parsed.data : [...parsed.data, ...parsed.data]",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/core/paired.ts",
+    ["core/paired"],
+    [
+      ["if (difference > 0) this.wins += 1;", "if (difference >= 0) this.wins += 1;"],
+      ["i <= Math.min(b, c)", "i < Math.min(b, c)"],
+    ],
+  ),
+  ...editsOf("src/core/wilson.ts", ["core/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
+  ...editsOf(
+    "src/core/environments/group-route.ts",
+    ["core/environments/env-group"],
+    [
+      ["members.size === 1", "members.size >= 1"],
+      ["[name, ...routeOf(info)]", "[...routeOf(info)]"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/environments/tool-metrics.ts",
+    ["conformance/vectors"],
+    [['metric("total_tool_calls", () => true)', 'metric("total_tool_calls", () => false)']],
+  ),
+  ...editsOf(
+    "src/core/sampling.ts",
+    ["core/sampling", "core/divergences"],
+    [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
+  ),
+  ...editsOf(
+    "src/core/rubrics/verdict.ts",
+    ["core/rubrics/verdict"],
+    [["alike.length === 1", "alike.length >= 1"]],
+  ),
+  ...editsOf(
+    "src/core/rubrics/judge-rubric.ts",
+    ["core/rubrics/judge-rubric"],
+    [["passes = 1 } = this.#options;", "passes = 2 } = this.#options;"]],
+  ),
+];
+
+/** `tests` are named from test/, without what all end in. */
+function editsOf(
+  file: string,
+  tests: readonly string[],
+  edits: readonly (readonly [old: string, edited: string])[],
+): Edit[] {
+  const paths = tests.map((name) => `test/${name}.test.ts`);
+  return edits.map(([old, edited]) => ({ file, old, new: edited, tests: paths }));
+}

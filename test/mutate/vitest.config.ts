@@ -1,0 +1,25 @@
+/** The tests that edits must not survive: core's, in Node, without the rest of the suite's set-up. */
+import { resolve } from "node:path";
+import { defineConfig } from "vitest/config";
+import manifest from "../../package.json" with { type: "json" };
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+export default defineConfig({
+  root: ROOT,
+  resolve: {
+    // Vite does not resolve a package's import of its own name.
+    alias: Object.entries(manifest.exports).map(([door, file]) => ({
+      find: new RegExp(`^${manifest.name}${door.slice(1)}$`),
+      replacement: resolve(ROOT, file),
+    })),
+  },
+  test: {
+    include: ["test/core/**/*.test.ts", "test/conformance/vectors.test.ts"],
+    globalSetup: ["./test/conformance/provide-vectors.ts"],
+    isolate: false,
+    maxWorkers: 1,
+    // Within the one process, so that ending it ends an edit's endless loop.
+    pool: "threads",
+  },
+});
