@@ -31,7 +31,13 @@ function call(key: string, at: number) {
 function row(rollout_id: string, group: number): ResultRow {
   return {
     ...{ example_id: group, prompt: [], completion: [{ role: "assistant", content: "4" }] },
-    ...{ reward: 1, error: null, timing: { start_time: 0, total: 1 }, is_completed: true },
+    ...{
+      reward: 1,
+      advantage: null,
+      error: null,
+      timing: { start_time: 0, total: 1 },
+      is_completed: true,
+    },
     ...{ is_truncated: false, stop_condition: "no_tools_called", metrics: { right: 1 } },
     ...{ token_usage: { input_tokens: 16, output_tokens: 4 }, rollout_id, task_key: "k" },
     ...{ group, slot: 0, attempt: 0, outcome: "scored", reason: null, scoring_errors: [] },

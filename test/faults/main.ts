@@ -31,7 +31,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --turns T         of every rollout, 1 to 6; default as the model has it
       --driver D        who waits for the model: alarm (default) or queue
       --sabotage        drop every message and silence the sweep: every plan must fail
-      --ends-within S   seconds a run may take once its faults are over; default 120
+      --ends-within S   seconds a run may take once its faults are over; default 240
       --port P          the first of the ports tried; default 22800
       --timeout S       give up after this many seconds
       --json            print {plans, failed}
@@ -46,7 +46,7 @@ const OPTIONS = {
   turns: { type: "string" },
   driver: { type: "string", default: "alarm" },
   sabotage: { type: "boolean", default: false },
-  "ends-within": { type: "string", default: "120" },
+  "ends-within": { type: "string", default: "240" },
   port: { type: "string", default: "22800" },
   timeout: { type: "string" },
   json: { type: "boolean", default: false },

@@ -95,7 +95,7 @@ export function planOf(
     max_concurrent: Math.round(upTo(24, 64)),
     turns,
     latency_ms: Math.round(upTo(60, 200)),
-    answer_characters: random() < 0.3 ? 20_000 : 20,
+    answer_characters: random() < 0.5 ? 20_000 : 20,
     model_faults: random() < 0.8 ? upTo(0.02, 0.15) : 0,
     queues: {
       drop: random() < 0.7 ? upTo(0.05, 0.4) : 0,

@@ -57,6 +57,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ...env,
     ROLLOUT_GROUPS: new FaultyQueue(env.ROLLOUT_GROUPS, knobs),
     ROLLOUT_SCORES: new FaultyQueue(env.ROLLOUT_SCORES, knobs),
+    ROLLOUT_JUDGEMENTS: new FaultyQueue(env.ROLLOUT_JUDGEMENTS, knobs),
     RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
     MODEL_CALLS: new FaultyQueue(env.MODEL_CALLS, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
