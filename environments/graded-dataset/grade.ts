@@ -7,10 +7,17 @@
  */
 import { type Json, type RewardArgs, scorers, textOf } from "rollcall";
 import { parseFormula } from "./formula.ts";
-import { type Grader, type GraderPart, isJudged, type JudgedPart, partsOf } from "./graders.ts";
+import {
+  EMBEDDING_JUDGE,
+  type Grader,
+  type GraderPart,
+  type JudgedPart,
+  judgeOf,
+  partsOf,
+} from "./graders.ts";
 import { httpScore } from "./http-scorer.ts";
 import { renderMessages } from "./messages.ts";
-import { similarity } from "./similarity.ts";
+import { blankSimilarity, similarity } from "./similarity.ts";
 import { type Names, render, type Sample } from "./template.ts";
 
 export type Item = Readonly<Record<string, Json>>;
@@ -41,10 +48,11 @@ async function valuesOf(
   grades: ReadonlyMap<string, Grade>,
   args: Args,
 ): Promise<Map<string, number>> {
+  const judged = (part: GraderPart) => judgeOf(part) !== null;
   const http = (part: GraderPart) => part.type === "http";
   const waves = [
-    graders.filter(isJudged),
-    graders.filter((part) => !isJudged(part) && !http(part)),
+    graders.filter(judged),
+    graders.filter((part) => !judged(part) && !http(part)),
     graders.filter(http),
   ];
   const values = new Map<string, number>();
@@ -60,10 +68,8 @@ async function gradePart(grader: GraderPart, args: Args): Promise<number> {
   switch (grader.type) {
     case "string_check":
       return checkString(grader, names) ? 1 : 0;
-    case "text_similarity": {
-      const { evaluation_metric, input, reference } = grader;
-      return similarity(evaluation_metric, render(input, names), render(reference, names));
-    }
+    case "text_similarity":
+      return await gradeSimilarity(grader, args, names);
     case "scorer": {
       const { scorer, input, reference, options } = grader;
       return scorers[scorer].score(render(input, names), render(reference, names), options);
@@ -86,6 +92,17 @@ async function gradePart(grader: GraderPart, args: Args): Promise<number> {
     case "http":
       return await httpScore(grader, args, names);
   }
+}
+
+async function gradeSimilarity(
+  grader: Extract<GraderPart, { type: "text_similarity" }>,
+  { judge: ask }: Args,
+  names: Names,
+): Promise<number> {
+  const { evaluation_metric } = grader;
+  const texts = [render(grader.input, names), render(grader.reference, names)] as const;
+  if (evaluation_metric !== "cosine") return similarity(evaluation_metric, ...texts);
+  return blankSimilarity(...texts) ?? (await ask(texts, { judge: EMBEDDING_JUDGE, cosine: true }));
 }
 
 function checkString(

@@ -5,16 +5,18 @@
  * back as null counts as left out.
  * Source: https://developers.openai.com/api/docs/api-reference/graders.
  */
-import { type Need, SCORER_NAMES, scorers } from "rollcall";
+import { type Need, RolloutError, SCORER_NAMES, scorers } from "rollcall";
 import * as z from "zod";
 import { canBeNamed, parseFormula } from "./formula.ts";
 import { JudgeMessages } from "./messages.ts";
-import { Template } from "./template.ts";
+import { pathsIn, Template } from "./template.ts";
 
 export const METRICS = [
   "fuzzy_match",
   "bleu",
   "gleu",
+  "meteor",
+  "cosine",
   "rouge_1",
   "rouge_2",
   "rouge_3",
@@ -24,8 +26,8 @@ export const METRICS = [
 ] as const;
 /** What the environment counts by itself. */
 const PLATFORM_METRICS = ["num_turns"];
-/** OpenAI's that need a model or a thesaurus beside the texts. */
-const NOT_COMPUTED = ["cosine", "meteor"];
+/** The run's judge that is asked for a `cosine`: an embedding model, which OpenAI's grader has no field for. */
+export const EMBEDDING_JUDGE = "embedding";
 
 const NAMED = {
   name: z.string().min(1).max(200),
@@ -64,12 +66,7 @@ export const TextSimilarity = z.strictObject({
   input: Template,
   reference: Template,
   evaluation_metric: z.enum(METRICS, {
-    error: ({ input }) => {
-      const known = `it is one of ${METRICS.join(", ")}`;
-      return NOT_COMPUTED.includes(String(input))
-        ? `${input} is not computed here: ${known}`
-        : `no metric ${JSON.stringify(input)}: ${known}`;
-    },
+    error: ({ input }) => `no metric ${JSON.stringify(input)}: it is one of ${METRICS.join(", ")}`,
   }),
   pass_threshold: Threshold,
 });
@@ -116,12 +113,32 @@ export const Scorer = z
     options: z.record(z.string(), z.json()).default({}),
     pass_threshold: Threshold,
   })
-  .superRefine(({ scorer, options }, context) => {
-    for (const issue of scorers[scorer].options.safeParse(options).error?.issues ?? []) {
+  .superRefine(({ scorer, options, reference }, context) => {
+    const wrong = scorers[scorer].options.safeParse(options).error?.issues ?? [];
+    for (const issue of wrong) {
       const path = ["options", ...issue.path];
       context.addIssue({ code: "custom", path, message: issue.message });
     }
+    const unusable = wrong.length === 0 ? unusableReference(scorer, reference, options) : null;
+    if (unusable === null) return;
+    context.addIssue({ code: "custom", path: ["reference"], message: unusable });
   });
+
+/** Why a reference that is the same for every row gives no score to any. */
+function unusableReference(
+  scorer: (typeof SCORER_NAMES)[number],
+  reference: string,
+  options: Readonly<Record<string, unknown>>,
+): string | null {
+  if (pathsIn(reference).length > 0) return null;
+  try {
+    scorers[scorer].score("", reference, options);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof RolloutError)) throw thrown;
+    return thrown.message;
+  }
+}
 
 export const Http = z.strictObject({
   type: z.literal("http"),
@@ -223,20 +240,17 @@ export function needsOf(graders: readonly Grader[]): Need[] {
 
 export type JudgedPart = Extract<GraderPart, { type: "label_model" | "score_model" }>;
 
-export function isJudged(part: GraderPart): part is JudgedPart {
-  return part.type === "label_model" || part.type === "score_model";
+/** The run's judge that a grader asks; null for one that asks none. */
+export function judgeOf(part: GraderPart): string | null {
+  if (part.type === "label_model" || part.type === "score_model") return part.model;
+  if (part.type !== "text_similarity") return null;
+  return part.evaluation_metric === "cosine" ? EMBEDDING_JUDGE : null;
 }
 
-/** Judges a run must name: the models of its graders. */
+/** Judges a run must name: the models of its graders, and one for embeddings. */
 export function judgesOf(graders: readonly Grader[]): string[] {
-  return [
-    ...new Set(
-      graders
-        .flatMap(partsOf)
-        .filter(isJudged)
-        .map(({ model }) => model),
-    ),
-  ];
+  const asked = graders.flatMap(partsOf).map(judgeOf);
+  return [...new Set(asked.filter((judge) => judge !== null))];
 }
 
 /** The key is the name: it is what the formula calls a grader. */

@@ -2,7 +2,8 @@
 import { scorers } from "rollcall";
 import type { METRICS } from "./graders.ts";
 
-type Metric = (typeof METRICS)[number];
+/** Those that are computed of the texts alone. */
+type Metric = Exclude<(typeof METRICS)[number], "cosine">;
 
 /** Comparing takes the product of the lengths: a longer output scores 0, a longer reference cannot be used. */
 const MOST_CHARACTERS = 20_000;
@@ -15,7 +16,14 @@ export function similarity(metric: Metric, input: string, reference: string): nu
   if (metric === "rouge_l") return scorers.rouge.score(input, reference, { n: "l" });
   if (metric === "bleu") return scorers.bleu.score(input, reference);
   if (metric === "gleu") return scorers.gleu.score(input, reference);
+  if (metric === "meteor") return scorers.meteor.score(input, reference);
   return fuzzyMatch(input, reference);
+}
+
+/** Of texts that no model embeds: 1 where both are blank, 0 where one is; null where neither is. */
+export function blankSimilarity(input: string, reference: string): number | null {
+  const blank = [input, reference].filter((text) => text.trim() === "").length;
+  return blank === 0 ? null : blank - 1;
 }
 
 /**

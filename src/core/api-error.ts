@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   "epoch_fenced",
   "step_mismatch",
   "lease_lost",
+  "run_finished",
   "url_not_allowed",
   "conflict",
   "internal",
@@ -33,7 +34,15 @@ export const ApiError = z
       message: z.string(),
       param: z.string().nullable(),
       type: z.string(),
+      next_step: z.int().optional().describe("with `step_mismatch`: the step to ask for"),
+      published: z
+        .int()
+        .optional()
+        .describe("with `conflict` at a registration: reset_to goes back behind it"),
+      epoch: z.int().optional().describe("with `epoch_fenced`: the one that goes on"),
     }),
   })
   .meta({ id: "Error" });
 export type ApiError = z.infer<typeof ApiError>;
+/** What an error says beside its sentence, for a program to go on with. */
+export type ErrorDetails = Pick<ApiError["error"], "next_step" | "published" | "epoch">;

@@ -43,13 +43,16 @@ const WireChoice = z.object({
   prompt_token_ids: Ids,
   logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })).nullish() }).nullish(),
 });
+/** Engines name their weights as they like. */
+const Label = z.union([z.string(), z.number()]).nullish();
 const WireResponse = z.object({
   id: z.string().nullish(),
   model: z.string().nullish(),
   choices: z.array(WireChoice).nullish(),
   usage: WireUsage.nullish(),
   prompt_token_ids: Ids,
-  weight_version: z.union([z.string(), z.number()]).nullish(),
+  weight_version: Label,
+  first_weight_version: Label,
 });
 
 /** `latency_ms` is the caller's: core has no clock. Throws `InvalidModelResponseError` or `EmptyModelResponseError`. */
@@ -72,6 +75,7 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
     wireUsage?.completion_tokens_details?.reasoning_tokens,
   );
   const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
+  const [first, last] = [reply.first_weight_version, reply.weight_version].map(labelOf);
   return {
     id: reply.id ?? null,
     model: reply.model ?? null,
@@ -81,9 +85,14 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
     prompt_ids: reply.prompt_token_ids ?? choice.prompt_token_ids ?? null,
     completion_ids: choice.token_ids ?? null,
     completion_logprobs: logprobs,
-    policy_version: reply.weight_version == null ? null : String(reply.weight_version),
+    policy_version: last ?? null,
+    ...(first && first !== last && { first_policy_version: first }),
     latency_ms,
   };
+}
+
+function labelOf(label: z.infer<typeof Label>): string | null {
+  return label == null ? null : String(label);
 }
 
 function readMessage(

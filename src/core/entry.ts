@@ -26,8 +26,10 @@ export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
 export { inject, tool } from "./environments/tool.ts";
 export { ToolEnv } from "./environments/tool-env.ts";
 export {
+  BrowserSandboxError,
   EnvError,
   InfraError,
+  KeyError,
   OverlongPromptError,
   RolloutError,
   SandboxError,

@@ -40,6 +40,10 @@ export class ToolParseError extends ToolError {
 export class ToolCallError extends ToolError {
   override readonly name: string = "ToolCallError";
 }
+/** A call of a tool that is not there. Python's name for it, which is how records of verifiers have it. */
+export class KeyError extends Error {
+  override readonly name = "KeyError";
+}
 export class InfraError extends RolloutError {
   override readonly name: string = "InfraError";
   override readonly retryable = true;
@@ -47,6 +51,10 @@ export class InfraError extends RolloutError {
 /** A container a tool works in was lost, or could not be reached. */
 export class SandboxError extends InfraError {
   override readonly name: string = "SandboxError";
+}
+/** The same of a browser. */
+export class BrowserSandboxError extends SandboxError {
+  override readonly name: string = "BrowserSandboxError";
 }
 /** The way to a service inside a container broke. */
 export class TunnelError extends InfraError {

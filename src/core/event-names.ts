@@ -7,6 +7,11 @@ export const EVENT_NAMES = [
   "run.completed",
   "run.failed",
   "run.cancelled",
+  "batch.ready",
+  "batch.acked",
+  "batch.dead",
+  "weights.published",
+  "weights.applied",
   "snapshot",
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];

@@ -29,6 +29,7 @@ type PlainKind = "run" | "dataset" | "endpoint" | "secret";
 
 export type ParsedId =
   | { readonly kind: PlainKind; readonly id: string }
+  | { readonly kind: "lease"; readonly id: string; readonly runId: string; readonly serial: number }
   | ({ readonly kind: "rollout"; readonly id: string; readonly runId: string } & RolloutPlace);
 
 /** Crockford's base32, lower case: no i, l, o, u, and in ASCII order. */
@@ -50,6 +51,7 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =
   /^ro_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
+const LEASE = /^ls_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
 const PLACE_LIMIT = 36 ** 7;
 
 export function mintRunId(minting: Minting): string {
@@ -66,10 +68,19 @@ export function mintId(prefix: string, { now, random, mac }: Minting): string {
 
 /** The id of one attempt at one slot of a group; the same whenever it is asked. */
 export function rolloutId(runId: string, place: RolloutPlace, mac: Mac): string {
+  return idWithin("ro", runId, [place.group, place.slot, place.attempt], mac);
+}
+
+/** The id of a lease of a batch, by its number among the leases of the run. */
+export function leaseId(runId: string, serial: number, mac: Mac): string {
+  return idWithin("ls", runId, [serial], mac);
+}
+
+/** Of something in a run: whoever reads it knows which run, without looking anything up. */
+function idWithin(prefix: string, runId: string, places: readonly number[], mac: Mac): string {
   const core = RUN.exec(runId)?.[1];
   if (core === undefined) throw new TypeError("not the id of a run");
-  const digits = [place.group, place.slot, place.attempt].map(placeText);
-  const text = `ro_${core}_${digits.join("_")}`;
+  const text = `${prefix}_${core}_${places.map(placeText).join("_")}`;
   return `${text}_${codeOf(text, mac)}`;
 }
 
@@ -81,19 +92,17 @@ export function parseId(text: string, mac: Mac): ParsedId | null {
     if (kind === undefined || !passes(text.slice(0, -CODE_LENGTH), plain[2], mac)) return null;
     return { kind, id: text };
   }
-  const rollout = ROLLOUT.exec(text);
-  if (rollout === null) return null;
-  const [, core = "", group = "", slot = "", attempt = "", code] = rollout;
-  if (!passes(text.slice(0, -CODE_LENGTH - 1), code, mac)) return null;
+  const within = ROLLOUT.exec(text) ?? LEASE.exec(text);
+  if (within === null) return null;
+  const [core = "", ...rest] = within.slice(1);
+  if (!passes(text.slice(0, -CODE_LENGTH - 1), rest.pop(), mac)) return null;
   const runText = `run_${core}`;
-  return {
-    kind: "rollout",
-    id: text,
-    runId: `${runText}${codeOf(runText, mac)}`,
-    group: Number.parseInt(group, 36),
-    slot: Number.parseInt(slot, 36),
-    attempt: Number.parseInt(attempt, 36),
-  };
+  const runId = `${runText}${codeOf(runText, mac)}`;
+  const [first = 0, slot, attempt] = rest.map((digits) => Number.parseInt(digits, 36));
+  if (slot === undefined || attempt === undefined) {
+    return { kind: "lease", id: text, runId, serial: first };
+  }
+  return { kind: "rollout", id: text, runId, group: first, slot, attempt };
 }
 
 function codeOf(text: string, mac: Mac): string {

@@ -1,5 +1,6 @@
 /** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
 import * as z from "zod";
+import type { TokenPrices } from "./cost.ts";
 import { InlineEndpoint } from "./endpoint.ts";
 import { Sampling } from "./sampling.ts";
 
@@ -11,7 +12,13 @@ export const JudgeTarget = z.strictObject({
   sampling: Sampling.default({}),
 });
 
-/** By the rubric's names; the endpoint by its id. */
+/** By the rubric's names; the endpoint by its id, with its prices at that time, if it had any. */
 export type ResolvedJudges = Readonly<
-  Record<string, Omit<z.output<typeof JudgeTarget>, "endpoint"> & { readonly endpoint: string }>
+  Record<
+    string,
+    Omit<z.output<typeof JudgeTarget>, "endpoint"> & {
+      readonly endpoint: string;
+      readonly prices?: TokenPrices;
+    }
+  >
 >;

@@ -1,8 +1,14 @@
 /** What a judge said of a rollout, and what that cost, on the wire. */
 import * as z from "zod";
+import { type Cost, Micros } from "./cost.ts";
 import { Usage } from "./messages.ts";
 
 const Count = z.int().nonnegative();
+
+/** Judgements and reports of earlier releases say nothing of it. */
+const JudgeMicros = Micros.nullable()
+  .optional()
+  .describe("micro-dollars; null where that cannot be known");
 
 export const Judgement = z
   .object({
@@ -23,16 +29,22 @@ export const Judgement = z
       .describe("nobody was asked: the verdict was there already, and cost nothing"),
     calls: Count.describe("calls sent to the judge, those that failed included"),
     usage: Usage,
+    cost_micros: JudgeMicros,
   })
   .meta({ id: "Judgement" });
 export type Judgement = z.infer<typeof Judgement>;
 
 /** The same in a row of results, by its words. */
 export const JudgeTokens = z
-  .object({ input_tokens: Count, output_tokens: Count, calls: Count })
+  .object({ input_tokens: Count, output_tokens: Count, calls: Count, cost_micros: JudgeMicros })
   .describe("of the rubric's judges; absent where none was asked");
 export type JudgeTokens = z.infer<typeof JudgeTokens>;
 
 /** What judges cost, apart from the policy. */
-export const JudgeUsage = Usage.extend({ calls: Count });
+export const JudgeUsage = Usage.extend({ calls: Count, cost_micros: JudgeMicros });
 export type JudgeUsage = z.infer<typeof JudgeUsage>;
+
+/** What was spent, by what is reported of it. */
+export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
+  return { judge_micros: judge === undefined ? 0 : (judge.cost_micros ?? null) };
+}

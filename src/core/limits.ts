@@ -50,6 +50,10 @@ export const LIMITS = {
   scoringMs: 20_000,
   maxConcurrent: 10_000,
   groupSize: 1024,
+  /** Of a training run: a group is scored, credited and stored as one. */
+  trainingGroup: 400,
+  batchRollouts: 65_536,
+  holdoutTasks: 10_000,
   rolloutsPerRun: 1_000_000,
   metadataPairs: 16,
   metadataKeyCharacters: 64,
@@ -64,5 +68,7 @@ export const LIMITS = {
   eventsPerRun: 10_000,
   segmentRollouts: 100,
   resultsPerPage: 1000,
+  /** Of a training run's series. */
+  stepsPerPage: 1000,
   flippedPerPage: 1000,
 } as const;

@@ -2,7 +2,7 @@
  * Messages, tools, usage and finish reasons in OpenAI's chat-completion wire shape.
  * Source: the chat-completion objects of the OpenAI API. Three readings are ours, all verifiers': the role `developer`
  * is read as `system`, the role `text` is a bare string (a prompt or an environment's reply), sent as `user`, and a tool
- * call may be written flat, without an id, or with its arguments as an object.
+ * call may be written flat, or in OpenAI's shape without an id or with its arguments as an object.
  */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
@@ -62,7 +62,9 @@ const Role = z.enum(ROLES, {
 const WireMessage = z.object({
   role: z.preprocess((role) => (role === "developer" ? "system" : role), Role),
   content: Content.default(null),
+  name: z.string().optional(),
   reasoning_content: z.string().optional(),
+  thinking_blocks: z.array(z.record(z.string(), z.json())).optional(),
   tool_calls: z.array(ToolCall).optional(),
   tool_call_id: z.string().optional(),
 });
@@ -71,13 +73,36 @@ export const Message = z.preprocess(withoutNulls, WireMessage);
 export interface Message {
   readonly role: (typeof ROLES)[number];
   readonly content: Content;
+  readonly name?: string | undefined;
   readonly reasoning_content?: string | undefined;
+  /** What a model thought, in its provider's own form: kept, never sent. */
+  readonly thinking_blocks?: readonly { readonly [field: string]: unknown }[] | undefined;
   readonly tool_calls?: readonly ToolCall[] | undefined;
   readonly tool_call_id?: string | undefined;
 }
 export type Messages = readonly Message[];
 
-export const Messages = z.array(Message);
+/** From an author: what a role needs must be there. What is stored is read more leniently. */
+export const Messages = z.array(
+  Message.superRefine((message, context) => {
+    for (const [field, why] of lacksOf(message)) {
+      context.addIssue({ code: "custom", path: [field], message: why });
+    }
+  }),
+);
+
+function lacksOf({ role, content, tool_call_id }: Message): [field: string, why: string][] {
+  const lacks: [string, string][] = [];
+  const needsContent = role !== "assistant" && role !== "text";
+  if (needsContent && content === null) lacks.push(["content", `a ${role} message needs it`]);
+  if (role === "text" && typeof content !== "string") {
+    lacks.push(["content", "of the role text it is a text, without parts"]);
+  }
+  if (role === "tool" && tool_call_id === undefined) {
+    lacks.push(["tool_call_id", "a tool message needs the id of the call it answers"]);
+  }
+  return lacks;
+}
 
 export interface ToolDefinition {
   readonly type: "function";
@@ -143,14 +168,20 @@ function sameMessage(a: Message | undefined, b: Message | undefined): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Flat calls (`{id?, name, arguments}`) and OpenAI's, arguments as text or not. What is no call is left to the schema. */
+/**
+ * Flat calls (`{id, name, arguments}`, the arguments as text) and OpenAI's, whose id may be left out and whose arguments may
+ * be an object. What is no call is left to the schema.
+ */
 function asWireCall(call: unknown): unknown {
   if (!isRecord(call)) return call;
-  const named = isRecord(call["function"]) ? call["function"] : call;
-  const { name, arguments: args } = named;
+  const { id, type, function: called } = call;
+  if (!isRecord(called)) {
+    const { name, arguments: args } = call;
+    return { id, type, function: { name, arguments: args } };
+  }
+  const { name, arguments: args } = called;
   const text = typeof args === "string" ? args : JSON.stringify(args ?? {});
-  const id = typeof call["id"] === "string" ? call["id"] : name;
-  return { id, type: call["type"], function: { name, arguments: text } };
+  return { id: typeof id === "string" ? id : name, type, function: { name, arguments: text } };
 }
 
 function withoutNulls(message: unknown): unknown {

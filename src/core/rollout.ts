@@ -109,7 +109,12 @@ export type Event =
     }
   /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). */
   | { readonly type: "sent"; readonly until?: number }
-  | { readonly type: "answered"; readonly response: ModelResponse; readonly at: number }
+  | {
+      readonly type: "answered";
+      readonly response: ModelResponse;
+      readonly at: number;
+      readonly dispatch_version?: number;
+    }
   | {
       readonly type: "call_failed";
       readonly not_before: number;
@@ -189,7 +194,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
         ...(event.until !== undefined && { away_until: event.until }),
       }));
     case "answered":
-      return answer(rollout, event.response, event.at);
+      return answer(rollout, event);
     case "call_failed":
       return failCall(rollout, event);
     case "prompt_too_long":
@@ -285,7 +290,9 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   return { ...settled, phase: "sample", intent };
 }
 
-function answer(rollout: Rollout, response: ModelResponse, at: number): Rollout {
+function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
+  const { response, at, dispatch_version } = event;
+  const { first_policy_version } = response;
   const { intent } = rollout;
   if (rollout.phase !== "sample" || intent === null) return rollout;
   const tokens = packTokens(rollout.last_ids, response);
@@ -302,6 +309,8 @@ function answer(rollout: Rollout, response: ModelResponse, at: number): Rollout 
     response_id: response.id,
     model: response.model,
     policy_version: response.policy_version,
+    ...(first_policy_version !== undefined && { first_policy_version }),
+    ...(dispatch_version !== undefined && { dispatch_version }),
     answered_at: at,
     state_after: null,
   };

@@ -2,9 +2,9 @@
 import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
+import { EvalRequest, Metadata } from "./eval-request.ts";
 import { JudgeTarget } from "./judge-target.ts";
 import { LIMITS } from "./limits.ts";
-import { Metadata, RunRequest } from "./run.ts";
 import { Sampling } from "./sampling.ts";
 
 /** Only what is named changes. */
@@ -33,7 +33,7 @@ export const RetryRequest = z.strictObject({
 export type RetryRequest = z.infer<typeof RetryRequest>;
 
 export const RescoreRequest = z.strictObject({
-  environment: RunRequest.shape.environment
+  environment: EvalRequest.shape.environment
     .optional()
     .describe("whose rubric scores: id, or id@version; default: that of the run"),
   environment_args: z
@@ -44,7 +44,7 @@ export const RescoreRequest = z.strictObject({
     .record(z.string(), JudgeTarget)
     .optional()
     .describe("in place of the run's judges of the same names"),
-  name: RunRequest.shape.name,
+  name: EvalRequest.shape.name,
   metadata: Metadata.optional().describe("default: that of the run"),
   min_scored: z.number().min(0).max(1).optional().describe("default: that of the run"),
 });
@@ -56,7 +56,7 @@ export const ForkRequest = z.strictObject({
     .int()
     .min(0)
     .describe("index of the last turn that is kept; the next one is asked for again"),
-  model: RunRequest.shape.model.optional(),
+  model: EvalRequest.shape.model.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
   endpoint: z.union([z.string().min(1), InlineEndpoint]).optional(),
   rollouts: z.int().min(1).max(LIMITS.groupSize).default(1).describe("how many go on from there"),

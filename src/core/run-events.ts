@@ -20,7 +20,11 @@ export type RunProgress = z.infer<typeof RunProgress>;
 export const RunPaused = z
   .object({
     status: z.enum(RUN_STATUSES),
-    reason: z.enum(["user", "retry"]).describe("retry: an ended run goes on with new attempts"),
+    reason: z
+      .enum(["user", "retry", "dead_batch"])
+      .describe(
+        "retry: an ended run goes on with new attempts; dead_batch: its trainer gave a batch up",
+      ),
   })
   .meta({ id: "RunPaused" });
 export type RunPaused = z.infer<typeof RunPaused>;
@@ -30,6 +34,29 @@ export const RunEnded = z
   .object({ status: z.enum(["completed", "failed", "cancelled"]), error: RunView.shape.error })
   .meta({ id: "RunEnded" });
 export type RunEnded = z.infer<typeof RunEnded>;
+
+const Batch = { step: z.int().min(1), batch_id: z.string() };
+const Count = z.int().nonnegative();
+const Version = z.int().nonnegative();
+
+/** A training run's batch may be leased; */
+export const BatchReady = z
+  .object({ ...Batch, generation: Count, rollouts: Count, samples: Count, tokens: Count })
+  .meta({ id: "BatchReady" });
+/** its trainer has trained it; */
+export const BatchAcked = z
+  .object({ ...Batch, produced_version: Version })
+  .meta({ id: "BatchAcked" });
+/** or every attempt came to nothing, and the run is paused. */
+export const BatchDead = z.object({ ...Batch, reason: z.string() }).meta({ id: "BatchDead" });
+
+export const WeightsPublished = z.object({ version: Version }).meta({ id: "WeightsPublished" });
+export const WeightsApplied = z
+  .object({
+    version: Version.describe("the oldest that any replica serves"),
+    by_replica: z.record(z.string(), Version),
+  })
+  .meta({ id: "WeightsApplied" });
 
 /** Stands in for events older than those that are kept. */
 export const RunSnapshot = z
@@ -48,6 +75,11 @@ export const RunEvent = z
       data: RunEnded,
     }),
     z.object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused }),
+    z.object({ id: Id, event: z.literal("batch.ready"), data: BatchReady }),
+    z.object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked }),
+    z.object({ id: Id, event: z.literal("batch.dead"), data: BatchDead }),
+    z.object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished }),
+    z.object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied }),
     z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }),
   ])
   .meta({ id: "RunEvent" });

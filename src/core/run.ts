@@ -4,14 +4,14 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
-import { InlineEndpoint } from "./endpoint.ts";
-import { JudgeTarget } from "./judge-target.ts";
+import { Cost } from "./cost.ts";
+import { EvalRequest, RunLimits } from "./eval-request.ts";
 import { Judgement, JudgeTokens } from "./judgement.ts";
-import { LIMITS } from "./limits.ts";
 import { listOf } from "./list.ts";
 import { Usage } from "./messages.ts";
 import { RunReport } from "./report.ts";
-import { Sampling } from "./sampling.ts";
+import { TrainingRequest } from "./training/request.ts";
+import { TrainerSecrets, TrainingView } from "./training/view.ts";
 
 export const RUN_STATUSES = [
   "queued",
@@ -27,108 +27,12 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as const;
 export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
 
-/** An invocation may last 15 minutes, and a hook begins within the first 4. */
-const StageTimeout = z.number().positive().max(600).optional();
-
-export const RunLimits = z.strictObject({
-  rollout_timeout_s: z
-    .number()
-    .positive()
-    .max(86_400)
-    .optional()
-    .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
-  call_timeout_s: z
-    .number()
-    .positive()
-    .max(600)
-    .default(600)
-    .describe("deadline of one model call"),
-  max_retries: z
-    .int()
-    .min(0)
-    .max(20)
-    .default(2)
-    .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),
-  setup_timeout_s: StageTimeout.describe("setupState or openLive: default 300"),
-  turn_timeout_s: StageTimeout.describe("the environment's reply to one turn: default 300"),
-  tool_timeout_s: StageTimeout.describe("one tool call: default 120"),
-  cleanup_timeout_s: StageTimeout.describe("postRollout, each cleanup handler: default 120"),
-  deadline_s: z
-    .number()
-    .positive()
-    .max(2_592_000)
-    .optional()
-    .describe(
-      "past it the run dispatches nothing more, and what is in flight ends cancelled: deadline",
-    ),
-});
-
-export type RunLimits = z.output<typeof RunLimits>;
-
-export const Metadata = z
-  .record(
-    z.string().max(LIMITS.metadataKeyCharacters),
-    z.string().max(LIMITS.metadataValueCharacters),
-  )
-  .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
-    error: `at most ${LIMITS.metadataPairs} pairs`,
-  });
-
-export const RunRequest = z.strictObject({
-  kind: z.literal("eval").default("eval"),
-  name: z.string().max(200).optional(),
-  environment: z
-    .string()
-    .min(1)
-    .describe("id, or id@version; GET /v1/environments lists them")
-    .meta({ example: "gsm8k@1" }),
-  environment_args: z.record(z.string(), z.unknown()).default({}),
-  dataset: z
-    .union([z.string().min(1), z.array(z.record(z.string(), z.unknown())).min(1)])
-    .optional()
-    .describe(
-      "an uploaded dataset by id or name, or rows inline; for an environment that has none",
-    ),
-  model: z.string().min(1).max(500),
-  endpoint: z
-    .union([z.string().min(1), InlineEndpoint])
-    .describe("an endpoint by name or id, or one given here"),
-  judges: z
-    .record(z.string(), JudgeTarget)
-    .default({})
-    .describe("who answers for each judge the rubric names"),
-  judge_cache: z
-    .boolean()
-    .default(true)
-    .describe("false: every verdict is asked for anew, also where the same was asked before"),
-  sampling: Sampling.default({}),
-  num_examples: z
-    .int()
-    .refine((n) => n === -1 || n > 0, { error: "must be -1 (all) or at least 1" })
-    .default(-1)
-    .describe("-1 = all; an environment that generates its tasks without end needs a number"),
-  rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),
-  shuffle: z.boolean().default(false),
-  seed: z.int().min(0).max(0xffff_ffff).default(0),
-  max_concurrent: z
-    .int()
-    .min(1)
-    .max(LIMITS.maxConcurrent)
-    .default(32)
-    .describe("rollouts running at once"),
-  limits: RunLimits.prefault({}),
-  min_scored: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.95)
-    .describe(
-      "share of the planned rollouts that must get a score, else the run fails: too_few_scored",
-    ),
-  metadata: Metadata.default({}),
-});
+/** By `kind`, so that what is wrong is said of the kind that was meant. Absent: an eval. */
+export const RunRequest = z.discriminatedUnion("kind", [EvalRequest, TrainingRequest]);
 export type RunRequest = z.infer<typeof RunRequest>;
 export type RunRequestInput = z.input<typeof RunRequest>;
+export const RUN_KINDS = ["eval", "training"] as const;
+export type RunKind = (typeof RUN_KINDS)[number];
 
 const Count = z.int().nonnegative();
 const Seconds = z.int().describe("seconds since the epoch");
@@ -154,6 +58,8 @@ export const FLOW_STATES = [
   "rate_limited",
   "endpoint_down",
   "over_limit",
+  "waiting_for_trainer",
+  "waiting_for_rollouts",
   "paused",
   "draining",
 ] as const;
@@ -166,7 +72,7 @@ export const RunView = z
   .object({
     object: z.literal("run"),
     id: z.string(),
-    kind: z.literal("eval"),
+    kind: z.enum(RUN_KINDS),
     name: z.string().nullable(),
     status: z.enum(RUN_STATUSES),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -196,15 +102,27 @@ export const RunView = z
     metadata: z.record(z.string(), z.string()),
     counts: RunCounts,
     report: RunReport,
+    cost: Cost.describe("of what has ended so far"),
     dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
     forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
     rescored_from: z.string().nullable().describe("the run whose trajectories it scores"),
+    training: TrainingView.nullable().describe(
+      "of a training run, where one run is read; null in lists, and for an eval",
+    ),
     created_at: Seconds,
     finished_at: Seconds.nullable(),
   })
   .meta({ id: "Run" });
 export type RunView = z.infer<typeof RunView>;
 export const RunList = listOf(RunView, "RunList");
+
+/** The reply that creates a run: a training run's says once what its trainer authenticates with. */
+export const CreatedRun = RunView.extend({
+  trainer: TrainerSecrets.nullish().describe(
+    "of a training run; a replay of the Idempotency-Key knows it no more: null",
+  ),
+}).meta({ id: "CreatedRun" });
+export type CreatedRun = z.infer<typeof CreatedRun>;
 
 /** Data of `rollout.finished`. */
 export const RolloutFinished = z.object({
@@ -245,7 +163,9 @@ const WireMessage = z.record(z.string(), z.unknown());
 const Advantage = z
   .number()
   .nullable()
-  .describe("reward minus the mean of its group's; null in a group of one, or under way");
+  .describe(
+    "reward minus the mean of its group's, or as the training run's estimator has it; null in a group of one, or under way",
+  );
 
 /** One rollout, read whole. Before it is done, turns hold what is stored so far. */
 export const RolloutView = z
@@ -283,6 +203,7 @@ export const RolloutView = z
       .array(FailedCallView)
       .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
     usage: RunReport.shape.usage,
+    cost: Cost,
     judgements: z
       .array(Judgement)
       .describe(
@@ -297,7 +218,17 @@ export const RolloutView = z
         usage: Usage.nullable(),
         latency_ms: z.number(),
         calls: Count,
-        policy_version: z.string().nullable(),
+        policy_version: z
+          .string()
+          .nullable()
+          .describe("of the weights that sampled the last token, as the engine names them"),
+        first_policy_version: z
+          .string()
+          .optional()
+          .describe("of those that sampled the first, where the weights changed meanwhile"),
+        dispatch_version: Count.optional().describe(
+          "of a training run: the version its group was dispatched by",
+        ),
         is_truncated: z.boolean(),
         reward: z.number().nullable().describe("of this turn; the rollout's, where none was given"),
         advantage: Advantage,

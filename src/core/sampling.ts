@@ -30,6 +30,24 @@ export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
   return merged(environment, run) as Sampling;
 }
 
+/**
+ * What a training run asks: beneath the environment's and the run's own arguments those that leave the distribution as the
+ * weights give it, and the ids and logprobs a sample is made of. The salt keeps an engine from reading what older weights
+ * left in its prefix cache. A null takes any of them back, for an endpoint that refuses it.
+ */
+export function trainingSampling(environment: Sampling, run: Sampling, version: number): Sampling {
+  const asked = { return_token_ids: true, cache_salt: String(version) };
+  const neutral = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, logprobs: true };
+  const { extra_body, ...sampling } = mergeSampling(
+    { ...neutral, extra_body: asked },
+    mergeSampling(environment, run),
+  );
+  const kept = Object.entries(extra_body ?? {}).filter(
+    ([name, value]) => value !== null || !Object.hasOwn(asked, name),
+  );
+  return { ...sampling, extra_body: Object.fromEntries(kept) };
+}
+
 function merged(under: Readonly<Record<string, unknown>>, over: Readonly<Record<string, unknown>>) {
   const members = { ...under };
   for (const [name, value] of Object.entries(over)) {

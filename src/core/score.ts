@@ -11,7 +11,6 @@ import { gateForScoring, type OfferedForScoring } from "./environments/capabilit
 import type { Need, RoutedRow } from "./environments/contract.ts";
 import { cloneJson, deepFreeze } from "./json.ts";
 import type { Parser } from "./parsers/parser.ts";
-import type { StepCredit } from "./rubrics/advantage.ts";
 import { type Judges, NO_JUDGES } from "./rubrics/judges.ts";
 import type { RubricGroup } from "./rubrics/rubric-group.ts";
 import {
@@ -23,6 +22,7 @@ import {
   scoreSheets,
   settle,
 } from "./rubrics/scoring.ts";
+import type { StepCredit } from "./rubrics/step-credit.ts";
 import { type CreditedTurn, type Trajectory, tokenUsage, unpackTurns } from "./trajectory.ts";
 
 export interface ScoreRecord extends Scored {

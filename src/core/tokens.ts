@@ -2,6 +2,8 @@
 import type { ModelResponse, TurnTokens } from "./trajectory.ts";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const DIGITS = new Uint8Array(128);
+for (let value = 0; value < BASE64.length; value += 1) DIGITS[BASE64.charCodeAt(value)] = value;
 
 type ResponseTokens = Pick<ModelResponse, "prompt_ids" | "completion_ids" | "completion_logprobs">;
 
@@ -65,15 +67,15 @@ export function unpackTokens(
       previous = [];
       return null;
     }
-    const suffix = ints(tokens.prompt_suffix_ids);
+    const suffix = [...int32s(tokens.prompt_suffix_ids)];
     const prompt_ids = tokens.forked ? suffix : [...previous, ...suffix];
-    const completion_ids = ints(tokens.completion_ids);
+    const completion_ids = [...int32s(tokens.completion_ids)];
     previous = [...prompt_ids, ...completion_ids];
     const logprobs = tokens.completion_logprobs;
     return {
       prompt_ids,
       completion_ids,
-      logprobs: logprobs === null ? null : [...new Float32Array(bytes(logprobs).buffer)],
+      logprobs: logprobs === null ? null : [...float32s(logprobs)],
     };
   });
 }
@@ -84,8 +86,14 @@ export function lastIds(turns: readonly { readonly tokens: TurnTokens | null }[]
   return last ? [...last.prompt_ids, ...last.completion_ids] : [];
 }
 
-function ints(blob: string): number[] {
-  return [...new Int32Array(bytes(blob).buffer)];
+/** The ids of a packed blob. */
+export function int32s(blob: string): Int32Array<ArrayBuffer> {
+  return new Int32Array(bytes(blob).buffer);
+}
+
+/** The logprobs of a packed blob. */
+export function float32s(blob: string): Float32Array<ArrayBuffer> {
+  return new Float32Array(bytes(blob).buffer);
 }
 
 function base64(data: Uint8Array): string {
@@ -105,13 +113,14 @@ function digit(value: number): string {
 }
 
 function bytes(text: string): Uint8Array<ArrayBuffer> {
-  const digits = text.replace(/=+$/, "");
-  const data = new Uint8Array(Math.floor((digits.length * 6) / 8));
+  let digits = text.length;
+  while (text.charAt(digits - 1) === "=") digits -= 1;
+  const data = new Uint8Array(Math.floor((digits * 6) / 8));
   let word = 0;
   let bits = 0;
   let at = 0;
-  for (const character of digits) {
-    word = (word << 6) | BASE64.indexOf(character);
+  for (let digit = 0; digit < digits; digit += 1) {
+    word = (word << 6) | (DIGITS[text.charCodeAt(digit)] ?? 0);
     bits += 6;
     if (bits >= 8) {
       bits -= 8;

@@ -44,6 +44,8 @@ export interface ModelResponse {
   readonly tokens_cut?: boolean;
   /** The label of the weights, where the engine sent one. */
   readonly policy_version: string | null;
+  /** Of the weights that sampled the first token, where other weights sampled the last. */
+  readonly first_policy_version?: string;
   readonly latency_ms: number;
 }
 
@@ -61,6 +63,9 @@ export interface Turn {
   readonly response_id: string | null;
   readonly model: string | null;
   readonly policy_version: string | null;
+  readonly first_policy_version?: string;
+  /** Of a training run: the version its group was dispatched by. */
+  readonly dispatch_version?: number;
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;

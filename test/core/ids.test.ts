@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Mac, mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
+import { leaseId, type Mac, mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
 
 const mac = keyed("a secret of ours");
 
@@ -130,4 +130,18 @@ test("a place that is no count, and a run that is no run, are programming errors
 
 test("a keyed hash that is too short is refused", () => {
   expect(() => mintRunId({ now: 1, random: randomBytes, mac: () => "short" })).toThrow(RangeError);
+});
+
+test("the id of a lease names its run and its number, and is the same whenever it is made", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 10 ** 9 }), (serial) => {
+      const runId = runAt(1_763_719_200_000);
+      const id = leaseId(runId, serial, mac);
+      expect(leaseId(runId, serial, mac)).toBe(id);
+      expect(parseId(id, mac)).toEqual({ kind: "lease", id, runId, serial });
+      expect(parseId(id.replace("ls_", "ro_"), mac)).toBeNull();
+      expect(parseId(id, keyed("another"))).toBeNull();
+    }),
+    { numRuns: 20 },
+  );
 });

@@ -35,12 +35,11 @@ test.each([
   expect(() => normalizeMessages(messages)).toThrow(`no list of messages: ${path}`);
 });
 
-test("tool calls are read flat or as OpenAI's: no id is the name, objects are JSON, null is {}", () => {
+test("tool calls are read flat or as OpenAI's: there no id is the name, objects are JSON, null is {}", () => {
   const calls = [
     { id: "a", name: "f", arguments: '{"x":1}' },
     { id: 7, function: { name: "g", arguments: { x: [1] } } },
     { id: "c", type: "function", function: { name: "h", arguments: null } },
-    { name: "i" },
   ];
   const [message] = normalizeMessages([{ role: "assistant", tool_calls: calls }]);
   expect(message).toEqual({
@@ -50,9 +49,33 @@ test("tool calls are read flat or as OpenAI's: no id is the name, objects are JS
       { id: "a", type: "function", function: { name: "f", arguments: '{"x":1}' } },
       { id: "g", type: "function", function: { name: "g", arguments: '{"x":[1]}' } },
       { id: "c", type: "function", function: { name: "h", arguments: "{}" } },
-      { id: "i", type: "function", function: { name: "i", arguments: "{}" } },
     ],
   });
+});
+
+test.each([
+  [{ role: "tool", content: "4" }, "0.tool_call_id"],
+  [{ role: "tool", tool_call_id: "a" }, "0.content"],
+  [{ role: "user" }, "0.content"],
+  [{ role: "system", content: null }, "0.content"],
+  [{ role: "text", content: [{ type: "text", text: "hi" }] }, "0.content"],
+  [{ role: "text" }, "0.content"],
+  [{ role: "assistant", tool_calls: [{ name: "f", arguments: "{}" }] }, "0.tool_calls.0.id"],
+  [
+    { role: "assistant", tool_calls: [{ id: "a", name: "f", arguments: { x: 1 } }] },
+    "0.tool_calls.0.function.arguments",
+  ],
+])("what verifiers refuses is refused by its field: %j", (message, path) => {
+  expect(() => normalizeMessages([message])).toThrow(`no list of messages: ${path}: `);
+});
+
+test("a name and blocks of thought are kept, and an assistant needs no content", () => {
+  const thinking_blocks = [{ type: "thinking", thinking: "so", signature: "s" }];
+  const messages = [
+    { role: "user", content: "hi", name: "ann" },
+    { role: "assistant", content: null, thinking_blocks },
+  ];
+  expect(normalizeMessages(messages)).toEqual(messages);
 });
 
 test("a bare text is one message of role text; developer is read as system", () => {
@@ -74,6 +97,7 @@ test("fields that are null are left out, and content that is left out is null", 
   expect(Object.entries(Message.parse(raw))).toEqual([
     ["role", "tool"],
     ["content", null],
+    ["name", "x"],
   ]);
 });
 

@@ -260,7 +260,7 @@ test("a prompt column may hold parts and flat tool calls", () => {
   const image = { type: "image_url", image_url: { url: "https://host.test/a.png" } };
   const prompt = [
     { role: "user", content: [{ type: "text", text: "look" }, image] },
-    { role: "assistant", tool_calls: [{ name: "f", arguments: { x: 1 } }] },
+    { role: "assistant", tool_calls: [{ id: "a", name: "f", arguments: '{"x":1}' }] },
   ];
   const built = buildTask({}, { prompt }, 0).prompt;
   expect(built[0]?.content).toEqual(prompt[0]?.content);

@@ -81,7 +81,7 @@ export const EDITS: readonly Edit[] = [
     ["conformance/vectors", "core/messages"],
     [
       ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
-      ['call["id"] : name;', 'call["id"] : args;'],
+      ["? id : name,", "? id : args,"],
       ["while (shared < limit && sameMessage", "while (shared <= limit && sameMessage"],
       ['.join(" ")', '.join("")'],
     ],
@@ -152,15 +152,68 @@ export const EDITS: readonly Edit[] = [
     [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
   ),
   ...editsOf(
-    "src/core/rubrics/advantage.ts",
-    ["core/divergences", "conformance/vectors"],
+    "src/core/rubrics/step-credit.ts",
+    ["core/divergences", "core/rubrics/scoring"],
     [
-      ["/ given.length;", "/ rewards.length;"],
       [
         "advantage: step.advantage ?? rollout.advantage,",
         "advantage: step.reward ?? rollout.advantage,",
       ],
     ],
+  ),
+  ...editsOf(
+    "src/core/training/numbering.ts",
+    ["core/training/numbering"],
+    [
+      ["return step - 1 - published;", "return step - published;"],
+      ["leadOf(progress) <= lead;", "leadOf(progress) < lead;"],
+      ["return step - 1 - maxOffPolicySteps;", "return step - maxOffPolicySteps;"],
+      ["now.max_off_policy_steps + 1)", "now.max_off_policy_steps + 0)"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/training/samples.ts",
+    ["core/training/samples"],
+    [
+      ["const MISSING = -9000;", "const MISSING = -10000;"],
+      ["one.shared > best.shared", "one.shared < best.shared"],
+      ["sample.length - shared < threshold", "sample.length - shared <= threshold"],
+      ["shared >= sample.answerStart", "shared > sample.answerStart"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/training/open-sample.ts",
+    ["core/training/samples"],
+    [["Math.min(dispatched, ...versions)", "Math.max(dispatched, ...versions)"]],
+  ),
+  ...editsOf(
+    "src/core/training/advantage.ts",
+    ["core/training/advantage"],
+    [
+      ['sd === "sample" ?', 'sd !== "sample" ?'],
+      ["rewards.length < rules.min_group_size", "rewards.length <= rules.min_group_size"],
+      ["...scored.map(({ lengths })", "...members.map(({ lengths })"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/training/curriculum.ts",
+    ["core/training/curriculum"],
+    [["meanReward <= normal.up_to", "meanReward < normal.up_to"]],
+  ),
+  ...editsOf(
+    "src/core/training/batch.ts",
+    ["core/training/batch"],
+    [["train_version: parts.step - 1,", "train_version: parts.step,"]],
+  ),
+  ...editsOf(
+    "src/core/training/sample-row.ts",
+    ["core/training/sample-encoding"],
+    [["bit > 1 ||", "bit > 2 ||"]],
+  ),
+  ...editsOf(
+    "src/core/training/sample-encoding.ts",
+    ["core/training/sample-encoding"],
+    [["return Number(value.toPrecision(9));", "return Number(value.toPrecision(8));"]],
   ),
   ...editsOf(
     "src/core/score.ts",

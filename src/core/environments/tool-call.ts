@@ -43,7 +43,8 @@ export async function runTool(
     const faults = parsed.error.issues.map((issue) =>
       issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`,
     );
-    throw new ToolCallError(`bad arguments for ${tool.name}: ${faults.join("; ")}`);
+    const message = `bad arguments for ${tool.name}: ${faults.join("; ")}`;
+    throw new ToolCallError(message, { cause: new TypeError(message) });
   }
   if (!tool.idempotent) unrepeatable(tool.name);
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.

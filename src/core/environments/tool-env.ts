@@ -7,7 +7,14 @@
  * restart, so tools are repeatable unless they say otherwise, and each call carries a key that stays the same. One instance
  * serves many rollouts: tools are added and removed while it is built, not by hooks.
  */
-import { InfraError, StageTimeoutError, ToolCallError, ToolParseError } from "../errors.ts";
+import {
+  InfraError,
+  KeyError,
+  StageTimeoutError,
+  ToolCallError,
+  ToolError,
+  ToolParseError,
+} from "../errors.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
@@ -22,13 +29,16 @@ export interface ToolOptions<Task, S, Live>
   extends EnvironmentOptions<Task, S>,
     RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
-  /** Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause. */
-  readonly stopErrors?: readonly (new (
-    ...args: never[]
-  ) => Error)[];
+  /**
+   * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError` for a
+   * tool that is not there, `TypeError` for bad arguments.
+   */
+  readonly stopErrors?: readonly ErrorClass[];
   /** The text the model reads of a failed call; by default the error's message. */
   readonly formatError?: (error: Error) => string;
 }
+
+type ErrorClass = new (...args: never[]) => Error;
 
 export const TOOL_OPTIONS = [...HOOK_OPTIONS, "tools", "stopErrors", "formatError"] as const;
 const DEFAULT_MAX_TURNS = 10;
@@ -139,7 +149,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     const tool = this.toolNamed(name, state);
     if (tool !== undefined) requireHidden(tool, args);
     try {
-      if (tool === undefined) throw new ToolCallError(`there is no tool named ${name}`);
+      if (tool === undefined) throw unknownTool(name);
       return await runTool(tool, args, call, contextOf(state));
     } catch (thrown) {
       return this.#describe(thrown, ToolCallError);
@@ -150,11 +160,22 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   #describe(thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
     if (thrown instanceof InfraError || thrown instanceof StageTimeoutError) throw thrown;
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    if (this.#stopErrors.some((stopError) => error instanceof stopError)) {
+    if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
     return this.#formatError(error);
   }
+}
+
+function unknownTool(name: string): ToolCallError {
+  const message = `there is no tool named ${name}`;
+  return new ToolCallError(message, { cause: new KeyError(message) });
+}
+
+/** What is wrong with a call by itself goes by its cause, too. */
+function isOf(error: Error, kind: ErrorClass): boolean {
+  const cause = error instanceof ToolError ? error.cause : null;
+  return [error, cause].some((link) => link instanceof kind);
 }
 
 /** After the first turn: the model's last message calls no tool. */

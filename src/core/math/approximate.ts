@@ -75,7 +75,7 @@ function combine(
     case "quotient":
       return over(first, second);
     case "power":
-      return toPower(first, second);
+      return toPower(first, second, expression.exponent);
     case "call":
       return callValue(expression.name, first, second);
   }
@@ -112,17 +112,42 @@ function over(a: Approximation, b: Approximation): Approximation | null {
   return rounded(value, (a.error + Math.abs(value) * b.error) / least);
 }
 
-function toPower(base: Approximation, exponent: Approximation): Approximation | null {
+function toPower(
+  base: Approximation,
+  exponent: Approximation,
+  written: Expression,
+): Approximation | null {
   const isWholeNumber = exponent.error === 0 && Number.isInteger(exponent.value);
-  if (base.value - base.error <= 0 && !isWholeNumber) return null;
-  const value = base.value ** exponent.value;
   const size = Math.abs(base.value);
   if (size <= base.error) return null;
+  const sign = base.value > 0 || isWholeNumber ? 1 : signOfRoot(written);
+  if (sign === null) return null;
+  const value =
+    sign === 1 && isWholeNumber ? base.value ** exponent.value : sign * size ** exponent.value;
   // d(b^x) = b^x (x db / b + ln b dx)
   const relative =
     (Math.abs(exponent.value) * base.error) / (size - base.error) +
     Math.abs(Math.log(size)) * exponent.error;
   return rounded(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
+}
+
+/** Of a negative number's root: real where the root is odd. Null where it is not, or not written as a fraction. */
+function signOfRoot(exponent: Expression): 1 | -1 | null {
+  const fraction = fractionOf(exponent);
+  if (fraction === null) return null;
+  let { over: times, under: root } = fraction;
+  for (; root % 2n === 0n && times % 2n === 0n; root /= 2n) times /= 2n;
+  if (root % 2n === 0n) return null;
+  return times % 2n === 0n ? 1 : -1;
+}
+
+function fractionOf(exponent: Expression): Rational | null {
+  if (exponent.kind === "number") return exponent.value;
+  if (exponent.kind !== "quotient") return null;
+  const { over: above, under: below } = exponent;
+  if (above.kind !== "number" || below.kind !== "number") return null;
+  const over_ = above.value.over * below.value.under;
+  return { over: over_, under: above.value.under * below.value.over };
 }
 
 /** Each function with the size of its derivative at a value. */

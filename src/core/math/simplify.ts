@@ -22,7 +22,17 @@ import {
   sameValue,
   scaleQuotient,
 } from "./quotient.ts";
-import { floor, HALF, invert, MINUS_ONE, negate, ONE, rational, whole } from "./rational.ts";
+import {
+  floor,
+  HALF,
+  invert,
+  MINUS_ONE,
+  negate,
+  ONE,
+  type Rational,
+  rational,
+  whole,
+} from "./rational.ts";
 import { keyOf, type Ring, type Sum, soleTerm } from "./ring.ts";
 import type { CallName, Expression } from "./syntax.ts";
 
@@ -87,11 +97,9 @@ export class Simplifier {
       case "ceil":
         return this.#rounded(name, first, args[0]);
       case "factorial":
-        return factorial(ring, rationalOf(first)) ?? this.#opaque(name, first);
+        return this.#factorial(first);
       case "binomial":
-        return (
-          binomial(ring, rationalOf(first), rationalOf(second)) ?? this.#opaque(name, first, second)
-        );
+        return this.#binomial(first, second);
       default:
         return this.#circular(name, first);
     }
@@ -141,7 +149,7 @@ export class Simplifier {
     return scaleQuotient(ring, addQuotients(ring, there, scaleQuotient(ring, back, sign)), HALF);
   }
 
-  /** The angle, where it is a multiple of 15°. */
+  /** The angle, where it is a multiple of 15°. Of the others arccos u is π/2 − arcsin u. */
   #inverse(name: "arcsin" | "arccos" | "arctan", value: Quotient): Quotient {
     const ring = this.#ring;
     // Such an angle has a value made of whole numbers and roots of primes alone.
@@ -151,9 +159,16 @@ export class Simplifier {
       const direct = this.#circular(INVERSE_OF[name], angle);
       if (sameValue(ring, direct, value)) return angle;
     }
-    if (name === "arccos" || !leadsNegative(value.over)) return this.#opaque(name, value);
-    const mirrored = this.#opaque(name, scaleQuotient(ring, value, MINUS_ONE));
-    return scaleQuotient(ring, mirrored, MINUS_ONE);
+    if (name !== "arccos") return this.#oddInverse(name, value);
+    const rightAngle = fromSum(ring, ring.scale(ring.atom("pi"), HALF));
+    const sine = scaleQuotient(ring, this.#oddInverse("arcsin", value), MINUS_ONE);
+    return addQuotients(ring, rightAngle, sine);
+  }
+
+  #oddInverse(name: "arcsin" | "arctan", value: Quotient): Quotient {
+    if (!leadsNegative(value.over)) return this.#opaque(name, value);
+    const mirrored = this.#opaque(name, scaleQuotient(this.#ring, value, MINUS_ONE));
+    return scaleQuotient(this.#ring, mirrored, MINUS_ONE);
   }
 
   #abs(value: Quotient, expression: Expression | undefined): Quotient {
@@ -202,12 +217,58 @@ export class Simplifier {
     return this.#opaque(name, value);
   }
 
+  /** (u + n)! is u! times the n factors above it: u has no whole part. */
+  #factorial(value: Quotient): Quotient {
+    const ring = this.#ring;
+    const known = factorial(ring, rationalOf(value));
+    if (known !== null) return known;
+    const sum = asSum(value);
+    const offset = sum === undefined ? 0n : floor(constantTerm(sum));
+    if (sum === undefined || offset === 0n || offset > MOST_FACTORS || -offset > MOST_FACTORS) {
+      return this.#opaque("factorial", value);
+    }
+    const rest = ring.subtract(sum, ring.constant(whole(offset)));
+    const root = this.#opaque("factorial", fromSum(ring, rest));
+    const product = fromSum(ring, risingProduct(ring, rest, offset));
+    const join = offset > 0n ? multiplyQuotients : divideQuotients;
+    return join(ring, root, product);
+  }
+
+  /** n! / (k! (n − k)!) */
+  #binomial(n: Quotient, k: Quotient): Quotient {
+    const ring = this.#ring;
+    const [ways, among] = [rationalOf(n), rationalOf(k)];
+    const known = binomial(ring, ways, among);
+    if (known !== null) return known;
+    if (ways !== undefined && among !== undefined) return this.#opaque("binomial", n, k);
+    const left = addQuotients(ring, n, scaleQuotient(ring, k, MINUS_ONE));
+    const orders = multiplyQuotients(ring, this.#factorial(k), this.#factorial(left));
+    return divideQuotients(ring, this.#factorial(n), orders);
+  }
+
   #opaque(name: CallName, ...args: readonly Quotient[]): Quotient {
     return fromSum(this.#ring, this.#ring.atom(`${name}(${args.map(quotientKey).join(",")})`));
   }
 }
 
 const INVERSE_OF = { arcsin: "sin", arccos: "cos", arctan: "tan" } as const;
+/** More of them stay an atom: their product would be long. */
+const MOST_FACTORS = 50n;
+
+/** (u + 1) … (u + n), or u (u − 1) … with −n factors. */
+function risingProduct(ring: Ring, u: Sum, n: bigint): Sum {
+  let product = ring.constant(ONE);
+  for (let at = n > 0n ? 1n : n + 1n; at <= (n > 0n ? n : 0n); at += 1n) {
+    product = ring.multiply(product, ring.add(u, ring.constant(whole(at))));
+  }
+  return product;
+}
+
+function constantTerm(sum: Sum): Rational {
+  const terms = [...sum.values()];
+  return terms.find(({ powers }) => powers.size === 0)?.coefficient ?? whole(0n);
+}
+
 /** In steps of 15°. */
 const INVERSE_RANGES = {
   arcsin: [-6n, 6n],

@@ -10,7 +10,7 @@
 import type { Messages } from "../messages.ts";
 import type { Sampling } from "../sampling.ts";
 import { NoScoreError } from "./score-value.ts";
-import { askedMessages, type Menu, type VerdictValue } from "./verdict.ts";
+import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 
 export interface AskOptions {
   /** Which of the run's judges; `default` when left out. The rubric lists it in its `judges`. */
@@ -39,6 +39,11 @@ export interface Judge {
   ): Promise<Label>;
   /** A number within the range, both ends included. */
   (prompt: string | Messages, options: AskOptions & { readonly range: Range }): Promise<number>;
+  /** How alike an embedding model finds two texts: the cosine of their embeddings, 0 where it is negative. */
+  (
+    texts: readonly [string, string],
+    options: AskOptions & { readonly cosine: true },
+  ): Promise<number>;
   /** The reply as it is. */
   (prompt: string | Messages, options?: AskOptions): Promise<string>;
 }
@@ -112,7 +117,7 @@ export class JudgeBench implements Judges {
 
   async #ask(
     rollout_id: string | null,
-    prompt: string | Messages,
+    prompt: Prompt,
     options: AnyAskOptions,
   ): Promise<VerdictValue> {
     const { judge = "default" } = options;
@@ -150,14 +155,15 @@ interface AnyAskOptions extends AskOptions {
   readonly ids?: readonly string[];
   readonly labels?: readonly string[];
   readonly range?: Range;
+  readonly cosine?: true;
 }
 
-type Asking = (prompt: string | Messages, options: AnyAskOptions) => Promise<VerdictValue>;
+type Asking = (prompt: Prompt, options: AnyAskOptions) => Promise<VerdictValue>;
 
 /** One function with the four faces of `Judge`: what the menu asks for is what the verdict was read as. */
 function judgeThat(ask: Asking): Judge {
   function judge<Value extends VerdictValue>(
-    prompt: string | Messages,
+    prompt: Prompt,
     options: AnyAskOptions = {},
   ): Promise<Value> {
     const verdict = ask(prompt, options) as Promise<Value>;
@@ -171,7 +177,7 @@ function judgeThat(ask: Asking): Judge {
 function askOf(
   rollout_id: string | null,
   judge: string,
-  prompt: string | Messages,
+  prompt: Prompt,
   options: AnyAskOptions,
   hash: (text: string) => string,
 ): JudgeAsk {
@@ -182,7 +188,8 @@ function askOf(
   return { key, judge, messages, menu, sampling, pass, rollout_id, left_out: leftOut, seed };
 }
 
-function menuOf({ ids, labels, range }: AnyAskOptions): Menu {
+function menuOf({ ids, labels, range, cosine }: AnyAskOptions): Menu {
+  if (cosine === true) return { kind: "cosine" };
   if (ids !== undefined && range !== undefined) return { kind: "scores", ids, range };
   if (labels !== undefined) return { kind: "label", labels };
   if (range !== undefined) return { kind: "number", range };

@@ -4,7 +4,7 @@
 import { gateForScoring } from "../environments/capabilities.ts";
 import type { Json } from "../json.ts";
 import type { Messages } from "../messages.ts";
-import { advantagesOf, creditOf, type StepCredit } from "./advantage.ts";
+import { advantagesOf } from "../training/advantage.ts";
 import { NO_JUDGES } from "./judges.ts";
 import type { AnyRubric } from "./rubric.ts";
 import { RubricGroup } from "./rubric-group.ts";
@@ -16,6 +16,7 @@ import {
   scoreSheets,
   settle,
 } from "./scoring.ts";
+import { creditOf, type StepCredit } from "./step-credit.ts";
 
 /** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
 export interface StateToScore {
@@ -62,7 +63,10 @@ export async function scoreGroup(
   states: readonly StateToScore[],
 ): Promise<ScoredMember[]> {
   const scored = await scoreAll(new RubricGroup([rubric]), states);
-  const advantages = advantagesOf(scored.map(({ reward }) => reward));
+  const advantages = advantagesOf(
+    { name: "mean" },
+    scored.map(({ reward }) => reward),
+  );
   return scored.map((one, at) => {
     const advantage = advantages[at] ?? null;
     const credit = { reward: one.reward, advantage };

@@ -2,6 +2,7 @@ import {
   dataset,
   InfraError,
   inject,
+  KeyError,
   ToolCallError,
   ToolEnv,
   ToolParseError,
@@ -219,7 +220,23 @@ test("stopErrors end the rollout by stage, with the original as cause", async ()
   const shape = await answersTo([["sq", "[]"]], { stopErrors: [ToolParseError] });
   expect(shape.report.error?.error_chain_str).toBe("ToolParseError");
   const unknown = await answersTo([["nope", {}]], { stopErrors: [ToolCallError] });
-  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError");
+  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
+});
+
+test("a tool that is not there is stopped by KeyError and bad arguments by TypeError; else the model reads of them", async () => {
+  const unknown = await answersTo([["nope", {}]], { stopErrors: [KeyError] });
+  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
+  const shape = await answersTo([["sq", { x: "one" }]], { stopErrors: [TypeError] });
+  expect(shape.report.error?.error_chain_str).toBe("ToolCallError -> TypeError");
+  const read = await answersTo([
+    ["nope", {}],
+    ["sq", { x: "one" }],
+  ]);
+  expect(read.report.error).toBeNull();
+  expect(read.texts).toEqual([
+    "there is no tool named nope",
+    expect.stringContaining("bad arguments for sq: x: "),
+  ]);
 });
 
 test("R-tools-4: an infrastructure error inside a tool ends the rollout whatever stopErrors says, and may be retried", async () => {

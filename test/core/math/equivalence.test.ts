@@ -168,6 +168,15 @@ const SAME: readonly (readonly [string, string, string])[] = [
   ["functions", "\\frac{1}{2\\pi}", "(2\\pi)^{-1}"],
   ["functions", "2π", "\\pi\\cdot 2"],
   ["functions", "n!", "n!"],
+  ["counting", "x(x-1)!", "x!"],
+  ["counting", "\\frac{(n+2)!}{n!}", "(n+1)(n+2)"],
+  ["counting", "\\frac{n!}{(n-2)!}", "n^2-n"],
+  ["counting", "\\binom{n}{2}", "\\frac{n(n-1)}{2}"],
+  ["counting", "\\binom{n}{k}", "\\frac{n!}{k!(n-k)!}"],
+  ["counting", "\\binom{n}{k}", "\\binom{n}{n-k}"],
+  ["counting", "\\binom{n+1}{k}", "\\binom{n}{k}+\\binom{n}{k-1}"],
+  ["trigonometry", "\\arcsin x+\\arccos x", "\\frac{\\pi}{2}"],
+  ["trigonometry", "\\arccos(-x)", "\\pi-\\arccos x"],
 ];
 
 const DIFFERENT: readonly (readonly [string, string])[] = [
@@ -272,8 +281,7 @@ test.each([
   ["\\cos 20^\\circ\\cos 40^\\circ\\cos 80^\\circ", "\\frac18"],
   ["\\sqrt{(x+1)^2}", "|x+1|"],
   ["\\ln(x^2-1)", "\\ln(x-1)+\\ln(x+1)"],
-  ["x(x-1)!", "x!"],
-  ["\\binom{n}{2}", "\\frac{n(n-1)}{2}"],
+  ["\\sqrt[3]{2+\\sqrt5}+\\sqrt[3]{2-\\sqrt5}", "1"],
   ["\\cos n\\pi", "(-1)^n"],
   ["\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"],
   ["\\sqrt{\\sqrt5+2\\sqrt{\\sqrt5-1}}", "\\sqrt{\\sqrt5-1}+1"],

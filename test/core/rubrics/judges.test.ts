@@ -25,6 +25,21 @@ test("a function may ask for a label, a number, or the reply as it is", async ()
   expect(["label", "number", "text"].map((name) => heard.scores(name)[0])).toEqual([1, 7, 4]);
 });
 
+test("an embedding model is asked for two texts as they are, and its cosine is not the verdict on the same messages", async () => {
+  const rubric = asking({
+    rewards: { near: ({ judge }) => judge(["one", "two"], { judge: "strict", cosine: true }) },
+    metrics: { said: async ({ judge }) => (await judge("one", { judge: "strict" })).length },
+  });
+  const heard = await hearing(rubric, ["a"], ({ menu }) =>
+    menu.kind === "cosine" ? "[[3, 4], [4, 3]]" : "four",
+  );
+  expect(heard.asks.map(({ messages }) => messages.map(({ content }) => content))).toEqual([
+    ["one", "two"],
+    ["one"],
+  ]);
+  expect(heard.scores("near")).toEqual([expect.closeTo(0.96, 12)]);
+});
+
 test("a function that asks in the light of a verdict is run again, and asks for each once", async () => {
   let runs = 0;
   const rubric = asking({

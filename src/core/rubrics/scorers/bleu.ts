@@ -7,8 +7,8 @@
  * GLEU (Wu et al. 2016): the smaller of precision and recall over all runs of 1 to `max_n` words together.
  */
 import * as z from "zod";
-import { scorer, withinCharacters } from "./scorer.ts";
-import { countRuns, sharedRuns, wordsOf } from "./words.ts";
+import { scorer } from "./scorer.ts";
+import { countRuns, ofWords, sharedRuns } from "./words.ts";
 
 const MaxN = z.int().min(1).max(9).default(4);
 
@@ -39,15 +39,6 @@ export const gleu = scorer(z.strictObject({ max_n: MaxN }), ({ max_n }) =>
     return shared / most;
   }),
 );
-
-/** Of two texts that both have words; without, 1 when neither has any, else 0. */
-function ofWords(compare: (said: readonly string[], expected: readonly string[]) => number) {
-  return withinCharacters((output, reference) => {
-    const [said, expected] = [wordsOf(output), wordsOf(reference)];
-    if (said.length > 0 && expected.length > 0) return compare(said, expected);
-    return said.length === expected.length ? 1 : 0;
-  });
-}
 
 function sharedOf(
   said: readonly string[],

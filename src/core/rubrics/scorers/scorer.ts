@@ -16,7 +16,7 @@ export interface Scorer<Options extends z.ZodObject> {
   score(output: string, reference: string, options?: Readonly<Record<string, unknown>>): number;
 }
 
-type Compare = (output: string, reference: string) => number;
+export type Compare = (output: string, reference: string) => number;
 
 /** `prepare` does once what hangs on the options alone. */
 export function scorer<Options extends z.ZodObject>(

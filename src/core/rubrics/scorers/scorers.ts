@@ -10,6 +10,7 @@ import { jsonSchema } from "./json-schema.ts";
 import { levenshtein } from "./levenshtein.ts";
 import { listContains } from "./list-contains.ts";
 import { math } from "./math.ts";
+import { meteor } from "./meteor.ts";
 import { numeric, numericDiff } from "./numeric.ts";
 import { oneOf } from "./one-of.ts";
 import { regex } from "./regex.ts";
@@ -29,6 +30,7 @@ export const SCORER_NAMES = [
   "rouge",
   "bleu",
   "gleu",
+  "meteor",
   "json_schema",
   "json_diff",
   "list_contains",
@@ -50,6 +52,7 @@ export const scorers = {
   rouge,
   bleu,
   gleu,
+  meteor,
   json_schema: jsonSchema,
   json_diff: jsonDiff,
   list_contains: listContains,

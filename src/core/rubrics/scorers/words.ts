@@ -1,8 +1,20 @@
 /** Words and runs of words, as the overlap metrics count them. */
+import { type Compare, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
 export function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
+}
+
+/** Of two texts that both have words; without, 1 when neither has any, else 0. */
+export function ofWords(
+  compare: (said: readonly string[], expected: readonly string[]) => number,
+): Compare {
+  return withinCharacters((output, reference) => {
+    const [said, expected] = [wordsOf(output), wordsOf(reference)];
+    if (said.length > 0 && expected.length > 0) return compare(said, expected);
+    return said.length === expected.length ? 1 : 0;
+  });
 }
 
 /** How often each run of `n` words occurs. */

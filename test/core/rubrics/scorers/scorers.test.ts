@@ -68,6 +68,30 @@ const GOLDEN: [Name, string, string, number, Options?][] = [
   ["gleu", "the cat sat", "the cat sat down", 0.6],
   ["gleu", "the cat sat", "the cat sat", 1],
   ["gleu", "dog", "cat", 0],
+  // Of nltk 3, its WordNet stage switched off.
+  [
+    "meteor",
+    "It is a guide to action which ensures that the military always obeys the commands of the party",
+    "It is a guide to action that ensures that the military will forever heed Party commands",
+    0.694444,
+  ],
+  [
+    "meteor",
+    "It is to insure the troops forever hearing the activity guidebook that party direct",
+    "It is the guiding principle which guarantees the military forces always being under the command of the Party",
+    0.211364,
+  ],
+  ["meteor", "on the mat sat the cat", "the cat sat on the mat", 0.5],
+  ["meteor", "the cat was sat on the mat", "the cat sat on the mat", 0.965392],
+  ["meteor", "The dogs were running happily.", "a dog runs happily in the parks", 0.464154],
+  ["meteor", "connected connections", "connecting the connection", 0.344828],
+  ["meteor", "the the the", "the cat", 0.238095],
+  ["meteor", "the cat sat", "the cat sat down", 0.8, { alpha: 0.5, beta: 1, gamma: 0.2 }],
+  // Six words in one chunk: 1 − 0.5 / 6³. One word is a chunk of its own.
+  ["meteor", "the cat sat on the mat", "The cat sat on the mat!", 1 - 0.5 / 216],
+  ["meteor", "Paris", "Paris", 0.5],
+  ["meteor", "car", "automobile", 0],
+  ["meteor", "", "", 1],
   ["json_schema", '{"a":1}', '{"required":["a"]}', 1],
   ["json_schema", '{"b":1}', '{"required":["a"]}', 0],
   ["json_schema", "not json", "{}", 0],
@@ -146,6 +170,7 @@ test.each<[Name, Options]>([
   ["regex", { pattern: "(?=a)" }],
   ["regex", { pattern: "(a)\\1" }],
   ["rouge", { n: 6 }],
+  ["meteor", { alpha: 1.1 }],
   ["numeric", { absolute: -1 }],
   ["choice", { choices: "abc" }],
 ])("%s refuses the options %j", (name, options) => {
@@ -160,6 +185,7 @@ describe("what a model says is bounded", () => {
     ["f1", "ab"],
     ["bleu", "ab"],
     ["gleu", "ab"],
+    ["meteor", "ab"],
     ["json_diff", '"ab"'],
     ["list_contains", '["ab"]'],
   ])("%s of an output of 60,000 characters is 0", (name, reference) => {

@@ -1,0 +1,21 @@
+/** References that stand in the grader itself are tried when it is read. */
+import { expect, test } from "vitest";
+import { loadEnvironment } from "./environment.ts";
+
+test.each([
+  ["regex", "(", "is no RE2 pattern"],
+  ["regex", "(?=x)", "is no RE2 pattern"],
+  ["numeric", "four", "is no number"],
+  ["json_schema", "[]", "a JSON Schema is an object"],
+  ["math", "\\frac{1}{", "the target cannot be read"],
+])(
+  "a reference of %s that no row changes and nothing can be compared with is refused: %j",
+  async (scorer, reference, why) => {
+    const grader = { type: "scorer", name: "n", scorer, reference };
+    const refused = loadEnvironment.args.safeParse({ graders: [grader] }).error?.issues ?? [];
+    expect(refused.map(({ path }) => path.join("."))).toEqual(["graders.0.reference"]);
+    expect(refused[0]?.message).toContain(why);
+    // What a row says is known when it is scored.
+    await loadEnvironment.load({ graders: [{ ...grader, reference: "{{item.answer}}" }] });
+  },
+);

@@ -1,0 +1,192 @@
+/**
+ * Advantages: how much better a rollout did than its group. A registry of pure functions.
+ *
+ * Invariants. A member without a reward has no advantage and takes no part in a mean, so adding one changes nobody's. A
+ * group whose rewards are all equal has advantage 0 throughout, exactly. Advantages of mean-type estimators sum to 0. A
+ * group is credited once, from final rewards, by one function that the consumer and the run share: what the one has
+ * built samples for, the other trains.
+ */
+import type { Advantage, LengthPenalty } from "./request.ts";
+
+/** Raised when a formula changes: batches say which one made their numbers. */
+const VERSION = 1;
+
+type Rewards = readonly (number | null)[];
+type Estimator<Name extends Advantage["name"]> = (
+  rewards: readonly number[],
+  params: Extract<Advantage, { name: Name }>,
+) => readonly number[];
+
+/**
+ * Each over the rewards of at least two members, not all equal.
+ *
+ * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its asynchronous
+ * worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less the mean of the
+ * others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
+ */
+const ESTIMATORS: { [Name in Exclude<Advantage["name"], "none">]: Estimator<Name> } = {
+  mean: (rewards) => deviations(rewards),
+  mean_std: (rewards, { sd, eps }) => {
+    const apart = deviations(rewards);
+    const count = sd === "sample" ? apart.length - 1 : apart.length;
+    const spread = Math.sqrt(sum(apart.map((deviation) => deviation ** 2)) / count) + eps;
+    return apart.map((deviation) => deviation / spread);
+  },
+  rloo: (rewards) => {
+    const scale = rewards.length / (rewards.length - 1);
+    return deviations(rewards).map((deviation) => scale * deviation);
+  },
+  max_rl: (rewards) => {
+    const mean = meanOf(rewards);
+    return deviations(rewards).map((deviation) => (mean > 0 ? deviation / mean : 0));
+  },
+};
+
+/** For each reward what it is worth against the group; null where there is none, and everywhere for `none`. */
+export function advantagesOf(advantage: Advantage, rewards: Rewards): (number | null)[] {
+  if (advantage.name === "none") return rewards.map(() => null);
+  const given = rewards.filter(isGiven);
+  const credited = estimate(advantage, given);
+  let next = 0;
+  return rewards.map((reward) => (isGiven(reward) ? (credited[next++] ?? null) : null));
+}
+
+function estimate(
+  advantage: Exclude<Advantage, { name: "none" }>,
+  rewards: readonly number[],
+): readonly number[] {
+  if (rewards.length === 1 && "singleton" in advantage && advantage.singleton === "raw") {
+    return rewards;
+  }
+  if (allEqual(rewards)) return rewards.map(() => 0);
+  switch (advantage.name) {
+    case "mean":
+      return ESTIMATORS.mean(rewards, advantage);
+    case "mean_std":
+      return ESTIMATORS.mean_std(rewards, advantage);
+    case "rloo":
+      return ESTIMATORS.rloo(rewards, advantage);
+    case "max_rl":
+      return ESTIMATORS.max_rl(rewards, advantage);
+  }
+}
+
+/** Tokens and turns of one rollout: `output` sampled, `total` with those it was given. */
+export interface Lengths {
+  readonly output: number;
+  readonly total: number;
+  readonly turns: number;
+}
+
+/**
+ * Rewards less a share of their mean for length: `r - mean * (output * o / max(o) + input * i / max(i) + turns * t /
+ * max(t))`, the maxima over the scored members and at least 1 (prime-rl, orchestrator/algo/grpo.py).
+ */
+export function penalised(
+  penalty: LengthPenalty,
+  members: readonly { readonly reward: number | null; readonly lengths: Lengths }[],
+): (number | null)[] {
+  const scored = members.filter(({ reward }) => isGiven(reward));
+  const mean = meanOf(scored.flatMap(({ reward }) => reward ?? []));
+  const of = (measure: (lengths: Lengths) => number) => {
+    const most = Math.max(1, ...scored.map(({ lengths }) => measure(lengths)));
+    return (lengths: Lengths) => measure(lengths) / most;
+  };
+  const [output, input, turns] = [
+    of((l) => l.output),
+    of((l) => l.total - l.output),
+    of((l) => l.turns),
+  ];
+  return members.map(({ reward, lengths }) => {
+    if (!isGiven(reward)) return null;
+    const share =
+      penalty.output * output(lengths) +
+      penalty.input * input(lengths) +
+      penalty.turns * turns(lengths);
+    return reward - mean * share;
+  });
+}
+
+/** The estimator as a batch's manifest names it. */
+export function estimatorOf(
+  { name, ...params }: Advantage,
+  penalty: LengthPenalty | null,
+): { name: string; version: number; params: Record<string, unknown> } {
+  const all = penalty === null ? params : { ...params, length_penalty: penalty };
+  return { name, version: VERSION, params: all };
+}
+
+export interface GroupRules {
+  readonly advantage: Advantage;
+  readonly length_penalty: LengthPenalty | null;
+  readonly min_group_size: number;
+  readonly zero_variance: "drop" | "refill" | "keep";
+}
+
+export interface CreditedGroup {
+  /** What becomes of the group: it trains, its members are all worth the same, or too few of them are left. */
+  readonly verdict: "train" | "zero_variance" | "too_few";
+  readonly survivors: number;
+  /** Of the rewards as they were scored; null without survivors. */
+  readonly mean: number | null;
+  /** In the order of the members. */
+  readonly advantages: readonly (number | null)[];
+}
+
+const NOTHING: Lengths = { output: 0, total: 0, turns: 0 };
+
+/** `reward` is null for a member that failed, was cancelled or has no score. */
+export function creditGroup(
+  rules: GroupRules,
+  members: readonly { readonly reward: number | null; readonly lengths?: Lengths | undefined }[],
+): CreditedGroup {
+  const rewards =
+    rules.length_penalty === null
+      ? members.map(({ reward }) => reward)
+      : penalised(
+          rules.length_penalty,
+          members.map(({ reward, lengths }) => ({ reward, lengths: lengths ?? NOTHING })),
+        );
+  const scored = members.flatMap(({ reward }) => (isGiven(reward) ? [reward] : []));
+  const advantages = advantagesOf(rules.advantage, rewards);
+  return {
+    verdict: verdictOf(rules, rewards.filter(isGiven), advantages),
+    survivors: scored.length,
+    mean: scored.length === 0 ? null : meanOf(scored),
+    advantages,
+  };
+}
+
+function verdictOf(
+  rules: GroupRules,
+  rewards: readonly number[],
+  advantages: readonly (number | null)[],
+): CreditedGroup["verdict"] {
+  if (rewards.length === 0 || rewards.length < rules.min_group_size) return "too_few";
+  const flat =
+    rules.advantage.name === "none"
+      ? allEqual(rewards)
+      : advantages.every((advantage) => advantage === null || advantage === 0);
+  return flat && rules.zero_variance !== "keep" ? "zero_variance" : "train";
+}
+
+function isGiven(reward: number | null): reward is number {
+  return reward !== null && Number.isFinite(reward);
+}
+
+function allEqual(rewards: readonly number[]): boolean {
+  return rewards.every((reward) => reward === rewards[0]);
+}
+
+function deviations(rewards: readonly number[]): readonly number[] {
+  const mean = meanOf(rewards);
+  return rewards.map((reward) => reward - mean);
+}
+
+function meanOf(rewards: readonly number[]): number {
+  return sum(rewards) / Math.max(1, rewards.length);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,102 @@
+/**
+ * The two numberings of a training run, and the gates made of them: written here and nowhere else.
+ *
+ * Policy versions count from 0 (the weights before any optimiser step), steps from 1. Batch n trains version n-1 into
+ * version n, so at step 1 the rollouts are sampled by version 0. `step` is that of the batch which is being collected.
+ * Two bounds that are not one: the *lead* is how many shipped batches the trainer has not yet turned into published
+ * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it trains.
+ */
+import type { BatchSize } from "./request.ts";
+
+export interface Progress {
+  /** Of the batch that is being collected, from 1. */
+  readonly step: number;
+  /** The newest version the trainer has finished writing, from 0. */
+  readonly published: number;
+}
+
+/** Batches shipped and not yet turned into published weights. */
+export function leadOf({ step, published }: Progress): number {
+  return step - 1 - published;
+}
+
+/**
+ * Whether new groups may begin and the batch at hand may ship. One condition for both: a batch ships once version
+ * `step - 1 - lead` is published, so at most `lead + 1` batches are ever ahead.
+ */
+export function withinLead(progress: Progress, lead: number): boolean {
+  return leadOf(progress) <= lead;
+}
+
+/** The oldest version whose samples may still train at `step`; none is too old where it is 0 or less. */
+export function minFreshVersion(step: number, maxOffPolicySteps: number): number {
+  return step - 1 - maxOffPolicySteps;
+}
+
+export function isFresh(version: number, step: number, maxOffPolicySteps: number): boolean {
+  return version >= minFreshVersion(step, maxOffPolicySteps);
+}
+
+export interface OffPolicyLag {
+  /** Versions between the weights that began to sample and the weights that train. */
+  readonly total: number;
+  /** Of these, updates that came while it was sampled, */
+  readonly in_flight: number;
+  /** and updates that came while it waited for its batch. */
+  readonly in_queue: number;
+}
+
+/** `sampled`: the versions at the beginning and at the end of a rollout. */
+export function offPolicyLag(
+  step: number,
+  sampled: { readonly start: number; readonly end: number },
+): OffPolicyLag {
+  const total = Math.max(0, step - 1 - sampled.start);
+  const in_flight = Math.min(total, Math.max(0, sampled.end - sampled.start));
+  return { total, in_flight, in_queue: total - in_flight };
+}
+
+export interface Admission {
+  readonly step: number;
+  readonly max_steps: number;
+  /** That samples a group which begins now. */
+  readonly version: number;
+  readonly max_off_policy_steps: number;
+  /** Rollouts a step takes. */
+  readonly batch_rollouts: number;
+  /** Rollouts that wait for a batch. */
+  readonly buffered: number;
+  /** Members of open groups that have not ended, begun or not. */
+  readonly running: number;
+  /** Rollouts that may be under way at once. */
+  readonly max_concurrent: number;
+}
+
+/**
+ * Rollouts that may be added without one of them being too old when its turn comes, and without more of them than the
+ * remaining steps take. Pacing: what is never begun need not be thrown away.
+ *
+ * AReaL's `min(max_inflight - running, (M + version + 1) * B - (accepted + running))`
+ * (areal/infra/staleness_manager.py) counts what was accepted since the start; here that is `(step - 1) * B + buffered`,
+ * the same number as long as batches are full, and the right one after a rewind, too.
+ */
+export function capacityOf(now: Admission): number {
+  const waiting = now.buffered + now.running;
+  const lastStep = Math.min(now.max_steps, now.version + now.max_off_policy_steps + 1);
+  const fresh = (lastStep - (now.step - 1)) * now.batch_rollouts - waiting;
+  return Math.max(0, Math.min(now.max_concurrent - now.running, fresh));
+}
+
+/**
+ * Rollouts one step takes. Where a batch is counted in tokens: as many as there would be of those `seen` so far; one
+ * group until the first is back.
+ */
+export function batchRollouts(
+  size: BatchSize,
+  seen: { readonly rollouts: number; readonly tokens: number },
+  groupSize: number,
+): number {
+  if ("rollouts" in size) return size.rollouts;
+  if (seen.tokens === 0) return groupSize;
+  return Math.max(1, Math.ceil((size.tokens * seen.rollouts) / seen.tokens));
+}

@@ -1,0 +1,148 @@
+/**
+ * `rl.sample/1`: one flat, unshifted token sequence of a rollout, as trainers get it (docs/training.md).
+ *
+ * Invariants. All arrays are of one length: `logprobs[i]` is that of token i given those before it, so index 0 never
+ * trains. Context has mask 0, logprob 0 and no advantage. The spans cover exactly the tokens that train. What a row is
+ * worth stands in its batch's credits, which win where both say so.
+ */
+import * as z from "zod";
+import type { TokenSample, VersionSpan } from "./open-sample.ts";
+import { logprobFault } from "./samples.ts";
+
+const DTYPES = { int32: Int32Array, float32: Float32Array, uint8: Uint8Array } as const;
+type Dtype = keyof typeof DTYPES;
+type ArrayOf<Kind extends Dtype> = InstanceType<(typeof DTYPES)[Kind]>;
+
+/** An array in msgpack: numpy's name of its type, its shape, its bytes, little-endian. */
+const Packed = z.object({
+  dtype: z.string(),
+  shape: z.tuple([z.int().min(0)]),
+  data: z.instanceof(Uint8Array),
+});
+
+/** Packed or plain; `undefined` where the bytes are no such array. */
+function arrayOf<Kind extends Dtype>(dtype: Kind) {
+  const TypedArray = DTYPES[dtype];
+  return z.union([Packed, z.array(z.number())]).transform((given, { addIssue }): ArrayOf<Kind> => {
+    if (Array.isArray(given)) return TypedArray.from(given) as ArrayOf<Kind>;
+    const [length] = given.shape;
+    if (given.dtype === dtype && given.data.length === length * TypedArray.BYTES_PER_ELEMENT) {
+      // Copied: bytes of a message begin anywhere, and an array only at a multiple of its element's size.
+      return new TypedArray(new Uint8Array(given.data).buffer) as ArrayOf<Kind>;
+    }
+    addIssue({ code: "custom", message: `is no array of ${length} ${dtype}` });
+    return z.NEVER;
+  });
+}
+
+const Version = z.int().min(0);
+const Floats = arrayOf("float32").optional();
+
+/** Of a decoded message. Unknown members are ignored, whole numbers are numbers. */
+export const SampleRow = z.object({
+  schema: z.literal("rl.sample/1"),
+  sample_id: z.string().min(1),
+  rollout_id: z.string().min(1),
+  group_id: z.string().min(1),
+  env: z.string(),
+  token_ids: arrayOf("int32"),
+  mask: arrayOf("uint8"),
+  logprobs: arrayOf("float32"),
+  advantage: z.number().optional(),
+  advantages: Floats,
+  reward: z.number().nullable().optional(),
+  temperature: z.number().positive(),
+  policy_version_start: Version,
+  policy_version_end: Version,
+  weight_versions: z
+    .array(z.object({ version: Version, start: z.int().min(0), end: z.int().min(0) }))
+    .optional(),
+  ref_logprobs: Floats,
+  rl_weights: Floats,
+  ce_weights: Floats,
+  ref_kl_weights: Floats,
+});
+export type SampleRow = z.output<typeof SampleRow>;
+
+export interface RowOrigin {
+  readonly rollout_id: string;
+  readonly group_id: string;
+  /** `id@version`. */
+  readonly env: string;
+  /** That the tokens were sampled at, above 0. */
+  readonly temperature: number;
+}
+
+/** The rows of one rollout. Forks share its id; a row's own is unique in the run. */
+export function rowsOf(samples: readonly TokenSample[], origin: RowOrigin): SampleRow[] {
+  return samples.map(({ trainable_tokens: _, weight_versions, ...sample }, branch) => ({
+    schema: "rl.sample/1",
+    sample_id: `${origin.rollout_id}.${branch}`,
+    ...origin,
+    ...sample,
+    weight_versions: [...weight_versions],
+  }));
+}
+
+export type SampleFaultCode =
+  | "length_mismatch"
+  | "empty_mask"
+  | "first_token_trainable"
+  | "nonfinite"
+  | "positive_logprob"
+  | "missing_logprob"
+  | "mask_logprob_disagree"
+  | "span_mismatch"
+  | "reserved_env"
+  | "unscored";
+
+type Rule = readonly [code: SampleFaultCode, broken: (row: SampleRow) => boolean];
+
+const RULES: readonly Rule[] = [
+  ["length_mismatch", ({ token_ids }) => token_ids.length < 2],
+  ["length_mismatch", (row) => arraysOf(row).some(({ length }) => length !== row.token_ids.length)],
+  ["reserved_env", ({ env }) => env === "" || env === "all"],
+  ["unscored", ({ reward }) => reward === null],
+  ["empty_mask", ({ mask }) => !mask.includes(1)],
+  ["first_token_trainable", ({ mask }) => mask[0] !== 0],
+  ["nonfinite", (row) => !floatsOf(row).every((floats) => floats.every(Number.isFinite))],
+  ["mask_logprob_disagree", creditsContext],
+  ["span_mismatch", ({ weight_versions, mask }) => !covers(weight_versions, mask)],
+];
+
+/** The first rule the row breaks, by the code a trainer is told; null for a row that may train. */
+export function sampleFault(row: SampleRow): SampleFaultCode | null {
+  const broken = RULES.find(([, isBroken]) => isBroken(row));
+  return broken?.[0] ?? logprobFault(row.logprobs);
+}
+
+/** Those beside the logprobs, as far as it has them. */
+function floatsOf(row: SampleRow): Float32Array[] {
+  const { advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights } = row;
+  const all = [advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights];
+  return all.filter((floats) => floats !== undefined);
+}
+
+function arraysOf(row: SampleRow): { readonly length: number }[] {
+  return [row.mask, row.logprobs, ...floatsOf(row)];
+}
+
+/** A mask is 0 or 1, and where it is 0 there is neither a logprob nor an advantage. */
+function creditsContext({ mask, logprobs, advantages }: SampleRow): boolean {
+  return mask.some(
+    (bit, at) => bit > 1 || (bit === 0 && (logprobs[at] !== 0 || (advantages?.[at] ?? 0) !== 0)),
+  );
+}
+
+/** Whether the spans, in order and apart, are exactly what trains. Rows may have none. */
+function covers(spans: readonly VersionSpan[] | undefined, mask: Uint8Array): boolean {
+  if (spans === undefined) return true;
+  const covered = new Uint8Array(mask.length);
+  let from = 0;
+  for (const { start, end } of spans) {
+    if (start < from || end <= start || end > mask.length) return false;
+    covered.fill(1, start, end);
+    from = end;
+  }
+  return mask.every((bit, at) => bit === covered[at]);
+}

@@ -1,0 +1,225 @@
+/**
+ * From the turns of a rollout to training samples: nothing is ever tokenised again.
+ *
+ * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none a
+ * new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs are
+ * the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it keeps
+ * its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is what
+ * the next turn's ids are stored as a suffix of.
+ */
+import { float32s, int32s } from "../tokens.ts";
+import type { StoredTurn, Trajectory } from "../trajectory.ts";
+import type { Lengths } from "./advantage.ts";
+import { OpenSample, type TokenSample } from "./open-sample.ts";
+
+export type UntrainableCause =
+  | "errored"
+  | "cancelled"
+  | "no_tokens"
+  | "length_mismatch"
+  | "missing_logprob"
+  | "nonfinite"
+  | "positive_logprob"
+  | "tokens_cut"
+  | "empty";
+
+export interface RolloutSamples {
+  readonly samples: readonly TokenSample[];
+  /** Null where it can be trained on; else there are no samples. */
+  readonly untrainable: UntrainableCause | null;
+  /** From each turn to the next: went on its ids, began anew, or overwrote the end of the last answer. */
+  readonly transitions: {
+    readonly clean: number;
+    readonly forked: number;
+    readonly realigned: number;
+  };
+  /** Tokens that were overwritten. */
+  readonly drift_tokens: number;
+  readonly lengths: Lengths;
+}
+
+export interface SamplingFacts {
+  /** The version the rollout was begun for: that of a turn whose engine does not name one. */
+  readonly dispatch_version: number;
+  /**
+   * A prompt that differs from the sample only within the last answer, by fewer tokens than this, goes on it: what
+   * differs becomes context. 0: never, it begins a sample of its own.
+   */
+  readonly fork_threshold_tokens?: number;
+}
+
+type TrainedTurn = Pick<
+  StoredTurn,
+  "tokens" | "policy_version" | "usage" | "is_truncated" | "finish_reason"
+> & { readonly dispatch_version?: number };
+
+type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
+  readonly turns: readonly TrainedTurn[];
+};
+
+interface TurnArrays {
+  /** Prompt ids beyond those of the turn before, or all of them where it is `forked`. */
+  readonly suffix: Int32Array;
+  readonly forked: boolean;
+  readonly answer: Int32Array;
+  readonly logprobs: Float32Array;
+  readonly version: number;
+}
+
+/** What engines send for a logprob they do not have is -9999. */
+const MISSING = -9000;
+/** Rounding of a probability of 1. */
+const ABOVE_ZERO = 1e-6;
+
+export function samplesOf(trajectory: TrainedTrajectory, facts: SamplingFacts): RolloutSamples {
+  const turns = readTurns(trajectory, facts.dispatch_version);
+  return typeof turns === "string" ? untrainable(trajectory, turns) : build(turns, facts);
+}
+
+function readTurns(
+  { error, cancelled, turns }: TrainedTrajectory,
+  dispatched: number,
+): readonly TurnArrays[] | UntrainableCause {
+  if (error !== null) return "errored";
+  if (cancelled !== null) return "cancelled";
+  const read: TurnArrays[] = [];
+  for (const turn of turns) {
+    const arrays = readTurn(turn, dispatched);
+    if (typeof arrays === "string") return arrays;
+    // The first token of a sample is never trained: something must come before an answer.
+    const begins = arrays.forked || read.length === 0;
+    if (begins && arrays.suffix.length === 0) return "no_tokens";
+    read.push(arrays);
+  }
+  if (read.some(({ answer }) => answer.length > 0)) return read;
+  return turns.some(isCut) ? "tokens_cut" : "empty";
+}
+
+/** Cut to the environment's `maxSeqLen`: what is left is a beginning of what was sampled, and trains as such. */
+function isCut(turn: TrainedTurn): boolean {
+  return turn.is_truncated && turn.finish_reason !== "length";
+}
+
+function readTurn(turn: TrainedTurn, dispatched: number): TurnArrays | UntrainableCause {
+  const { tokens } = turn;
+  if (tokens === null) return "no_tokens";
+  if (tokens.completion_logprobs === null) return "missing_logprob";
+  const answer = int32s(tokens.completion_ids);
+  const logprobs = float32s(tokens.completion_logprobs);
+  if (answer.length !== logprobs.length) return "length_mismatch";
+  const suffix = int32s(tokens.prompt_suffix_ids);
+  const fault = logprobFault(logprobs);
+  if (fault !== null) return fault;
+  return { suffix, forked: tokens.forked, answer, logprobs, version: versionOf(turn, dispatched) };
+}
+
+/** The first thing that is wrong with sampling logprobs, or null. */
+export function logprobFault(
+  logprobs: Float32Array,
+): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
+  for (const logprob of logprobs) {
+    if (!Number.isFinite(logprob)) return "nonfinite";
+    if (logprob <= MISSING) return "missing_logprob";
+    if (logprob > ABOVE_ZERO) return "positive_logprob";
+  }
+  return null;
+}
+
+/** Engines name their weights as they like: only a whole number is one of our versions. */
+function versionOf(
+  { policy_version: label, dispatch_version }: TrainedTurn,
+  dispatched: number,
+): number {
+  if (label !== null && /^\d{1,15}$/.test(label)) return Number(label);
+  return dispatch_version ?? dispatched;
+}
+
+function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSamples {
+  const threshold = facts.fork_threshold_tokens ?? 0;
+  const open: OpenSample[] = [];
+  const transitions = { clean: 0, forked: 0, realigned: 0 };
+  let drift_tokens = 0;
+  let last: OpenSample | null = null;
+  for (const turn of turns) {
+    const place = placeOf(turn, { open, last, threshold });
+    if (last !== null) transitions[place.transition] += 1;
+    if (place.transition === "forked") open.push(place.sample);
+    drift_tokens += place.drift;
+    place.sample.addContext(place.context);
+    place.sample.addAnswer(turn.answer, turn.logprobs, turn.version);
+    last = place.sample;
+  }
+  const samples = open
+    .map((sample) => sample.close(facts.dispatch_version))
+    .filter(({ trainable_tokens }) => trainable_tokens > 0);
+  const total = samples.reduce((sum, { token_ids }) => sum + token_ids.length, 0);
+  const output = turns.reduce((sum, { answer }) => sum + answer.length, 0);
+  const lengths = { output, total, turns: turns.length };
+  return { samples, untrainable: null, transitions, drift_tokens, lengths };
+}
+
+interface Place {
+  readonly sample: OpenSample;
+  /** What of the prompt it has not yet. */
+  readonly context: Int32Array;
+  readonly transition: "clean" | "forked" | "realigned";
+  readonly drift: number;
+}
+
+interface Opened {
+  readonly open: readonly OpenSample[];
+  /** That of the turn before. */
+  readonly last: OpenSample | null;
+  readonly threshold: number;
+}
+
+/** Where a turn goes: the sample, and what is to be added to it as context. */
+function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Opened): Place {
+  if (last === null) return fork(suffix);
+  // The usual case costs what is new, not what came before.
+  if (!forked && open.length === 1) return goOn(last, suffix);
+  const prompt = forked ? suffix : last.idsWith(suffix);
+  const common = open.map((sample) => ({ sample, shared: sample.commonPrefix(prompt) }));
+  const whole = common.filter(({ sample, shared }) => shared === sample.length);
+  const longest = furthest(whole);
+  if (longest !== null) return goOn(longest.sample, prompt.subarray(longest.shared));
+  const drifted = furthest(
+    common.filter(
+      ({ sample, shared }) =>
+        shared >= sample.answerStart && sample.length - shared < threshold && shared > 0,
+    ),
+  );
+  if (drifted === null) return fork(prompt);
+  const { sample, shared } = drifted;
+  const drift = sample.length - shared;
+  sample.cutTo(shared);
+  return { sample, context: prompt.subarray(shared), transition: "realigned", drift };
+}
+
+function goOn(sample: OpenSample, context: Int32Array): Place {
+  return { sample, context, transition: "clean", drift: 0 };
+}
+
+function fork(prompt: Int32Array): Place {
+  return { sample: new OpenSample(), context: prompt, transition: "forked", drift: 0 };
+}
+
+function furthest<Kind extends { readonly shared: number }>(found: readonly Kind[]): Kind | null {
+  return found.reduce<Kind | null>(
+    (best, one) => (best === null || one.shared > best.shared ? one : best),
+    null,
+  );
+}
+
+function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {
+  const output = turns.reduce((sum, { usage }) => sum + (usage?.completion_tokens ?? 0), 0);
+  // The last turn's prompt holds all that came before it.
+  const total = Math.max(output, turns.at(-1)?.usage?.total_tokens ?? 0);
+  return {
+    samples: [],
+    untrainable: cause,
+    transitions: { clean: 0, forked: 0, realigned: 0 },
+    drift_tokens: 0,
+    lengths: { output, total, turns: turns.length },
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * The series of a step, by the names prime-rl gives them.
+ *
+ * Invariants. `all` is everything that arrived since the step before, `effective` exactly what shipped. What was not
+ * scored is in no mean. A name nothing was measured for is absent, never 0. Quantiles interpolate linearly.
+ */
+import type { Lengths } from "./advantage.ts";
+import { offPolicyLag } from "./numbering.ts";
+
+export interface RolloutFacts {
+  readonly reward: number | null;
+  readonly outcome: string;
+  readonly is_truncated: boolean;
+  /** Null where nobody counted them. */
+  readonly lengths: Lengths | null;
+  /** Training samples it gave. */
+  readonly samples: number;
+  /** The newest version that sampled for it. */
+  readonly policy_version_end: number;
+  /** The class of its failure. */
+  readonly error: string | null;
+}
+
+export interface GroupFacts {
+  readonly env: string;
+  readonly dispatch_version: number;
+  readonly rollouts: readonly RolloutFacts[];
+  /** From turn to turn: how often a sample was gone on with, and how often not. */
+  readonly transitions?: {
+    readonly clean: number;
+    readonly forked: number;
+    readonly realigned: number;
+  };
+}
+
+export interface StepFacts {
+  readonly step: number;
+  readonly arrived: readonly GroupFacts[];
+  readonly shipped: readonly GroupFacts[];
+  /** Rollouts that had become too old. */
+  readonly dropped_stale: number;
+}
+
+type Metrics = Record<string, number>;
+type Named = readonly [name: string, value: number | null];
+
+export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts): Metrics {
+  const effective = shipped.map((group) => ({
+    ...group,
+    rollouts: group.rollouts.filter(({ samples }) => samples > 0),
+  }));
+  const metrics = [
+    ...cohort("train/agg", arrived, effective),
+    ...perEnvironment(arrived, effective),
+    ...staleness(step, effective),
+    ...breaks(arrived),
+    ["off_policy/dropped", dropped_stale] as const,
+  ];
+  return Object.fromEntries(
+    metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+  );
+}
+
+/** Of each environment where there are several; one alone is what `agg` says. */
+function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
+  const names = [...new Set([...arrived, ...shipped].map(({ env }) => env))];
+  if (names.length < 2) return [];
+  const of = (groups: readonly GroupFacts[], name: string) =>
+    groups.filter(({ env }) => env === name);
+  return names.flatMap((name) => cohort(`train/${name}`, of(arrived, name), of(shipped, name)));
+}
+
+function cohort(
+  prefix: string,
+  arrived: readonly GroupFacts[],
+  shipped: readonly GroupFacts[],
+): Named[] {
+  return [
+    ...measures(`${prefix}/all`, arrived),
+    ...troubles(`${prefix}/all`, arrived),
+    ...measures(`${prefix}/effective`, shipped),
+  ];
+}
+
+function measures(prefix: string, groups: readonly GroupFacts[]): Named[] {
+  const rollouts = groups.flatMap((group) => group.rollouts);
+  const counted = rollouts.flatMap(({ lengths, samples }) =>
+    lengths === null ? [] : [{ ...lengths, samples }],
+  );
+  const rewards = rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  return [
+    ...spread(`${prefix}/reward`, rewards),
+    ...spread(
+      `${prefix}/num_total_tokens`,
+      counted.map(({ total }) => total),
+    ),
+    ...spread(
+      `${prefix}/num_input_tokens`,
+      counted.map(({ total, output }) => total - output),
+    ),
+    ...spread(
+      `${prefix}/num_output_tokens`,
+      counted.map(({ output }) => output),
+    ),
+    ...spread(
+      `${prefix}/num_turns`,
+      counted.map(({ turns }) => turns),
+    ),
+    ...spread(
+      `${prefix}/num_branches`,
+      counted.map(({ samples }) => samples),
+    ),
+    [`${prefix}/is_truncated`, share(rollouts, ({ is_truncated }) => is_truncated)],
+    [`${prefix}/is_trainable`, share(rollouts, ({ samples }) => samples > 0)],
+  ];
+}
+
+function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {
+  const rollouts = groups.flatMap((group) => group.rollouts);
+  const errors = [...new Set(rollouts.flatMap(({ error }) => error ?? []))];
+  const solved = groups.flatMap((group) => solvedShare(group) ?? []);
+  return [
+    [`${prefix}/has_error`, share(rollouts, ({ error }) => error !== null)],
+    [`${prefix}/cancelled`, share(rollouts, ({ outcome }) => outcome === "cancelled")],
+    ...errors.map(
+      (name): Named => [`${prefix}/error/${name}`, share(rollouts, ({ error }) => error === name)],
+    ),
+    [`${prefix}/solved_none`, share(solved, (kind) => kind === "none")],
+    [`${prefix}/solved_some`, share(solved, (kind) => kind === "some")],
+    [`${prefix}/solved_all`, share(solved, (kind) => kind === "all")],
+  ];
+}
+
+/** Solved is a reward of 1, not solved one of 0; null where no member was scored. */
+function solvedShare({ rollouts }: GroupFacts): "none" | "some" | "all" | null {
+  const rewards = rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  if (rewards.length === 0) return null;
+  if (rewards.every((reward) => reward <= 0)) return "none";
+  return rewards.every((reward) => reward >= 1) ? "all" : "some";
+}
+
+function staleness(step: number, shipped: readonly GroupFacts[]): Named[] {
+  const lags = shipped.flatMap(({ dispatch_version: start, rollouts }) =>
+    rollouts.map(({ policy_version_end: end }) => offPolicyLag(step, { start, end })),
+  );
+  return [
+    ...meanAndMost(
+      "off_policy",
+      lags.map(({ total }) => total),
+    ),
+    ...meanAndMost(
+      "off_policy/in_flight",
+      lags.map(({ in_flight }) => in_flight),
+    ),
+    ...meanAndMost(
+      "off_policy/in_queue",
+      lags.map(({ in_queue }) => in_queue),
+    ),
+  ];
+}
+
+/** Shares of the transitions between turns; absent where every rollout is one turn. */
+function breaks(arrived: readonly GroupFacts[]): Named[] {
+  const all = arrived.flatMap(({ transitions }) => transitions ?? []);
+  const sum = (name: "clean" | "forked" | "realigned") =>
+    all.reduce((total, transitions) => total + transitions[name], 0);
+  const [clean, forked, realigned] = [sum("clean"), sum("forked"), sum("realigned")];
+  const total = clean + forked + realigned;
+  if (total === 0) return [];
+  return [
+    ["rollout/fork_frac", forked / total],
+    ["rollout/realign_frac", realigned / total],
+  ];
+}
+
+function spread(name: string, values: readonly number[]): Named[] {
+  const sorted = [...values].sort((a, b) => a - b);
+  return [
+    ...meanAndMost(name, values),
+    [`${name}/min`, quantile(sorted, 0)],
+    [`${name}/p10`, quantile(sorted, 0.1)],
+    [`${name}/p90`, quantile(sorted, 0.9)],
+  ];
+}
+
+function meanAndMost(name: string, values: readonly number[]): Named[] {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const most = values.reduce((max, value) => Math.max(max, value), Number.NEGATIVE_INFINITY);
+  return values.length === 0
+    ? []
+    : [
+        [`${name}/mean`, mean],
+        [`${name}/max`, most],
+      ];
+}
+
+/** `sorted` ascending; null for none. */
+function quantile(sorted: readonly number[], at: number): number | null {
+  const place = at * (sorted.length - 1);
+  const [below, above] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+  if (below === undefined || above === undefined) return null;
+  return below + (above - below) * (place - Math.floor(place));
+}
+
+function share<Item>(items: readonly Item[], is: (item: Item) => boolean): number | null {
+  return items.length === 0 ? null : items.filter(is).length / items.length;
+}

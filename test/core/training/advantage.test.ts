@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  advantagesOf,
+  creditGroup,
+  estimatorOf,
+  type GroupRules,
+  penalised,
+} from "../../../src/core/training/advantage.ts";
+import { Advantage } from "../../../src/core/training/request.ts";
+
+const REWARDS = [1, 0, 0, 1, 1];
+const PENALTY = { output: 0.25, input: 0.1, turns: 0.1 };
+const named = (advantage: object) => Advantage.parse(advantage);
+
+function close(actual: readonly (number | null)[], expected: readonly number[]): void {
+  expect(actual).toHaveLength(expected.length);
+  for (const [at, value] of expected.entries()) expect(actual[at]).toBeCloseTo(value, 6);
+}
+
+test.each([
+  ["mean", { name: "mean" }, [0.4, -0.6, -0.6, 0.4, 0.4]],
+  ["TRL's, in step", { name: "mean_std" }, [0.730163, -1.095245, -1.095245, 0.730163, 0.730163]],
+  [
+    "TRL's, asynchronous",
+    { name: "mean_std", sd: "population", eps: 1e-8 },
+    [0.816497, -1.224745, -1.224745, 0.816497, 0.816497],
+  ],
+  [
+    "verl's",
+    { name: "mean_std", eps: 1e-6, singleton: "raw" },
+    [0.730295, -1.095443, -1.095443, 0.730295, 0.730295],
+  ],
+  ["leave one out", { name: "rloo" }, [0.5, -0.75, -0.75, 0.5, 0.5]],
+  ["max-RL", { name: "max_rl" }, [0.666667, -1, -1, 0.666667, 0.666667]],
+])("%s gives the recorded advantages", (_name, advantage, expected) => {
+  close(advantagesOf(named(advantage), REWARDS), expected);
+});
+
+test("length costs a share of the group's mean, as recorded", () => {
+  const output = [10, 20, 40, 30, 20];
+  const total = [110, 140, 160, 150, 120];
+  const turns = [1, 2, 4, 2, 1];
+  const members = REWARDS.map((reward, at) => ({
+    reward,
+    lengths: { output: output[at] ?? 0, total: total[at] ?? 0, turns: turns[at] ?? 0 },
+  }));
+  const shares = [0.170833, 0.275, 0.45, 0.3375, 0.233333];
+  close(
+    penalised(PENALTY, members),
+    REWARDS.map((reward, at) => reward - 0.6 * (shares[at] ?? 0)),
+  );
+  const rules: GroupRules = {
+    advantage: { name: "mean" },
+    length_penalty: PENALTY,
+    min_group_size: 2,
+    zero_variance: "drop",
+  };
+  const credited = creditGroup(rules, members);
+  close(credited.advantages, [0.4735, -0.589, -0.694, 0.3735, 0.436]);
+  expect(credited.mean).toBeCloseTo(0.6, 12);
+  const unscored = { reward: null, lengths: { output: 9000, total: 9999, turns: 50 } };
+  const among = creditGroup(rules, [...members, unscored]);
+  expect(among.advantages).toEqual([...credited.advantages, null]);
+  expect(among).toMatchObject({ verdict: "train", survivors: 5, mean: credited.mean });
+});
+
+test("one rollout alone is worth 0, or its reward where that is asked for", () => {
+  expect(advantagesOf(named({ name: "mean" }), [0.7])).toEqual([0]);
+  expect(advantagesOf(named({ name: "mean_std" }), [0.7])).toEqual([0]);
+  expect(advantagesOf(named({ name: "mean_std", singleton: "raw" }), [null, 0.7])).toEqual([
+    null,
+    0.7,
+  ]);
+  expect(advantagesOf(named({ name: "rloo" }), [0.7])).toEqual([0]);
+  expect(advantagesOf(named({ name: "rloo", singleton: "raw" }), [0.7])).toEqual([0.7]);
+});
+
+test("max-RL of a mean that is not positive is 0, and `none` credits nobody", () => {
+  expect(advantagesOf(named({ name: "max_rl" }), [-1, 0])).toEqual([0, 0]);
+  expect(advantagesOf(named({ name: "none" }), [1, 0])).toEqual([null, null]);
+});
+
+const reward = fc.double({ min: -1, max: 1, noNaN: true });
+const anyAdvantage = fc.constantFrom(
+  named({ name: "mean" }),
+  named({ name: "mean_std" }),
+  named({ name: "mean_std", sd: "population", eps: 1e-6, singleton: "raw" }),
+  named({ name: "rloo" }),
+  named({ name: "max_rl" }),
+);
+
+test("members without a reward change nobody's advantage and have none", () => {
+  const rewards = fc.array(fc.option(reward), { maxLength: 12 });
+  fc.assert(
+    fc.property(anyAdvantage, rewards, (advantage, some) => {
+      const all = advantagesOf(advantage, some);
+      const given = some.filter((one) => one !== null);
+      expect(all.filter((one) => one !== null)).toEqual(advantagesOf(advantage, given));
+      expect(all.map((one) => one === null)).toEqual(some.map((one) => one === null));
+    }),
+  );
+});
+
+test("advantages of a group sum to 0, and are exactly 0 where all rewards are equal", () => {
+  const group = fc.array(fc.integer({ min: 0, max: 10 }), { minLength: 2, maxLength: 16 });
+  fc.assert(
+    fc.property(anyAdvantage, group, reward, (advantage, tenths, same) => {
+      const rewards = tenths.map((count) => count / 10);
+      const sum = advantagesOf(advantage, rewards).reduce<number>(
+        (total, one) => total + (one ?? 0),
+        0,
+      );
+      expect(Math.abs(sum)).toBeLessThan(1e-6);
+      expect(
+        advantagesOf(
+          advantage,
+          rewards.map(() => same),
+        ),
+      ).toEqual(rewards.map(() => 0));
+    }),
+  );
+});
+
+const scored = (...rewards: (number | null)[]) => rewards.map((one) => ({ reward: one }));
+const RULES: GroupRules = {
+  advantage: { name: "mean" },
+  length_penalty: null,
+  min_group_size: 2,
+  zero_variance: "drop",
+};
+
+test("a group trains when enough of it is left and its members are not all worth the same", () => {
+  expect(creditGroup(RULES, scored(1, 0, null))).toEqual({
+    verdict: "train",
+    survivors: 2,
+    mean: 0.5,
+    advantages: [0.5, -0.5, null],
+  });
+  expect(creditGroup(RULES, scored(1, null, null)).verdict).toBe("too_few");
+  expect(creditGroup({ ...RULES, min_group_size: 1 }, scored(null))).toMatchObject({
+    verdict: "too_few",
+    survivors: 0,
+    mean: null,
+  });
+  expect(creditGroup(RULES, scored(0.3, 0.3, null)).verdict).toBe("zero_variance");
+  expect(creditGroup({ ...RULES, zero_variance: "refill" }, scored(1, 1)).verdict).toBe(
+    "zero_variance",
+  );
+  expect(creditGroup({ ...RULES, zero_variance: "keep" }, scored(1, 1))).toMatchObject({
+    verdict: "train",
+    advantages: [0, 0],
+  });
+});
+
+test("where the trainer computes advantages, a group trains when its rewards differ", () => {
+  const rules: GroupRules = { ...RULES, advantage: { name: "none" } };
+  expect(creditGroup(rules, scored(1, 0)).verdict).toBe("train");
+  expect(creditGroup(rules, scored(1, 1)).verdict).toBe("zero_variance");
+});
+
+test("equal rewards of unequal length train, where length costs", () => {
+  const lengths = [10, 20].map((output) => ({ output, total: 100, turns: 1 }));
+  const members = lengths.map((each) => ({ reward: 1, lengths: each }));
+  expect(creditGroup({ ...RULES, length_penalty: PENALTY }, members).verdict).toBe("train");
+});
+
+test("a batch says which estimator made its advantages", () => {
+  expect(estimatorOf(named({ name: "mean_std" }), PENALTY)).toEqual({
+    name: "mean_std",
+    version: 1,
+    params: { sd: "sample", eps: 1e-4, singleton: "zero", length_penalty: PENALTY },
+  });
+  expect(estimatorOf({ name: "mean" }, null)).toEqual({ name: "mean", version: 1, params: {} });
+});

@@ -1,0 +1,279 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { serializeError } from "../../../src/core/errors.ts";
+import { packTokens } from "../../../src/core/tokens.ts";
+import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
+import { samplesOf } from "../../../src/core/training/samples.ts";
+import type { ModelResponse, StoredTurn } from "../../../src/core/trajectory.ts";
+
+interface Sampled {
+  readonly prompt: readonly number[];
+  readonly answer: readonly number[];
+  readonly logprobs?: readonly number[] | null;
+  readonly version?: string | null;
+}
+
+/** Turns as a rollout stores them. */
+function stored(turns: readonly Sampled[]): StoredTurn[] {
+  let previous: readonly number[] = [];
+  return turns.map(({ prompt, answer, logprobs, version = "3" }, index) => {
+    const response: ModelResponse = {
+      id: null,
+      model: null,
+      message: { role: "assistant", content: "" },
+      finish_reason: "stop",
+      usage: {
+        prompt_tokens: prompt.length,
+        completion_tokens: answer.length,
+        total_tokens: prompt.length + answer.length,
+      },
+      prompt_ids: prompt,
+      completion_ids: answer,
+      completion_logprobs: logprobs === undefined ? answer.map(() => -0.5) : logprobs,
+      policy_version: version,
+      latency_ms: 0,
+    };
+    const tokens = packTokens(previous, response);
+    previous = [...prompt, ...answer];
+    return {
+      index,
+      prompt: { keep: 0, append: [] },
+      completion: response.message,
+      finish_reason: "stop",
+      usage: response.usage,
+      tokens,
+      is_truncated: false,
+      calls: 1,
+      latency_ms: 0,
+      response_id: null,
+      model: null,
+      policy_version: version,
+      answered_at: 0,
+      state_after: null,
+    };
+  });
+}
+
+const rollout = (turns: readonly StoredTurn[]) => ({ turns, error: null, cancelled: null });
+const DISPATCHED = { dispatch_version: 3 };
+const of = (turns: readonly Sampled[], facts: { fork_threshold_tokens?: number } = {}) =>
+  samplesOf(rollout(stored(turns)), { ...DISPATCHED, ...facts });
+const plain = (turns: readonly Sampled[], facts: { fork_threshold_tokens?: number } = {}) =>
+  of(turns, facts).samples.map(({ token_ids, mask, logprobs, ...rest }) => ({
+    token_ids: [...token_ids],
+    mask: [...mask],
+    logprobs: [...logprobs],
+    ...rest,
+  }));
+
+const FIRST: Sampled = { prompt: [10, 11, 12], answer: [20, 21], logprobs: [-0.5, -0.25] };
+const GOES_ON: Sampled = {
+  prompt: [10, 11, 12, 20, 21, 30],
+  answer: [22],
+  logprobs: [-1],
+  version: "4",
+};
+const BREAKS: Sampled = { ...GOES_ON, prompt: [10, 11, 12, 20, 99, 30] };
+
+test("a prompt that goes on the ids before it makes one sample, with a span for each turn", () => {
+  expect(plain([FIRST, GOES_ON])).toEqual([
+    {
+      token_ids: [10, 11, 12, 20, 21, 30, 22],
+      mask: [0, 0, 0, 1, 1, 0, 1],
+      logprobs: [0, 0, 0, -0.5, -0.25, 0, -1],
+      weight_versions: [
+        { version: 3, start: 3, end: 5 },
+        { version: 4, start: 6, end: 7 },
+      ],
+      policy_version_start: 3,
+      policy_version_end: 4,
+      trainable_tokens: 3,
+    },
+  ]);
+  expect(of([FIRST, GOES_ON])).toMatchObject({
+    untrainable: null,
+    transitions: { clean: 1, forked: 0, realigned: 0 },
+    lengths: { output: 3, total: 7, turns: 2 },
+  });
+});
+
+test("a prompt that breaks with the ids before it begins a sample, in which only its own answer trains", () => {
+  const [first, second] = plain([FIRST, BREAKS]);
+  expect(first).toMatchObject({ token_ids: [10, 11, 12, 20, 21], mask: [0, 0, 0, 1, 1] });
+  expect(second).toMatchObject({
+    token_ids: [10, 11, 12, 20, 99, 30, 22],
+    mask: [0, 0, 0, 0, 0, 0, 1],
+    weight_versions: [{ version: 4, start: 6, end: 7 }],
+  });
+  expect(of([FIRST, BREAKS])).toMatchObject({
+    transitions: { clean: 0, forked: 1, realigned: 0 },
+    lengths: { output: 3, total: 12, turns: 2 },
+  });
+});
+
+test("realigned, a break within the last answer becomes context of the same sample", () => {
+  const threshold = { fork_threshold_tokens: 1024 };
+  expect(plain([FIRST, BREAKS], threshold)).toEqual([
+    {
+      token_ids: [10, 11, 12, 20, 99, 30, 22],
+      mask: [0, 0, 0, 1, 0, 0, 1],
+      logprobs: [0, 0, 0, -0.5, 0, 0, -1],
+      weight_versions: [
+        { version: 3, start: 3, end: 4 },
+        { version: 4, start: 6, end: 7 },
+      ],
+      policy_version_start: 3,
+      policy_version_end: 4,
+      trainable_tokens: 2,
+    },
+  ]);
+  expect(of([FIRST, BREAKS], threshold)).toMatchObject({
+    transitions: { clean: 0, forked: 0, realigned: 1 },
+    drift_tokens: 1,
+  });
+});
+
+test("a break before the last answer, or a long one, forks all the same", () => {
+  const early = { ...GOES_ON, prompt: [10, 99, 12, 20, 21, 30] };
+  expect(of([FIRST, early], { fork_threshold_tokens: 1024 }).transitions.forked).toBe(1);
+  const two = { ...GOES_ON, prompt: [10, 11, 12, 98, 99, 30] };
+  expect(of([FIRST, two], { fork_threshold_tokens: 2 }).transitions.forked).toBe(1);
+  expect(of([FIRST, two], { fork_threshold_tokens: 3 }).transitions.realigned).toBe(1);
+});
+
+test("agents that take turns have a sample each", () => {
+  const a = { prompt: [1, 2], answer: [3] };
+  const again = { prompt: [1, 2, 3, 4], answer: [5] };
+  const b = { prompt: [9, 8], answer: [7] };
+  const last = { prompt: [1, 2, 3, 4, 5, 6], answer: [11] };
+  const samples = plain([a, again, b, last]);
+  expect(samples.map(({ token_ids }) => token_ids)).toEqual([
+    [1, 2, 3, 4, 5, 6, 11],
+    [9, 8, 7],
+  ]);
+  expect(of([a, again, b, last]).transitions).toEqual({ clean: 2, forked: 1, realigned: 0 });
+});
+
+test("of several samples a turn could go on, it takes the longest", () => {
+  const long = { prompt: [1, 2, 3], answer: [4] };
+  const short = { prompt: [1], answer: [2] };
+  const next = { prompt: [1, 2, 3, 4, 5], answer: [6] };
+  expect(plain([long, short, next]).map(({ token_ids }) => token_ids)).toEqual([
+    [1, 2, 3, 4, 5, 6],
+    [1, 2],
+  ]);
+});
+
+test("a turn's version is the engine's where it is a number, else the one it was dispatched for", () => {
+  const labelled = (version: string | null) => plain([{ ...FIRST, version }])[0];
+  expect(labelled("7")).toMatchObject({ policy_version_start: 3, policy_version_end: 7 });
+  expect(labelled("default")).toMatchObject({ policy_version_start: 3, policy_version_end: 3 });
+  expect(labelled(null)?.weight_versions).toEqual([{ version: 3, start: 3, end: 5 }]);
+  // An engine that came back with older weights.
+  expect(labelled("1")).toMatchObject({ policy_version_start: 1, policy_version_end: 1 });
+  const [turn] = stored([{ ...FIRST, version: null }]);
+  const turns = turn === undefined ? [] : [{ ...turn, dispatch_version: 5 }];
+  const [sample] = samplesOf({ turns, error: null, cancelled: null }, DISPATCHED).samples;
+  expect(sample?.weight_versions[0]?.version).toBe(5);
+});
+
+test.each([
+  ["a missing logprob", { logprobs: [-0.5, -9999] }, "missing_logprob"],
+  ["no logprobs", { logprobs: null }, "missing_logprob"],
+  ["a logprob too few", { logprobs: [-0.5] }, "length_mismatch"],
+  ["a probability above 1", { logprobs: [-0.5, 0.01] }, "positive_logprob"],
+  ["a logprob that is no number", { logprobs: [Number.NaN, -1] }, "nonfinite"],
+  ["an infinite logprob", { logprobs: [-0.5, Number.NEGATIVE_INFINITY] }, "nonfinite"],
+  ["nothing before the answer", { prompt: [] }, "no_tokens"],
+  ["nothing sampled", { answer: [], logprobs: [] }, "empty"],
+])("%s makes the whole rollout untrainable", (_name, change, cause) => {
+  const turns = [{ ...FIRST, ...change }, ...(cause === "empty" ? [] : [GOES_ON])];
+  expect(of(turns)).toMatchObject({ samples: [], untrainable: cause });
+  expect(of(turns).transitions).toEqual({ clean: 0, forked: 0, realigned: 0 });
+});
+
+test("rounding above a probability of 1 is no fault", () => {
+  expect(of([{ ...FIRST, logprobs: [5e-7, 0] }]).untrainable).toBeNull();
+});
+
+test("a rollout without ids, without turns, cut to nothing, failed or cancelled says so, and its length is what was counted", () => {
+  const turns = stored([FIRST, GOES_ON]);
+  const [first] = turns;
+  if (first === undefined) throw new Error("there are two turns");
+  const without = {
+    turns: turns.map((turn) => ({ ...turn, tokens: null })),
+    error: null,
+    cancelled: null,
+  };
+  expect(samplesOf(without, DISPATCHED)).toMatchObject({
+    untrainable: "no_tokens",
+    lengths: { output: 3, total: 7, turns: 2 },
+  });
+  expect(samplesOf(rollout([]), DISPATCHED).untrainable).toBe("empty");
+  const [overlong] = stored([{ prompt: [1, 2, 3], answer: [], logprobs: [] }]);
+  const cut = overlong === undefined ? [] : [{ ...overlong, is_truncated: true }];
+  expect(samplesOf(rollout(cut), DISPATCHED).untrainable).toBe("tokens_cut");
+  const error = serializeError(new Error("gone"));
+  expect(samplesOf({ ...rollout(turns), error }, DISPATCHED).untrainable).toBe("errored");
+  expect(samplesOf({ ...rollout(turns), cancelled: "stale" }, DISPATCHED).untrainable).toBe(
+    "cancelled",
+  );
+});
+
+/** The places its spans cover. */
+function covered({ weight_versions }: { weight_versions: readonly VersionSpan[] }): number[] {
+  return weight_versions.flatMap(({ start, end }) =>
+    Array.from({ length: end - start }, (_, at) => start + at),
+  );
+}
+
+test("each sampled token trains exactly once, arrays are of one length, and the first token never trains", () => {
+  const id = fc.integer({ min: 1, max: 3 });
+  const turn = fc.record({
+    prompt: fc.array(id, { minLength: 1, maxLength: 6 }),
+    answer: fc.array(id, { maxLength: 3 }),
+    goesOn: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(turn, { minLength: 1, maxLength: 8 }), (drawn) => {
+      let history: readonly number[] = [];
+      let sampled = 0;
+      const turns = drawn.map(({ prompt, answer, goesOn }): Sampled => {
+        const whole = goesOn ? [...history, ...prompt] : prompt;
+        history = [...whole, ...answer];
+        // Told apart by their logprobs.
+        const logprobs = answer.map(() => -++sampled / 64);
+        return { prompt: whole, answer, logprobs };
+      });
+      const made = plain(turns);
+      const trained = made.flatMap(({ mask, logprobs }) =>
+        logprobs.filter((_, at) => mask[at] === 1),
+      );
+      expect(trained.sort((a, b) => b - a)).toEqual(
+        Array.from({ length: sampled }, (_, at) => -(at + 1) / 64),
+      );
+      const lengths = made.map(({ mask, logprobs, token_ids }) => [
+        mask.length,
+        logprobs.length,
+        token_ids.length,
+      ]);
+      expect(lengths.every(([a, b, c]) => a === b && b === c)).toBe(true);
+      expect(made.map(({ mask }) => mask[0])).toEqual(made.map(() => 0));
+      expect(made.map(covered)).toEqual(
+        made.map(({ mask }) => mask.flatMap((bit, at) => (bit === 1 ? [at] : []))),
+      );
+    }),
+  );
+});
+
+test("a hundred turns of one conversation take time for what is new only", () => {
+  let history: number[] = [];
+  const turns = Array.from({ length: 100 }, (_, at): Sampled => {
+    const prompt = [...history, ...Array.from({ length: 20 }, (_, id) => id + at)];
+    history = [...prompt, 1, 2, 3];
+    return { prompt, answer: [1, 2, 3] };
+  });
+  const [sample] = of(turns).samples;
+  expect(sample?.token_ids).toEqual(Int32Array.from(history));
+  expect(sample?.trainable_tokens).toBe(300);
+});

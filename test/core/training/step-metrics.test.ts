@@ -1,0 +1,119 @@
+import { expect, test } from "vitest";
+import {
+  type GroupFacts,
+  type RolloutFacts,
+  stepMetrics,
+} from "../../../src/core/training/step-metrics.ts";
+
+function rollout(reward: number | null, change: Partial<RolloutFacts> = {}): RolloutFacts {
+  const lengths = { output: 10, total: 30, turns: 2 };
+  const facts = { reward, outcome: "scored", is_truncated: false, lengths, samples: 1 };
+  return { ...facts, policy_version_end: 3, error: null, ...change };
+}
+
+function group(rollouts: readonly RolloutFacts[], change: Partial<GroupFacts> = {}): GroupFacts {
+  return { env: "calculator", dispatch_version: 2, rollouts, ...change };
+}
+
+const FAILED = rollout(null, { outcome: "failed", error: "provider", lengths: null, samples: 0 });
+const arrived = [
+  group([rollout(1), rollout(0, { is_truncated: true }), FAILED]),
+  group([rollout(1, { samples: 0 }), rollout(1, { samples: 0 })]),
+  group([rollout(0), rollout(0)]),
+  group([FAILED]),
+];
+const shipped = arrived.slice(0, 2);
+
+test("what arrived and what shipped are told apart", () => {
+  const metrics = stepMetrics({ step: 5, arrived, shipped, dropped_stale: 4 });
+  expect(metrics).toMatchObject({
+    "train/agg/all/reward/mean": 0.5,
+    "train/agg/all/reward/max": 1,
+    "train/agg/all/reward/min": 0,
+    "train/agg/effective/reward/mean": 0.5,
+    "train/agg/all/num_output_tokens/mean": 10,
+    "train/agg/all/num_input_tokens/mean": 20,
+    "train/agg/all/num_total_tokens/p90": 30,
+    "train/agg/all/num_turns/mean": 2,
+    "train/agg/effective/num_branches/mean": 1,
+    "train/agg/all/is_truncated": 1 / 8,
+    "train/agg/all/is_trainable": 4 / 8,
+    "train/agg/effective/is_trainable": 1,
+    "train/agg/all/has_error": 2 / 8,
+    "train/agg/all/error/provider": 2 / 8,
+    "train/agg/all/cancelled": 0,
+    "train/agg/all/solved_none": 1 / 3,
+    "train/agg/all/solved_some": 1 / 3,
+    "train/agg/all/solved_all": 1 / 3,
+    "off_policy/dropped": 4,
+  });
+  expect(metrics).not.toHaveProperty("train/agg/effective/has_error");
+  expect(metrics).not.toHaveProperty("train/calculator/all/reward/mean");
+});
+
+test("lag is that of what shipped, at this step", () => {
+  const late = group([rollout(1), rollout(0, { policy_version_end: 2 })]);
+  const fresh = group([rollout(1, { policy_version_end: 4 })], { dispatch_version: 4 });
+  expect(
+    stepMetrics({ step: 5, arrived: [], shipped: [late, fresh], dropped_stale: 0 }),
+  ).toMatchObject({
+    "off_policy/mean": 4 / 3,
+    "off_policy/max": 2,
+    "off_policy/in_flight/mean": 1 / 3,
+    "off_policy/in_queue/mean": 1,
+    "off_policy/in_queue/max": 2,
+  });
+});
+
+test("how often turns did not go on the tokens before them is a share of all transitions", () => {
+  const chatty = group([rollout(1)], { transitions: { clean: 6, forked: 1, realigned: 1 } });
+  const metrics = stepMetrics({
+    step: 1,
+    arrived: [chatty, group([rollout(1)])],
+    shipped: [],
+    dropped_stale: 0,
+  });
+  expect(metrics).toMatchObject({ "rollout/fork_frac": 1 / 8, "rollout/realign_frac": 1 / 8 });
+});
+
+test("quantiles interpolate", () => {
+  const rewards = Array.from({ length: 11 }, (_, at) => rollout(at));
+  const metrics = stepMetrics({
+    step: 1,
+    arrived: [group(rewards)],
+    shipped: [],
+    dropped_stale: 0,
+  });
+  expect(metrics["train/agg/all/reward/p10"]).toBe(1);
+  expect(metrics["train/agg/all/reward/p90"]).toBe(9);
+  const two = stepMetrics({
+    step: 1,
+    arrived: [group([rollout(0), rollout(1)])],
+    shipped: [],
+    dropped_stale: 0,
+  });
+  expect(two["train/agg/all/reward/p90"]).toBeCloseTo(0.9, 12);
+});
+
+test("of several environments each has its own numbers", () => {
+  const other = group([rollout(1)], { env: "guess-number" });
+  const metrics = stepMetrics({
+    step: 1,
+    arrived: [group([rollout(0)]), other],
+    shipped: [other],
+    dropped_stale: 0,
+  });
+  expect(metrics).toMatchObject({
+    "train/agg/all/reward/mean": 0.5,
+    "train/calculator/all/reward/mean": 0,
+    "train/guess-number/all/reward/mean": 1,
+    "train/guess-number/effective/reward/mean": 1,
+  });
+  expect(metrics).not.toHaveProperty("train/calculator/effective/reward/mean");
+});
+
+test("a name nothing was measured for is absent", () => {
+  expect(stepMetrics({ step: 1, arrived: [], shipped: [], dropped_stale: 0 })).toEqual({
+    "off_policy/dropped": 0,
+  });
+});
