@@ -2,6 +2,7 @@
 
 import { createApp } from "./api/app.ts";
 import { acceptRun } from "./runtime/accept-run.ts";
+import { askTrainer, readWeightLedger } from "./runtime/ask-trainer.ts";
 import { auditRun } from "./runtime/audit-run.ts";
 import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
 import { compareRuns } from "./runtime/compare-runs.ts";
@@ -18,11 +19,13 @@ import { createEndpoint } from "./runtime/create-endpoint.ts";
 import { exportRun } from "./runtime/export-run.ts";
 import { forkRollout } from "./runtime/fork-run.ts";
 import { logError } from "./runtime/log.ts";
+import { readCredits, readManifest, readSamples, streamSamples } from "./runtime/read-batch.ts";
 import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
 import { readResults, readRollout } from "./runtime/read-rollouts.ts";
-import { readEvents, readRun } from "./runtime/read-run.ts";
+import { readEvents, readMetrics, readRun } from "./runtime/read-run.ts";
 import { rescoreRun } from "./runtime/rescore-run.ts";
+import { rotateTrainerToken } from "./runtime/rotate-token.ts";
 import { changeSecret, createSecret } from "./runtime/store-secret.ts";
 import { createDataset } from "./runtime/upload-dataset.ts";
 import type { RunMessage } from "./runtime/wire.ts";
@@ -31,6 +34,7 @@ export { EndpointObject } from "./runtime/endpoint-object.ts";
 export { RolloutObject } from "./runtime/rollout-object.ts";
 export { RolloutSqlObject } from "./runtime/rollout-sql-object.ts";
 export { RunObject } from "./runtime/run-object.ts";
+export { TrainerObject } from "./runtime/trainer-object.ts";
 
 const app = createApp({
   services: {
@@ -45,11 +49,19 @@ const app = createApp({
     auditRun,
     compareRuns,
     readEvents,
+    readMetrics,
     readResults,
     exportRun,
     readRollout,
     cancelRollout,
     forkRollout,
+    askTrainer,
+    rotateTrainerToken,
+    readWeightLedger,
+    readManifest,
+    readCredits,
+    streamSamples,
+    readSamples,
     listEnvironments,
     readEnvironment,
     createEndpoint,

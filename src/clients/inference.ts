@@ -20,22 +20,26 @@ import { cutResponse } from "../core/tokens.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import { withoutKey } from "./without-key.ts";
 
-export interface ModelCall {
+/** Where a call goes, and what every call has. */
+export interface Destination {
   readonly base_url: string;
   readonly api_key: string | null;
+  /** The same for every re-send of this call. */
+  readonly idempotency_key: string;
+  readonly signal: AbortSignal;
+}
+
+export interface ModelCall extends Destination {
   readonly model: string;
   readonly messages: Messages;
   readonly tools: readonly ToolDefinition[];
   readonly sampling: Sampling;
   /** Tokens of prompt and answer that are kept, where the environment says so. */
   readonly max_seq_len?: number;
-  /** The same for every re-send of this call. */
-  readonly idempotency_key: string;
-  readonly signal: AbortSignal;
 }
 
-export type CallOutcome =
-  | { readonly kind: "answered"; readonly response: ModelResponse }
+export type CallOutcome<Response = ModelResponse> =
+  | { readonly kind: "answered"; readonly response: Response }
   /** The prompt does not fit the model's context: truncation, not a failure. */
   | { readonly kind: "prompt_too_long" }
   | { readonly kind: "aborted" }
@@ -66,22 +70,34 @@ const CLIENTS_KEPT = 64;
 
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
-  try {
-    const body = await clientFor(call.base_url).post<unknown>("/chat/completions", {
-      body: requestBody(call),
-      headers: {
-        "idempotency-key": call.idempotency_key,
-        ...(call.api_key === null ? {} : { authorization: `Bearer ${call.api_key}` }),
-      },
-      signal: call.signal,
-    });
+  return await postCall(call, "/chat/completions", requestBody(call), (body) => {
     const response = readChatCompletion(body, Date.now() - started);
     if (response.finish_reason === "abort") {
       throw new InvalidModelResponseError("the engine broke the reply off (finish_reason: abort)");
     }
-    return { kind: "answered", response: cutResponse(response, call.max_seq_len ?? null) };
+    return cutResponse(response, call.max_seq_len ?? null);
+  });
+}
+
+/** Never throws: what `read` throws, of a reply that is none, is an outcome as well. */
+export async function postCall<Response>(
+  where: Destination,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+  read: (body: unknown) => Response,
+): Promise<CallOutcome<Response>> {
+  try {
+    const reply = await clientFor(where.base_url).post<unknown>(path, {
+      body,
+      headers: {
+        "idempotency-key": where.idempotency_key,
+        ...(where.api_key === null ? {} : { authorization: `Bearer ${where.api_key}` }),
+      },
+      signal: where.signal,
+    });
+    return { kind: "answered", response: read(reply) };
   } catch (thrown) {
-    return classify(thrown, call);
+    return classify(thrown, where);
   }
 }
 
@@ -119,10 +135,11 @@ function requestBody(call: ModelCall): Record<string, unknown> {
 function wireMessage(message: Message): Message {
   const role = message.role === "text" ? "user" : message.role;
   const empty = Array.isArray(message.content) && message.content.length === 0;
-  return { ...message, role, ...(empty && { content: "" }) };
+  const { thinking_blocks: _kept, ...sent } = message;
+  return { ...sent, role, ...(empty && { content: "" }) };
 }
 
-function classify(thrown: unknown, { signal, api_key }: ModelCall): CallOutcome {
+function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);

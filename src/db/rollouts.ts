@@ -68,6 +68,7 @@ const AUDITED = {
   judge_calls: rollouts.judge_calls,
   judge_prompt_tokens: rollouts.judge_prompt_tokens,
   judge_completion_tokens: rollouts.judge_completion_tokens,
+  judge_micros: rollouts.judge_micros,
   digest: rollouts.digest,
   superseded_by: rollouts.superseded_by,
 };

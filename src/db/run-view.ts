@@ -1,4 +1,5 @@
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
+import { costOfUsage } from "../core/judgement.ts";
 import type { RunReport } from "../core/report.ts";
 import type { RunCounts, RunView } from "../core/run.ts";
 import type { RunRecord } from "./runs.ts";
@@ -6,6 +7,7 @@ import type { RunRow, StoredRequest } from "./schema.ts";
 
 export function runViewOf({ run, endpoint }: RunRecord): RunView {
   const { request } = run;
+  const report = run.report ?? NOTHING_FINISHED;
   return {
     object: "run",
     id: run.id,
@@ -31,7 +33,7 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     dataset: run.dataset_id,
     judges: judgesOf(request),
     sampling: request.sampling,
-    num_examples: run.planned / request.rollouts_per_example,
+    num_examples: numExamplesOf(run),
     rollouts_per_example: request.rollouts_per_example,
     max_concurrent: request.max_concurrent,
     limits: request.limits,
@@ -40,13 +42,22 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     seed: request.seed,
     metadata: run.metadata,
     counts: run.counts ?? nothingDispatched(run),
-    report: run.report ?? NOTHING_FINISHED,
+    report,
+    cost: costOfUsage(report.usage),
     dead_letters: run.dead_letters,
     forked_from: forkedFrom(request),
     rescored_from: request.resolved.rescore?.run_id ?? null,
+    // Its object alone knows.
+    training: null,
     created_at: Math.floor(run.created_at / 1000),
     finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
   };
+}
+
+/** Tasks of the run: of a training run those it draws from, since nobody knows how many groups it will open. */
+export function numExamplesOf({ planned, request }: Pick<RunRow, "planned" | "request">): number {
+  const { resolved, num_examples, rollouts_per_example } = request;
+  return resolved.training === undefined ? planned / rollouts_per_example : num_examples;
 }
 
 /** What a list knows of why a run waits; its object knows more. */

@@ -4,7 +4,7 @@
  */
 import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { RunRequest, RunStatus } from "../core/run.ts";
+import type { RunKind, RunStatus } from "../core/run.ts";
 import type { RunPatch } from "../core/run-control.ts";
 import type { Scope } from "../core/scope.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
@@ -22,7 +22,7 @@ export interface RunRecord {
 }
 
 export interface RunFilter extends Page {
-  readonly kind: RunRequest["kind"] | null;
+  readonly kind: RunKind | null;
   readonly status: RunStatus | null;
   /** A version matches itself and what it begins: "1" matches "1.0.2". */
   readonly environment: { readonly id: string; readonly version: string | null } | null;

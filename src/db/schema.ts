@@ -16,15 +16,21 @@ import {
   unique,
 } from "drizzle-orm/sqlite-core";
 import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
+import type { EvalRequest } from "../core/eval-request.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ResolvedJudges } from "../core/judge-target.ts";
 import type { RunReport } from "../core/report.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
-import type { ForkedFrom, Outcome, RunCounts, RunRequest, RunStatus } from "../core/run.ts";
+import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../core/run.ts";
+import type { StoredTrainer, TrainingSpec } from "../core/training/spec.ts";
 import type { DatasetView, RunDataset } from "../core/uploaded-dataset.ts";
 
 /** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
-export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges" | "judge_cache"> & {
+export type StoredRequest = Omit<
+  EvalRequest,
+  "dataset" | "endpoint" | "judges" | "judge_cache" | "kind"
+> & {
+  readonly kind: RunKind;
   /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
   readonly judges?: ResolvedJudges;
   readonly judge_cache?: boolean;
@@ -36,6 +42,9 @@ export type StoredRequest = Omit<RunRequest, "dataset" | "endpoint" | "judges" |
     readonly fork?: ForkedFrom & { readonly key: string };
     /** The run whose stored trajectories are scored. */
     readonly rescore?: { readonly run_id: string };
+    /** What makes it a training run; its `num_examples` is then the number of tasks it draws from. */
+    readonly training?: TrainingSpec;
+    readonly trainer?: StoredTrainer;
   };
 };
 
@@ -53,6 +62,22 @@ export const apiKeys = sqliteTable("api_keys", {
   created_at: integer().notNull(),
 });
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
+
+/** What the trainer of one training run authenticates with. */
+export const trainerTokens = sqliteTable(
+  "trainer_tokens",
+  {
+    /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
+    hash: text().primaryKey(),
+    ...scope,
+    run_id: text().notNull(),
+    created_at: integer().notNull(),
+    /** Set once another has taken its place; null while it is the latest. */
+    expires_at: integer(),
+  },
+  (table) => [index("trainer_tokens_by_run").on(table.org_id, table.project_id, table.run_id)],
+);
+export type TrainerTokenRow = typeof trainerTokens.$inferSelect;
 
 export const endpoints = sqliteTable(
   "endpoints",
@@ -140,7 +165,7 @@ export const runs = sqliteTable(
   {
     id: text().primaryKey(),
     ...scope,
-    kind: text().$type<RunRequest["kind"]>().notNull(),
+    kind: text().$type<RunKind>().notNull(),
     name: text(),
     status: text().$type<RunStatus>().notNull(),
     environment_id: text().notNull(),
@@ -182,7 +207,7 @@ export const runs = sqliteTable(
 );
 export type RunRow = typeof runs.$inferSelect;
 
-/** What judges said, by a hash of everything that decided it. */
+/** What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it. */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {
@@ -193,7 +218,7 @@ export const judgeVerdicts = sqliteTable(
       .notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.key] })],
+  (table) => [primaryKey({ columns: [table.org_id, table.key] })],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
 
@@ -225,6 +250,8 @@ export const rollouts = sqliteTable(
     judge_calls: integer().notNull().default(0),
     judge_prompt_tokens: integer().notNull().default(0),
     judge_completion_tokens: integer().notNull().default(0),
+    /** Micro-dollars; null where no judge was asked, or nobody can know. */
+    judge_micros: integer(),
     /** SHA-256 of the stored trajectory, its name in the object store; null when none was stored. */
     digest: text(),
     /** The later attempt in the same slot that counts in its place. */

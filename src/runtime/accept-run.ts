@@ -4,17 +4,27 @@
  * Order: check → rows to R2 → run and endpoint to D1 in one batch → the run's object. A kill in between leaves rows that
  * no run names, or a queued run whose object the next read (or a repeat of the key) creates.
  */
+
+import type { EvalRequest } from "../core/eval-request.ts";
 import { mintRunId } from "../core/ids.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ResolvedJudges } from "../core/judge-target.ts";
-import type { RunRequest, RunView } from "../core/run.ts";
+import type { CreatedRun, RunRequest, RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import {
+  asEval,
+  type StoredTrainer,
+  type TrainingSpec,
+  trainingSpecOf,
+} from "../core/training/spec.ts";
 import type { RunDataset } from "../core/uploaded-dataset.ts";
-import { runViewOf } from "../db/run-view.ts";
+import { numExamplesOf, runViewOf } from "../db/run-view.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun } from "../db/runs.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
+import { refuseTraining } from "./check-training.ts";
 import { rowsText } from "./datasets.ts";
 import type { CreateOptions } from "./idempotency.ts";
+import { issueTrainer } from "./issue-trainer.ts";
 import { minting } from "./minting.ts";
 import { datasetKey, runObject } from "./names.ts";
 import { keyReused, type Result } from "./refusal.ts";
@@ -32,7 +42,8 @@ import type { JudgeTarget, RunSpec } from "./wire.ts";
 interface Acceptable {
   readonly checked: Checked;
   readonly endpoint: RunEndpoint;
-  readonly request: Omit<RunRequest, "judges"> & { readonly judges: ResolvedJudges };
+  readonly request: Omit<EvalRequest, "judges"> & { readonly judges: ResolvedJudges };
+  readonly training: TrainingSpec | null;
   /** Endpoints that came with its judges. */
   readonly benches: RunJudges["inline"];
 }
@@ -42,18 +53,37 @@ export async function acceptRun(
   scope: Scope,
   asked: RunRequest,
   options: CreateOptions,
-): Promise<Result<{ run: RunView; replayed: boolean }>> {
+): Promise<Result<Accepted>> {
   const repeated = await replayedRun(env, scope, options);
-  if (repeated !== null) return repeated;
-  const acceptable = await resolve(env, scope, asked, options.now);
+  if (repeated !== null) return withoutSecrets(repeated);
+  const acceptable = await resolve(env, scope, asked, options);
   if (!acceptable.ok) return acceptable;
-  const { checked, endpoint, benches } = acceptable.value;
+  const { checked, endpoint, benches, training } = acceptable.value;
   const subrequests = new Subrequests();
   const runId = mintRunId(minting(env, options.now));
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
+  const issued =
+    training &&
+    (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
   const spec = specOf(scope, runId, acceptable.value, dataset, options.now);
-  const run = rowOf(spec, acceptable.value, options);
-  return await beginRun(env, scope, { run, endpoint, benches }, options, subrequests);
+  const row = rowOf(spec, acceptable.value, issued?.kept ?? null, options);
+  const begun = await beginRun(env, scope, { run: row, endpoint, benches }, options, subrequests);
+  if (issued === null || !begun.ok || begun.value.replayed) return withoutSecrets(begun);
+  const live = await subrequests.object(() => runObject(env, scope, runId).view());
+  const run = { ...begun.value.run, training: live?.training ?? null, trainer: issued.secrets };
+  return { ok: true, value: { run, replayed: false } };
+}
+
+interface Accepted {
+  readonly run: CreatedRun;
+  readonly replayed: boolean;
+}
+
+/** A trainer's token and secret are shown once: whoever asks again learns that there are some. */
+function withoutSecrets(result: Result<{ run: RunView; replayed: boolean }>): Result<Accepted> {
+  if (!result.ok || result.value.run.kind !== "training") return result;
+  const { run, replayed } = result.value;
+  return { ok: true, value: { run: { ...run, trainer: null }, replayed } };
 }
 
 export interface Beginning {
@@ -88,14 +118,21 @@ export async function beginRun(
 async function resolve(
   env: Env,
   scope: Scope,
-  request: RunRequest,
-  now: number,
+  asked: RunRequest,
+  { now, byRun }: CreateOptions,
 ): Promise<Result<Acceptable>> {
-  const checked = await checkRun(env, scope, request);
+  const request = asked.kind === "training" ? asEval(asked) : asked;
+  const checked = await checkRun(env, scope, request, asked.kind === "training");
   if (!checked.ok) return checked;
-  const endpoint = await resolveEndpoint(env, scope, request.endpoint, now);
+  const { players } = checked.value.environment;
+  const training = asked.kind === "training" ? trainingSpecOf(asked, players) : null;
+  const endpoint = await resolveEndpoint(env, scope, request.endpoint, now, byRun);
   if (!endpoint.ok) return endpoint;
-  const judges = await resolveJudges(env, scope, request.judges, now);
+  if (training !== null) {
+    const unfit = await refuseTraining(env, request, training, checked.value, endpoint.value);
+    if (unfit !== null) return unfit;
+  }
+  const judges = await resolveJudges(env, scope, request.judges, now, byRun);
   if (!judges.ok) return judges;
   const most = endpoint.value.max_concurrent ?? request.max_concurrent;
   const max_concurrent = Math.min(request.max_concurrent, most);
@@ -103,7 +140,13 @@ async function resolve(
   const benches = judges.value.inline;
   return {
     ok: true,
-    value: { checked: checked.value, endpoint: endpoint.value, request: resolved, benches },
+    value: {
+      checked: checked.value,
+      endpoint: endpoint.value,
+      request: resolved,
+      training,
+      benches,
+    },
   };
 }
 
@@ -126,7 +169,7 @@ export function specOfRow(scope: Scope, run: NewRun): RunSpec {
     limits: request.limits,
     seed: request.seed,
     shuffle: request.shuffle,
-    num_examples: run.planned / request.rollouts_per_example,
+    num_examples: numExamplesOf(run),
     rollouts_per_example: request.rollouts_per_example,
     max_concurrent: request.max_concurrent,
     min_scored: request.min_scored,
@@ -135,6 +178,8 @@ export function specOfRow(scope: Scope, run: NewRun): RunSpec {
     ...judgesOf(request),
     ...(request.resolved.fork && { fork: request.resolved.fork }),
     ...(request.resolved.rescore && { rescore: request.resolved.rescore }),
+    ...(request.resolved.training && { training: request.resolved.training }),
+    ...(request.resolved.trainer && { trainer: request.resolved.trainer }),
   };
 }
 
@@ -173,7 +218,7 @@ async function storeRows(
 function specOf(
   scope: Scope,
   run_id: string,
-  { request, checked, endpoint }: Acceptable,
+  { request, checked, endpoint, training }: Acceptable,
   dataset: RunDataset,
   created_at: number,
 ): RunSpec {
@@ -196,9 +241,10 @@ function specOf(
     rollouts_per_example,
     max_concurrent: request.max_concurrent,
     min_scored: request.min_scored,
-    whole_groups: environment.rubric.hasGroupFunctions,
+    whole_groups: training !== null || environment.rubric.hasGroupFunctions,
     created_at,
     ...judgesOf(request),
+    ...(training && { training }),
   };
 }
 
@@ -209,18 +255,24 @@ function judgesOf({
 }: Pick<NewRun["request"], "judges" | "judge_cache">): Pick<RunSpec, "judges" | "judge_cache"> {
   const named = Object.entries(judges);
   if (named.length === 0) return {};
-  const targets = named.map(([name, { endpoint, model, sampling }]): [string, JudgeTarget] => {
-    return [name, { endpoint_id: endpoint, model, sampling }];
+  const targets = named.map(([name, { endpoint, ...target }]): [string, JudgeTarget] => {
+    return [name, { endpoint_id: endpoint, ...target }];
   });
   return { judges: Object.fromEntries(targets), judge_cache };
 }
 
-function rowOf(spec: RunSpec, { request, checked }: Acceptable, options: CreateOptions): NewRun {
+function rowOf(
+  spec: RunSpec,
+  { request, checked, training }: Acceptable,
+  trainer: StoredTrainer | null,
+  options: CreateOptions,
+): NewRun {
   const { dataset: _rows, endpoint: _key, ...kept } = request;
-  const { dataset, whole_groups, environment } = spec;
+  const { dataset, whole_groups, environment, num_examples } = spec;
+  const kind = training === null ? "eval" : "training";
   return {
     id: spec.run_id,
-    kind: request.kind,
+    kind,
     name: request.name ?? null,
     status: "queued",
     environment_id: environment.id,
@@ -228,9 +280,17 @@ function rowOf(spec: RunSpec, { request, checked }: Acceptable, options: CreateO
     environment_digest: environment.digest,
     model: request.model,
     endpoint_id: spec.endpoint_id,
-    request: { ...kept, resolved: { dataset, whole_groups } },
+    request: {
+      ...{ ...kept, kind, ...(training && { num_examples }) },
+      resolved: {
+        ...{ dataset, whole_groups },
+        ...(training && { training }),
+        ...(trainer && { trainer }),
+      },
+    },
     dataset_key: dataset.key,
-    planned: spec.num_examples * spec.rollouts_per_example,
+    // A training run plans its groups one by one.
+    planned: training === null ? num_examples * spec.rollouts_per_example : 0,
     idempotency_key: options.idempotencyKey,
     request_hash: options.requestHash,
     counts: null,

@@ -1,11 +1,17 @@
-/** One call of a judge, wherever it is awaited: called within its time, its reply read, and what came of it made plain. */
-import { textOf } from "../core/messages.ts";
+/**
+ * One call of a judge, wherever it is awaited: called within its time, its reply read, and what came of it made plain. What
+ * is asked says of which kind the call is: a cosine is asked of an embedding model, all else is a question.
+ */
+import { callEmbeddings } from "../clients/embeddings.ts";
+import { callModel } from "../clients/inference.ts";
+import type { Embeddings } from "../core/embeddings.ts";
+import { textOf, type Usage } from "../core/messages.ts";
 import type { JudgeAsk } from "../core/rubrics/judges.ts";
-import { readVerdict } from "../core/rubrics/verdict.ts";
+import { type ReadVerdict, readCosine, readVerdict } from "../core/rubrics/verdict.ts";
 import type { Sampling } from "../core/sampling.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
-import { callEndpoint, endpointOpener } from "./endpoint-call.ts";
+import { endpointOpener, reachEndpoint } from "./endpoint-call.ts";
 import type { AskOutcome } from "./judge-outcome.ts";
 import type { JudgeTarget, RunSpec } from "./wire.ts";
 
@@ -17,15 +23,23 @@ export async function askJudge(
   ask: JudgeAsk,
   idempotency_key: string,
 ): Promise<AskOutcome> {
-  const { messages } = ask;
-  const call = { model, messages, tools: [], sampling: asSent({ ...sampling, ...ask.sampling }) };
-  const outcome = await callEndpoint({
+  const { messages, menu } = ask;
+  const settings = asSent({ ...sampling, ...ask.sampling });
+  const seconds = limits.call_timeout_s;
+  const way = {
     open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
-    call: () => ({ ...call, idempotency_key }),
-    waitMs: limits.call_timeout_s * 1000,
+    waitMs: seconds * 1000,
     controller: new AbortController(),
-  });
-  return readOutcome(ask, outcome, limits.call_timeout_s);
+  };
+  if (menu.kind === "cosine") {
+    const { extra_body } = settings;
+    const call = { model, texts: messages.map(textOf), extra_body, idempotency_key };
+    const compared = await reachEndpoint(way, (where) => callEmbeddings({ ...call, ...where }));
+    return readOutcome(compared, readVectors, seconds);
+  }
+  const call = { model, messages, tools: [], sampling: settings, idempotency_key };
+  const answered = await reachEndpoint(way, (where) => callModel({ ...call, ...where }));
+  return readOutcome(answered, (response) => readReply(ask, response), seconds);
 }
 
 /** As in verifiers: the limit of a judge's reply goes by the name that models which reason want. */
@@ -33,11 +47,15 @@ function asSent({ max_tokens, ...sampling }: Sampling): Sampling {
   return max_tokens == null ? sampling : { max_completion_tokens: max_tokens, ...sampling };
 }
 
-function readOutcome(ask: JudgeAsk, outcome: TurnOutcome, seconds: number): AskOutcome {
+function readOutcome<Response>(
+  outcome: TurnOutcome<Response>,
+  read: (response: Response) => AskOutcome,
+  seconds: number,
+): AskOutcome {
   const none = { kind: "failed", usage: null, retry_after_ms: null } as const;
   switch (outcome.kind) {
     case "answered":
-      return readReply(ask, outcome.response);
+      return read(outcome.response);
     case "prompt_too_long":
       return { ...none, error: "the question does not fit the judge's context", retryable: false };
     case "aborted":
@@ -53,14 +71,21 @@ function readOutcome(ask: JudgeAsk, outcome: TurnOutcome, seconds: number): AskO
   }
 }
 
-/** A reply without a verdict cost what it cost, and may be better when it is asked for again. */
+function readVectors({ vectors, usage }: Embeddings): AskOutcome {
+  return afterReading(readCosine(vectors), usage);
+}
+
 function readReply(
   { menu }: JudgeAsk,
   { message, finish_reason, usage }: ModelResponse,
 ): AskOutcome {
-  const read = readVerdict(menu, textOf(message));
-  if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const cut = finish_reason === "length" ? "; it was cut at its token limit" : "";
+  return afterReading(readVerdict(menu, textOf(message)), usage, cut);
+}
+
+/** A reply without a verdict cost what it cost, and may be better when it is asked for again. */
+function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutcome {
+  if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const error = `${read.error}${cut}`;
   return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage };
 }

@@ -58,9 +58,9 @@ function auditRow(row: AuditRow, stored: AuditedRollout | undefined): AuditViola
 /** How it ended. Rewards pass through JSON on their way to D1. */
 function ended(row: AuditRow | AuditedRollout): Record<string, unknown> {
   const { outcome, reason, turns, calls, prompt_tokens, completion_tokens, digest } = row;
-  const { judge_calls, judge_prompt_tokens, judge_completion_tokens } = row;
+  const { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros } = row;
   const reward = row.reward?.toPrecision(12) ?? null;
-  const judges = { judge_calls, judge_prompt_tokens, judge_completion_tokens };
+  const judges = { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros };
   const policy = { turns, calls, prompt_tokens, completion_tokens };
   return { outcome, reason, ...policy, ...judges, digest, reward };
 }

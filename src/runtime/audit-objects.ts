@@ -4,7 +4,7 @@
  */
 import type { AuditViolation, RunAudit } from "../core/audit.ts";
 import type { Scope } from "../core/scope.ts";
-import { segmentKey, trajectoryKey } from "./names.ts";
+import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "./names.ts";
 import type { RunRecords } from "./run-records.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
@@ -19,7 +19,7 @@ export async function auditObjects(
   env: Env,
   scope: Scope,
   runId: string,
-  { segments, large }: RunRecords,
+  { segments, large, training }: RunRecords,
   subrequests: Subrequests,
 ): Promise<ObjectAudit> {
   const folded = segments.filter(({ key }) => key !== null);
@@ -38,6 +38,7 @@ export async function auditObjects(
     const hash = object === undefined ? null : await hashOf(env, object, subrequests);
     violations.push(...auditObject(key, hash));
   }
+  violations.push(...(await auditBatches(env, scope, runId, training, subrequests)));
   const stray = [...there.keys()].filter((key) => !expected.has(key)).length;
   const kept = folded.filter(({ key }) => there.has(key ?? ""));
   return {
@@ -49,6 +50,29 @@ export async function auditObjects(
     notes: stray === 0 ? [] : [`${stray} objects of the run are in R2 that it needs no more`],
     violations,
   };
+}
+
+/** What a training run has shipped is there; trainers check the content by its digests. */
+async function auditBatches(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  training: RunRecords["training"],
+  subrequests: Subrequests,
+): Promise<AuditViolation[]> {
+  if (training === null) return [];
+  const { batches, samples } = training;
+  const expected = [
+    ...batches.flatMap((id) => Object.values(batchKeys(scope, runId, id))),
+    ...samples.map((digest) => sampleKey(scope, runId, digest)),
+  ];
+  const there = new Set<string>();
+  const anyBatch = batchKeys(scope, runId, "").manifest_key;
+  const folders = [sampleKey(scope, runId, ""), anyBatch.slice(0, anyBatch.lastIndexOf("//") + 1)];
+  for (const prefix of folders) {
+    for (const { key } of await listed(env, prefix, subrequests)) there.add(key);
+  }
+  return expected.filter((key) => !there.has(key)).flatMap((key) => auditObject(key, null));
 }
 
 /** `hash`: of its content; null for an object that is not there. */

@@ -75,10 +75,11 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc): Promise<Lo
 
 /** What the run's own two records say of each other. */
 function auditRecords(records: RunRecords): AuditViolation[] {
-  const { counters, run_rows, tallies, last_end, doubled_slots } = records;
+  const { counters, run_rows, tallies, last_end, doubled_slots, training } = records;
   const pairs = [
     ...differences(flatCounts(counters), flatCounts(run_rows)),
     ...differences({ ...tallies.counters }, { ...tallies.run_rows }),
+    ...(training === null ? [] : differences(training.counters, training.run_rows)),
   ];
   const ends = tallies.run_rows.finished;
   return [

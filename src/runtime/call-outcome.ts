@@ -11,8 +11,8 @@ import type { RolloutSpec } from "./wire.ts";
 /** Of a failed call's message; the rollout's own error has the whole. */
 const MESSAGE_CHARACTERS = 300;
 
-export type TurnOutcome =
-  | { readonly kind: "answered"; readonly response: ModelResponse }
+export type TurnOutcome<Response = ModelResponse> =
+  | { readonly kind: "answered"; readonly response: Response }
   | { readonly kind: "prompt_too_long" }
   /** Nobody waited for it any longer. */
   | { readonly kind: "aborted" }
@@ -51,8 +51,11 @@ export function afterCall(rollout: Rollout, outcome: TurnOutcome, around: Circum
 
 function eventsOf(rollout: Rollout, outcome: TurnOutcome, around: Circumstances): readonly Event[] {
   switch (outcome.kind) {
-    case "answered":
-      return [{ type: "answered", response: outcome.response, at: around.at }];
+    case "answered": {
+      const { policy_version: dispatch_version } = around.spec;
+      const answered = { type: "answered", response: outcome.response, at: around.at } as const;
+      return [{ ...answered, ...(dispatch_version !== undefined && { dispatch_version }) }];
+    }
     case "prompt_too_long":
       return [{ type: "prompt_too_long" }];
     case "aborted": {

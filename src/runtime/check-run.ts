@@ -3,14 +3,15 @@
  * who judges, and how many rollouts come of it. Nothing is stored here.
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import type { EvalRequest } from "../core/eval-request.ts";
 import type { JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { RunRequest } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { buildTask, parseRow, RowError } from "../core/task.ts";
 import type { RunDataset } from "../core/uploaded-dataset.ts";
 import { unmetNeed } from "./capabilities.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
+import { sourceOf } from "./datasets.ts";
 import { pinOf } from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 import { type ResolvedDataset, resolveDataset } from "./resolve-dataset.ts";
@@ -37,7 +38,8 @@ export function isInline(given: Checked["given"]): given is readonly unknown[] {
 export async function checkRun(
   env: Env,
   scope: Scope,
-  request: RunRequest,
+  request: EvalRequest,
+  training: boolean,
 ): Promise<Result<Checked>> {
   const chosen = await chooseEnvironment(request.environment, request.environment_args);
   if (!chosen.ok) return chosen;
@@ -48,12 +50,13 @@ export async function checkRun(
   const misjudged = misnamedJudge(request, environment, pin);
   if (misjudged !== null) return misjudged;
   if (typeof request.dataset !== "string") {
-    return checkDataset(request, environment, pin, request.dataset ?? null);
+    return checkDataset({ request, training, environment, pin }, request.dataset ?? null);
   }
   // It came through JSON.parse, so it is JSON.
   const args = request.environment_args as JsonObject;
   const uploaded = await resolveDataset(env, scope, request.dataset, { pin, args, environment });
-  return uploaded.ok ? checkDataset(request, environment, pin, uploaded.value) : uploaded;
+  if (!uploaded.ok) return uploaded;
+  return checkDataset({ request, training, environment, pin }, uploaded.value);
 }
 
 /** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
@@ -73,31 +76,26 @@ export function misnamedJudge(
   return refuse("unknown_field", `${id} knows ${known}, not ${unknown}`, `judges.${unknown}`);
 }
 
-function checkDataset(
-  request: RunRequest,
-  environment: AnyEnvironment,
-  pin: EnvironmentPin,
-  given: Checked["given"],
-): Result<Checked> {
-  const source = environment.evalDataset ?? environment.dataset;
+interface Asked {
+  readonly request: EvalRequest;
+  readonly training: boolean;
+  readonly environment: AnyEnvironment;
+  readonly pin: EnvironmentPin;
+}
+
+function checkDataset(asked: Asked, given: Checked["given"]): Result<Checked> {
+  const { request, training, environment, pin } = asked;
+  const source = sourceOf(environment, training);
   if (given === null && source.kind === "uploaded") {
-    return refuse(
-      "invalid_request",
-      `${pin.id} has no rows of its own: dataset is required`,
-      "dataset",
-    );
+    const message = `${pin.id} has no rows of its own: dataset is required`;
+    return refuse("invalid_request", message, "dataset");
   }
-  const bad = isInline(given) ? firstBadRow(environment, given) : null;
+  const bad = isInline(given) ? firstBadRow(environment, source, given) : null;
   if (bad !== null) return bad;
   const length = isInline(given) ? given.length : (given?.dataset ?? source).length;
-  const num_examples = countExamples(request, length);
-  if (num_examples === null) {
-    return refuse(
-      "invalid_request",
-      `${pin.id} makes tasks without end: say how many`,
-      "num_examples",
-    );
-  }
+  const counted = training ? { ok: true as const, value: length ?? 1 } : count(asked, length);
+  if (!counted.ok) return counted;
+  const num_examples = counted.value;
   if (num_examples === 0) {
     return refuse("invalid_request", `${pin.id} has no rows`, "dataset");
   }
@@ -105,19 +103,24 @@ function checkDataset(
   const large = tooLargeGroup(environment, pin, members, "rollouts_per_example");
   if (large !== null) return large;
   if (request.shuffle && length === null) {
-    return refuse(
-      "invalid_request",
-      `${pin.id} makes tasks without end: they have no order`,
-      "shuffle",
-    );
-  }
-  const planned = num_examples * request.rollouts_per_example;
-  if (planned > LIMITS.rolloutsPerRun) {
-    const message = `${planned} rollouts; a run holds at most ${LIMITS.rolloutsPerRun}`;
-    return refuse("too_large", message, "num_examples");
+    const message = `${pin.id} makes tasks without end: they have no order`;
+    return refuse("invalid_request", message, "shuffle");
   }
   const kind = given === null ? source.kind : "uploaded";
   return { ok: true, value: { pin, environment, kind, given, length, num_examples } };
+}
+
+/** Tasks of an eval, all of which it plans at once. */
+function count({ request, pin }: Asked, length: number | null): Result<number> {
+  const num_examples = countExamples(request, length);
+  if (num_examples === null) {
+    const message = `${pin.id} makes tasks without end: say how many`;
+    return refuse("invalid_request", message, "num_examples");
+  }
+  const planned = num_examples * request.rollouts_per_example;
+  if (planned <= LIMITS.rolloutsPerRun) return { ok: true, value: num_examples };
+  const message = `${planned} rollouts; a run holds at most ${LIMITS.rolloutsPerRun}`;
+  return refuse("too_large", message, "num_examples");
 }
 
 /** `param`: what is to be blamed for a group that its rubric cannot score as one. */
@@ -131,14 +134,17 @@ export function tooLargeGroup(
   return refuse("too_large", `${id} scores whole groups, of at most ${WHOLE_GROUP}`, param);
 }
 
-function countExamples(request: RunRequest, length: number | null): number | null {
+function countExamples(request: EvalRequest, length: number | null): number | null {
   if (request.num_examples === -1) return length;
   return Math.min(request.num_examples, length ?? Number.POSITIVE_INFINITY);
 }
 
 /** Every row is made a task of before anything is stored: a bad one is named by its place. */
-function firstBadRow(environment: AnyEnvironment, rows: readonly unknown[]): Result<never> | null {
-  const source = environment.evalDataset ?? environment.dataset;
+function firstBadRow(
+  environment: AnyEnvironment,
+  source: AnyEnvironment["dataset"],
+  rows: readonly unknown[],
+): Result<never> | null {
   for (const [index, row] of rows.entries()) {
     try {
       const text = JSON.stringify(buildTask(environment, parseRow(source, row, index), index).task);

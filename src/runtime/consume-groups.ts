@@ -5,12 +5,13 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
 import type { ForkPoint } from "../core/fork.ts";
-import { buildTask, taskKey } from "../core/task.ts";
+import { buildTask, type RowError, taskKey } from "../core/task.ts";
 import { carryOver, isCarried } from "./carry-over.ts";
 import { RowsMissing } from "./dataset-rows.ts";
 import { exampleOfGroup, type RowTexts, storedRows } from "./datasets.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { readForkPoint } from "./fork-point.ts";
+import { HeldOut, type KeyedExample, trainingTasks } from "./held-out.ts";
 import { rolloutObject, runObject } from "./names.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
@@ -41,7 +42,7 @@ export async function startGroups(
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
   if (admitted.length === 0) return;
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-  const stored = await storedOrMissing(env, spec, admitted, subrequests);
+  const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   await subrequests.objectAll(admitted, async (member) => {
     const order = await orderOf(spec, environment, member, stored);
     if ("failure" in order) {
@@ -53,19 +54,29 @@ export async function startGroups(
   });
 }
 
+/** Of a training run: the task of each example, or why it has none. */
+interface TrainingTasks {
+  readonly tasks: ReadonlyMap<number, KeyedExample | RowError | HeldOut>;
+}
 /** What rollouts are made of: rows of the run's dataset, or the turns a forked run goes on behind. */
-type Stored = RowTexts | ForkPoint;
+type Stored = RowTexts | ForkPoint | TrainingTasks;
 
 /** What is gone ends the run's rollouts with that reason: it will not come back. */
 async function storedOrMissing(
   env: Env,
   spec: RunSpec,
+  environment: AnyEnvironment | null,
   admitted: readonly Starter[],
   subrequests: Subrequests,
 ): Promise<Stored | RowsMissing> {
   const { fork } = spec;
   const groups = admitted.map(({ group }) => group);
   try {
+    if (spec.training !== undefined) {
+      if (environment === null) return { tasks: new Map() };
+      const examples = admitted.map(exampleOf);
+      return { tasks: await trainingTasks(env, spec, environment, examples, subrequests) };
+    }
     return fork === undefined
       ? await storedRows(env, spec, groups, subrequests)
       : await readForkPoint(env, fork, subrequests);
@@ -92,30 +103,43 @@ async function orderOf(
     return failedAtStart(member, "environment", stored, "dataset_missing");
   }
   try {
-    const task = await taskOf(spec, environment, group, stored);
+    const task = await taskOf(spec, environment, member, stored);
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };
     const call = { model, endpoint_id, sampling, limits, seed };
     const place = { group, slot, attempt, rollout_id };
-    return { scope, run_id, ...place, ...task, ...pinned, ...call };
+    const version = member.policy_version;
+    const dispatched = version === undefined ? {} : { policy_version: version };
+    return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched };
   } catch (thrown) {
-    if (!(thrown instanceof Error && thrown.name === "RowError")) throw thrown;
+    if (!isAboutTheRow(thrown)) throw thrown;
     return failedAtStart(member, "environment", thrown);
   }
+}
+
+function isAboutTheRow(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && (thrown.name === "RowError" || thrown instanceof HeldOut);
 }
 
 /** The task of a group, its row frozen in; in a forked run that of the rollout it was forked from, with its turns. */
 async function taskOf(
   spec: RunSpec,
   environment: AnyEnvironment,
-  group: number,
+  member: Starter,
   stored: Stored,
 ): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
     return { example_id, task_key, row: task, from: stored };
   }
-  const { example_id, row } = exampleOfGroup(spec, environment, group, stored);
+  if ("tasks" in stored) {
+    const example = stored.tasks.get(exampleOf(member));
+    if (example === undefined || example instanceof Error)
+      throw example ?? new HeldOut(member.group);
+    const built = buildTask(environment, example.row, example.example_id);
+    return { ...example, example_id: built.example_id };
+  }
+  const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
   // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
   const built = buildTask(environment, row, example_id);
   return {
@@ -123,6 +147,10 @@ async function taskOf(
     row,
     task_key: await taskKey(row, async (text) => sha256Hex(text)),
   };
+}
+
+function exampleOf({ example_index, group }: Starter): number {
+  return example_index ?? group;
 }
 
 /** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */

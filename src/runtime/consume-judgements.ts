@@ -11,6 +11,7 @@ import { LIMITS } from "../core/limits.ts";
 import type { JudgeAsk, Verdict } from "../core/rubrics/judges.ts";
 import { askJudge } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
+import { samplesOfGroup } from "./group-samples.ts";
 import { handBack } from "./hand-back.ts";
 import { type Addressed, JudgeCache } from "./judge-cache.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit } from "./judge-outcome.ts";
@@ -63,7 +64,10 @@ async function settleUnit(
     scoreInTime(scoring, trajectories, judges),
   );
   if (judged.kind === "scored") {
-    await subrequests.object(() => run().scored(pairUp(unit, judged.records)));
+    const members = pairUp(unit, judged.records);
+    const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;
+    const samples = await samplesOfGroup(...parts);
+    await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
   } else if (hearing.goesOn) {
     const owing = owingOf(spec, unit.unit, judged.owed, (key) => hearing.notBefore(key));
     await subrequests.object(() => run().owe([{ ...owing, claim }]));

@@ -6,10 +6,12 @@ import { addressesNeeded } from "../core/environments/capabilities.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { ScoreRecord } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { samplesOfGroup } from "./group-samples.ts";
 import { runObject } from "./names.ts";
 import { benchOf, owingOf } from "./owed-verdicts.ts";
 import { openScoring, type Scoring, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
+import type { GroupSamples } from "./training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
 
 export async function scoreUnits(
@@ -28,7 +30,11 @@ export async function scoreUnits(
   for (let rest: readonly Unit[] = waiting.units; rest.length > 0; ) {
     const slice = rest.slice(0, atOnce(scoring));
     const scored = await scoreSlice(env, spec, scoring, slice, subrequests, failures);
-    if (scored.length > 0) await subrequests.object(() => run.scored(scored));
+    const members = scored.flatMap((group) => group.members);
+    const samples = scored.flatMap((group) => group.samples ?? []);
+    if (members.length > 0) {
+      await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
+    }
     const left = rest.slice(slice.length).map(({ unit }) => unit);
     if (left.length === 0) break;
     rest = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
@@ -42,6 +48,12 @@ function atOnce({ environment: { needs } }: Scoring): number | undefined {
   return fetches ? LIMITS.parallelFetches : undefined;
 }
 
+/** What a unit came to: its members' scores, and of a training run what they give to train on. */
+interface ScoredUnit {
+  readonly members: readonly ScoredMember[];
+  readonly samples: GroupSamples | null;
+}
+
 /** Units that could not be read are left to the next delivery; why stands in `failures`. */
 async function scoreSlice(
   env: Env,
@@ -50,7 +62,7 @@ async function scoreSlice(
   units: readonly Unit[],
   subrequests: Subrequests,
   failures: unknown[],
-): Promise<ScoredMember[]> {
+): Promise<ScoredUnit[]> {
   const read: { unit: Unit; trajectories: Trajectory[] }[] = [];
   for (const unit of units) {
     try {
@@ -63,7 +75,7 @@ async function scoreSlice(
     read.map(async ({ unit, trajectories }) => {
       const bench = benchOf(spec, trajectories.length);
       const records = await scoreInTime(scoring, trajectories, bench);
-      return { unit, records, owed: bench.owed };
+      return { unit, trajectories, records, owed: bench.owed };
     }),
   );
   const owing = passes
@@ -74,9 +86,18 @@ async function scoreSlice(
     const run = runObject(env, spec.scope, spec.run_id);
     await subrequests.object(() => run.owe(owing));
   }
-  return passes.flatMap(({ unit, records, owed }) =>
-    owed.length > 0 ? [] : pairUp(unit, records),
-  );
+  const scored: ScoredUnit[] = [];
+  const settled = passes.filter(({ owed }) => owed.length === 0);
+  await subrequests.six(settled, async ({ unit, trajectories, records }) => {
+    const members = pairUp(unit, records);
+    try {
+      const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;
+      scored.push({ members, samples: await samplesOfGroup(...parts) });
+    } catch (thrown) {
+      failures.push(thrown);
+    }
+  });
+  return scored;
 }
 
 /** Each record with the place of its rollout. */

@@ -14,7 +14,7 @@ import { scoreUnits } from "./consume-scores.ts";
 import { foldSegment } from "./consume-segments.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
-import { sendAll } from "./run-queues.ts";
+import { judgementQueue, sendAll } from "./run-queues.ts";
 import { Subrequests } from "./subrequests.ts";
 import type { RunMessage } from "./wire.ts";
 
@@ -59,13 +59,13 @@ async function sendOn(
   const bodies = untried.map(({ body }) => body);
   const [first] = bodies;
   if (first === undefined) return;
-  // Those of a batch are of one queue, and so of one kind.
-  await sendAll(queueOf(env, first.kind), bodies, subrequests);
+  // Those of a batch are of one queue, and so of one kind and for one queue.
+  await sendAll(queueOf(env, first), bodies, subrequests);
   for (const message of untried) message.ack();
 }
 
-function queueOf(env: Env, kind: RunMessage["kind"]): Queue {
-  switch (kind) {
+function queueOf(env: Env, message: RunMessage): Queue {
+  switch (message.kind) {
     case "groups":
       return env.ROLLOUT_GROUPS;
     case "scores":
@@ -75,7 +75,7 @@ function queueOf(env: Env, kind: RunMessage["kind"]): Queue {
     case "model_call":
       return env.MODEL_CALLS;
     case "judgement":
-      return env.ROLLOUT_JUDGEMENTS;
+      return judgementQueue(env, message);
   }
 }
 

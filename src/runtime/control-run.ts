@@ -90,6 +90,8 @@ function refusal(id: string, refused: RetryRefusal): Result<never> {
       return refuse("conflict", `${id} was cancelled and stays so: start another run`, "id");
     case "draining":
       return refuse("in_progress", `${id} is ending: ask again when its rollouts are in`, "id");
+    case "training":
+      return refuse("conflict", `${id} trains: its groups go on without what failed`, "id");
     case "key_reused":
       return keyReused();
   }

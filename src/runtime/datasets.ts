@@ -6,6 +6,9 @@ import { readRowTexts } from "./dataset-rows.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { RunSpec } from "./wire.ts";
 
+/** What decides which rows a run plays, and in which order. */
+export type RowsOf = Pick<RunSpec, "dataset" | "shuffle" | "seed" | "training">;
+
 export interface Example {
   readonly example_id: number;
   readonly row: JsonObject;
@@ -14,10 +17,18 @@ export interface Example {
 /** Stored rows by their number. */
 export type RowTexts = ReadonlyMap<number, string>;
 
+/** Where a run's rows come from: a training run never takes those that are kept for evals. */
+export function sourceOf(
+  { dataset, evalDataset }: AnyEnvironment,
+  training: boolean,
+): AnyEnvironment["dataset"] {
+  return training ? dataset : (evalDataset ?? dataset);
+}
+
 /** What is stored of the rows of these groups; nothing for a dataset that is not. Throws `RowsMissing`. */
 export async function storedRows(
   env: Env,
-  spec: RunSpec,
+  spec: RowsOf,
   groups: readonly number[],
   subrequests: Subrequests,
 ): Promise<RowTexts> {
@@ -29,13 +40,13 @@ export async function storedRows(
 
 /** The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses. */
 export function exampleOfGroup(
-  spec: RunSpec,
+  spec: RowsOf,
   environment: AnyEnvironment,
   group: number,
   stored: RowTexts,
 ): Example {
   const example_id = exampleAt(group, orderOf(spec));
-  const source = environment.evalDataset ?? environment.dataset;
+  const source = sourceOf(environment, spec.training !== undefined);
   const text = stored.get(example_id);
   if (text === undefined) return { example_id, row: rowAt(source, example_id, spec.seed) };
   return { example_id, row: parseRow(source, JSON.parse(text), example_id) };
@@ -45,6 +56,6 @@ export function rowsText(rows: readonly unknown[]): string {
   return rows.map((row) => JSON.stringify(row)).join("\n");
 }
 
-function orderOf({ dataset: { length }, shuffle, seed }: RunSpec) {
+function orderOf({ dataset: { length }, shuffle, seed }: RowsOf) {
   return { length, shuffle, seed };
 }

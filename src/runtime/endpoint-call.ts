@@ -2,7 +2,12 @@
  * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
  * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
  */
-import { type CallOutcome, callModel, type ModelCall } from "../clients/inference.ts";
+import {
+  type CallOutcome,
+  callModel,
+  type Destination,
+  type ModelCall,
+} from "../clients/inference.ts";
 import { AuthenticationError, serializeError } from "../core/errors.ts";
 import type { Scope } from "../core/scope.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
@@ -38,25 +43,34 @@ export function endpointOpener(
   };
 }
 
-export interface EndpointCall {
+interface Way {
   readonly open: OpenEndpoint;
-  /** Made when the endpoint is open, right before the call leaves. */
-  readonly call: () => TurnCall;
   readonly waitMs: number;
   readonly controller: AbortController;
 }
 
+export interface EndpointCall extends Way {
+  /** Made when the endpoint is open, right before the call leaves. */
+  readonly call: () => TurnCall;
+}
+
 /** Throws only what passes and is the platform's own, such as a database that is down. */
-export async function callEndpoint(asked: EndpointCall): Promise<TurnOutcome> {
-  const { open, waitMs, controller } = asked;
+export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcome> {
+  return reachEndpoint(way, (where) => callModel({ ...where, ...call() }));
+}
+
+/** The same for any kind of call: `send` makes it when the endpoint is open. */
+export async function reachEndpoint<Response>(
+  { open, waitMs, controller }: Way,
+  send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
+): Promise<TurnOutcome<Response>> {
   const endpoint = await openedOr(open, false);
   if (endpoint instanceof EndpointUnusable) {
     return { kind: "unusable", error: serializeError(endpoint) };
   }
-  const call = asked.call();
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const outcome = await callModel({ ...endpoint, ...call, signal: controller.signal });
+    const outcome = await send({ ...endpoint, signal: controller.signal });
     if (outcome.kind !== "failed") return outcome;
     const free = await givenAnotherKey(outcome, endpoint, open);
     return { ...outcome, error: serializeError(outcome.error), ...(free && { free }) };

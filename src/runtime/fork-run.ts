@@ -125,7 +125,8 @@ async function endpointFor(
   if (kept === null || kept.deleted_at !== null) {
     return refuse("conflict", "the endpoint of its run was deleted: name another", "endpoint");
   }
-  return { ok: true, value: { shown, inline: null, max_concurrent: kept.max_concurrent } };
+  const { max_concurrent, capabilities, prices } = kept;
+  return { ok: true, value: { shown, inline: null, max_concurrent, capabilities, prices } };
 }
 
 interface Fork {
@@ -151,11 +152,11 @@ function rowOf(
   );
   return {
     ...kept,
-    ...{ id, name: null, status: "queued", model, planned: rollouts },
+    ...{ id, name: null, status: "queued", model, planned: rollouts, kind: "eval" },
     endpoint_id: endpoint.shown.id,
     request: {
       ...{ ...settings, model, sampling, max_concurrent },
-      ...{ num_examples: 1, rollouts_per_example: rollouts },
+      ...{ num_examples: 1, rollouts_per_example: rollouts, kind: "eval" },
       resolved: { dataset, whole_groups, fork },
     },
     dataset_key: null,

@@ -9,6 +9,10 @@ export interface CreateOptions {
   readonly requestHash: string;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Of the platform, as the caller addressed it; absent where nobody called. */
+  readonly origin?: string;
+  /** The run was begun by another one: endpoints that came with that one may be named by their ids. */
+  readonly byRun?: boolean;
 }
 
 /**

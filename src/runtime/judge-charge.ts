@@ -1,4 +1,5 @@
 /** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
+import { sumOfCosts, tokenCost } from "../core/cost.ts";
 import type { Judgement } from "../core/judgement.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { Verdict } from "../core/rubrics/judges.ts";
@@ -26,8 +27,15 @@ export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<Rollou
     judge_calls: sum(({ calls }) => calls),
     judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
     judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),
+    judge_micros: sumOfCosts(entries.map((entry) => costOf(spec, entry))),
     judgements: listText(entries.map((entry) => judgementOf(spec, entry))),
   };
+}
+
+/** Nothing where nobody was asked; a call that was never answered counts for nothing either. */
+function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
+  if (entry.calls === 0) return 0;
+  return entry.unmetered > 0 ? null : tokenCost(judges?.[entry.judge]?.prices, entry);
 }
 
 /** UTF-16 units: half a row, at 3 bytes each in UTF-8. */
@@ -44,7 +52,7 @@ function listText(judgements: readonly Judgement[]): string {
   return `[${fitting.join(",")}]`;
 }
 
-function judgementOf({ judges }: RunSpec, entry: VerdictEntry): Judgement {
+function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
   const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens } = entry;
   const { value, ...said }: Verdict =
     entry.verdict === null
@@ -52,7 +60,7 @@ function judgementOf({ judges }: RunSpec, entry: VerdictEntry): Judgement {
       : (JSON.parse(entry.verdict) as Verdict);
   return {
     judge,
-    model: judges?.[judge]?.model ?? "",
+    model: spec.judges?.[judge]?.model ?? "",
     verdict: value,
     reason: "reason" in said ? said.reason : null,
     error: "error" in said ? said.error : null,
@@ -63,5 +71,6 @@ function judgementOf({ judges }: RunSpec, entry: VerdictEntry): Judgement {
     cached: cached === 1,
     calls,
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+    cost_micros: costOf(spec, entry),
   };
 }

@@ -161,6 +161,7 @@ const NEW_VERDICT = {
   calls: 0,
   prompt_tokens: 0,
   completion_tokens: 0,
+  unmetered: 0,
 };
 
 /** Settled, or to be asked again after a wait. */
@@ -176,6 +177,7 @@ function afterOutcome(
     calls: before.calls + (asked ? 1 : 0),
     prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
     completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
+    unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
   };
   if (outcome.kind === "given") {
     const { value, reason } = outcome;
@@ -190,6 +192,12 @@ function afterOutcome(
   }
   const seed = `${run_id}:${before.unit}:${before.key}`;
   return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+}
+
+/** It replied, and did not say how much that was. */
+function isUnmetered(outcome: AskOutcome): boolean {
+  const replied = outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
+  return replied && outcome.usage === null;
 }
 
 function verdictText(verdict: Verdict): string {

@@ -46,6 +46,8 @@ export type VerdictEntry = {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
+  /** Replies without usage. */
+  unmetered: number;
 };
 
 export interface EndpointLoad {

@@ -9,7 +9,7 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
 import { toolDefinitions } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
-import { mergeSampling } from "../core/sampling.ts";
+import { mergeSampling, trainingSampling } from "../core/sampling.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
 import type { ModelCallMessage, RolloutSpec } from "./wire.ts";
@@ -37,11 +37,15 @@ export function turnCall(
   environment: AnyEnvironment,
 ): TurnCall {
   const { sampling, maxSeqLen } = environment.route(rollout).environment;
+  const { policy_version: version } = spec;
   return {
     model: spec.model,
     messages: outstandingPrompt(rollout),
     tools: toolDefinitions(environment, rollout),
-    sampling: mergeSampling(sampling, spec.sampling),
+    sampling:
+      version === undefined
+        ? mergeSampling(sampling, spec.sampling)
+        : trainingSampling(sampling, spec.sampling, version),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };

@@ -1,6 +1,7 @@
 /** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
 import type { Scope } from "../core/scope.ts";
 import type { EndpointRpc, RolloutRpc, RunRpc } from "./rpc.ts";
+import type { TrainerRpc } from "./training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
   const stub: unknown = env.RUN.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
@@ -17,6 +18,12 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
     `org/${scope.orgId}/${scope.projectId}/${endpointId}`,
   );
   return stub as EndpointRpc;
+}
+
+/** What is delivered to the trainer of a training run, and the weight versions that come back. */
+export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
+  const stub: unknown = env.TRAINER.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
+  return stub as TrainerRpc;
 }
 
 export function datasetKey(scope: Scope, runId: string, sha256: string): string {
@@ -40,4 +47,19 @@ export function forkKey(scope: Scope, runId: string, sha256: string): string {
 
 export function segmentKey(scope: Scope, runId: string, sha256: string): string {
   return `org/${scope.orgId}/runs/${runId}/segments/${sha256}.jsonl`;
+}
+
+/** The training samples of a group: gzipped rows, whole groups only, never written again. */
+export function sampleKey(scope: Scope, runId: string, sha256: string): string {
+  return `org/${scope.orgId}/runs/${runId}/samples/${sha256}`;
+}
+
+/** What makes a batch of samples: the list of them, and the credit of each. */
+export function batchKeys(
+  scope: Scope,
+  runId: string,
+  batchId: string,
+): { manifest_key: string; credits_key: string } {
+  const folder = `org/${scope.orgId}/runs/${runId}/batches/${batchId}`;
+  return { manifest_key: `${folder}/manifest.json`, credits_key: `${folder}/credits.jsonl` };
 }

@@ -1,8 +1,8 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
-import type { JudgeTokens } from "../core/judgement.ts";
+import { costOfUsage } from "../core/judgement.ts";
 import { LIMITS } from "../core/limits.ts";
 import { trajectoryOf } from "../core/rollout.ts";
-import { creditOf, type StepCredit } from "../core/rubrics/advantage.ts";
+import { creditOf, type StepCredit } from "../core/rubrics/step-credit.ts";
 import type { Outcome, ResultRow, RolloutView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ScoreRecord } from "../core/score.ts";
@@ -176,7 +176,7 @@ export function resultOf(
       output_tokens: entry.completion_tokens,
       ...contextOf(trajectory),
     },
-    ...(entry.judge_calls > 0 && { judge_usage: judgeTokens(entry) }),
+    ...judgeTokens(entry),
     rollout_id: entry.id,
     task_key: entry.task_key ?? "",
     group: entry.group_index,
@@ -202,6 +202,7 @@ function rolloutView(
 ): RolloutView {
   const { prompt_tokens, completion_tokens } = trajectory?.usage ?? entry;
   const advantage = over ?? null;
+  const judged = judgeUsage(entry);
   return {
     object: "rollout",
     id: entry.id,
@@ -231,8 +232,9 @@ function rolloutView(
     }),
     usage: {
       ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
-      ...judgeUsage(entry),
+      ...judged,
     },
+    cost: costOfUsage(judged),
     judgements: judgementsOf(entry),
     turns: turnsView(trajectory?.turns ?? [], entry, advantage),
     state: { ...trajectory?.final_state },
@@ -241,12 +243,17 @@ function rolloutView(
   };
 }
 
-function judgeTokens(entry: RolloutEntry): JudgeTokens {
-  const { judge_calls, judge_prompt_tokens, judge_completion_tokens } = entry;
+function judgeTokens(entry: RolloutEntry): Pick<ResultRow, "judge_usage"> {
+  const { judge } = judgeUsage(entry);
+  if (judge === undefined) return {};
+  const { prompt_tokens, completion_tokens, calls, cost_micros } = judge;
   return {
-    input_tokens: judge_prompt_tokens,
-    output_tokens: judge_completion_tokens,
-    calls: judge_calls,
+    judge_usage: {
+      input_tokens: prompt_tokens,
+      output_tokens: completion_tokens,
+      calls,
+      ...(cost_micros !== undefined && { cost_micros }),
+    },
   };
 }
 
@@ -276,6 +283,8 @@ function turnsView(
     latency_ms: turn.latency_ms,
     calls: turn.calls,
     policy_version: turn.policy_version,
+    ...(turn.first_policy_version && { first_policy_version: turn.first_policy_version }),
+    ...(turn.dispatch_version !== undefined && { dispatch_version: turn.dispatch_version }),
     is_truncated: turn.is_truncated,
     ...creditOf(credits[at] ?? {}, { reward, advantage }),
   }));

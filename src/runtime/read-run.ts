@@ -3,8 +3,10 @@
  * arithmetic first, then against D1 in the caller's scope: neither a guess nor another's id reaches an object.
  */
 import { parseId, type RolloutPlace } from "../core/ids.ts";
+import { costOfUsage } from "../core/judgement.ts";
 import type { RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
+import type { StepMetrics } from "../core/training/view.ts";
 import { runViewOf } from "../db/run-view.ts";
 import { getRun, type RunRecord } from "../db/runs.ts";
 import { specOfRow } from "./accept-run.ts";
@@ -22,7 +24,20 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   if (live === null) return { ok: true, value: stored };
   const { settled_at, ...standing } = live;
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
-  return { ok: true, value: { ...stored, ...standing, finished_at } };
+  const cost = costOfUsage(live.report.usage);
+  return { ok: true, value: { ...stored, ...standing, cost, finished_at } };
+}
+
+/** The series of a training run; an eval has none. */
+export async function readMetrics(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<Result<StepMetrics[]>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  return { ok: true, value: (await found.value.object.stepMetrics(after, limit)) ?? [] };
 }
 
 export async function readEvents(

@@ -1,7 +1,12 @@
 /** Failures as values, as they cross an object's boundary and reach the API: a code, a sentence, the field at fault. */
-import type { ErrorCode } from "../core/api-error.ts";
+import type { ErrorCode, ErrorDetails } from "../core/api-error.ts";
 
-export type Refusal = { code: ErrorCode; message: string; param: string | null };
+export type Refusal = {
+  code: ErrorCode;
+  message: string;
+  param: string | null;
+  details?: ErrorDetails;
+};
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Refusal };
 
 export function refuse(code: ErrorCode, message: string, param: string | null): Result<never> {

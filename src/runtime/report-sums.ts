@@ -3,6 +3,7 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
+import { sumOfCosts } from "../core/cost.ts";
 import type { JudgeUsage } from "../core/judgement.ts";
 import type { RunReport } from "../core/report.ts";
 import { RunningSummary } from "../core/statistics.ts";
@@ -26,6 +27,7 @@ export type ReportRow = Pick<
   | "judge_calls"
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
+  | "judge_micros"
   | "finish_seq"
 >;
 
@@ -48,7 +50,12 @@ export class ReportSums {
   #calls = 0;
   #promptTokens = 0;
   #completionTokens = 0;
-  readonly #judges = { judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0 };
+  readonly #judges: JudgeColumns = {
+    judge_calls: 0,
+    judge_prompt_tokens: 0,
+    judge_completion_tokens: 0,
+    judge_micros: 0,
+  };
 
   constructor(rolloutsPerExample: number) {
     this.#summary = new RunningSummary(rolloutsPerExample);
@@ -62,6 +69,8 @@ export class ReportSums {
     this.#judges.judge_calls += row.judge_calls;
     this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
     this.#judges.judge_completion_tokens += row.judge_completion_tokens;
+    const spent = row.judge_calls === 0 ? 0 : row.judge_micros;
+    this.#judges.judge_micros = sumOfCosts([this.#judges.judge_micros, spent]);
     if (row.superseded_by === null) this.#count(row);
   }
 
@@ -100,16 +109,21 @@ export class ReportSums {
   }
 }
 
+type JudgeColumns = Pick<
+  RolloutEntry,
+  "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
+>;
+
 /** Nothing where no judge was asked. */
 export function judgeUsage({
   judge_calls: calls,
   judge_prompt_tokens: prompt_tokens,
   judge_completion_tokens: completion_tokens,
-}: Pick<RolloutEntry, "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens">): {
-  readonly judge?: JudgeUsage;
-} {
+  judge_micros: cost_micros,
+}: JudgeColumns): { readonly judge?: JudgeUsage } {
   const total_tokens = prompt_tokens + completion_tokens;
-  return calls === 0 ? {} : { judge: { prompt_tokens, completion_tokens, total_tokens, calls } };
+  const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
+  return calls === 0 ? {} : { judge };
 }
 
 /** Scores by name, rewards and metrics alike; the field calls all of them metrics. */

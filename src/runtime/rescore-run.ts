@@ -53,12 +53,17 @@ export async function rescoreRun(
   return await beginRun(env, scope, { run, endpoint, benches }, options, new Subrequests());
 }
 
+/** With what it planned in the end: a training run is accepted before anybody knows. */
 async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunRecord>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   const { record, object } = found.value;
-  const settled = (await object.view())?.settled_at ?? null;
-  if (settled !== null) return { ok: true, value: record };
+  const view = await object.view();
+  if (view !== null && view.settled_at !== null) {
+    const training = record.run.kind === "training";
+    const planned = training ? view.counts.planned : record.run.planned;
+    return { ok: true, value: { ...record, run: { ...record.run, planned } } };
+  }
   return refuse("conflict", `${id} has not ended: wait for it, or cancel it`, "id");
 }
 
@@ -148,14 +153,14 @@ function rowOf(
   const whole_groups = environment.rubric.hasGroupFunctions;
   return {
     ...kept,
-    ...{ id, name: request.name ?? null, status: "queued" },
+    ...{ id, name: request.name ?? null, status: "queued", kind: "eval" },
     environment_id: pin.id,
     environment_version: pin.version,
     environment_digest: pin.digest,
     metadata: request.metadata ?? run.metadata,
     request: {
       ...{ ...settings, limits: unhurried, environment_args, judges, max_concurrent: WINDOW },
-      environment: `${pin.id}@${pin.version}`,
+      ...{ kind: "eval", environment: `${pin.id}@${pin.version}` },
       min_scored: request.min_scored ?? settings.min_scored,
       resolved: { dataset: resolved.dataset, whole_groups, rescore: { run_id: run.id } },
     },

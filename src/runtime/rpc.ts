@@ -7,6 +7,7 @@ import type { SqlOutcome, SqlPlace, SqlValue } from "../core/environments/rollou
 import type { CancelReason } from "../core/errors.ts";
 import type { ExportQuery } from "../core/export.ts";
 import type { Rollout } from "../core/rollout.ts";
+import type { StepMetrics } from "../core/training/view.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import type { PendingCall } from "./endpoint-call.ts";
 import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
@@ -16,6 +17,7 @@ import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import type { StoredEvent } from "./run-store.ts";
 import type { KeyRange, TaskMean } from "./task-means.ts";
+import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type {
   Delivery,
   Place,
@@ -78,8 +80,8 @@ export interface RunRpc {
     units: readonly number[],
     hold?: boolean,
   ): Promise<{ spec: RunSpec; units: Unit[] } | null>;
-  /** The first complete record of a rollout wins. */
-  scored(members: readonly ScoredMember[]): Promise<void>;
+  /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): Promise<void>;
   /** These units have no scores before judges have answered; or they are given back so. */
   owe(owing: readonly Owing[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
@@ -107,6 +109,10 @@ export interface RunRpc {
   /** The next 1,000 finished rollouts after this end, without their trajectories. */
   auditRows(after: number): Promise<AuditRow[]>;
   view(): Promise<LiveView | null>;
+  /** The trainer's object has news: what is later than what is known here is taken over. */
+  trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
+  /** The series of a training run, of steps after this one. */
+  stepMetrics(after: number, limit: number): Promise<StepMetrics[] | null>;
   /** Tasks with a scored rollout, by key. Nothing of a run nobody created. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[]>;
   rollout(place: Place): Promise<RolloutRecord | null>;

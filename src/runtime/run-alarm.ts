@@ -23,6 +23,8 @@ export interface RunClock {
   readonly endpointAt: number | null;
   /** When a judge is to be asked, or one that was asked is silent; null when none is awaited. */
   readonly judgeAt: number | null;
+  /** When a training run has something to write, to tell or to ask; null for none. */
+  readonly trainingAt: number | null;
   /** When the run is to be ended early; null without a deadline. */
   readonly deadlineAt: number | null;
 }
@@ -34,16 +36,17 @@ const LONGEST_DRAIN_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const { askAt, freeAt, endpointAt, judgeAt, deadlineAt } = clock;
-  const due = [askAt, freeAt, endpointAt, judgeAt, deadlineAt, drainAt(clock)].filter(
-    (at) => at !== null,
-  );
+  const { askAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
+  const all = [askAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, drainAt(clock)];
+  const due = all.filter((at) => at !== null);
   if (clock.untold || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }
 
 /** When the outbox is to be drained; null when it is empty. */
-export function drainAt(clock: RunClock): number | null {
+export function drainAt(
+  clock: Pick<RunClock, "now" | "undrained" | "lastDrainAt" | "drainFailures" | "rowStale">,
+): number | null {
   if (clock.undrained === 0 && !clock.rowStale) return null;
   if (clock.drainFailures > 0) {
     const wait = DRAIN_AFTER_MS * 2 ** Math.min(clock.drainFailures, 10);

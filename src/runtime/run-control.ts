@@ -8,8 +8,9 @@
 import type { CancelReason } from "../core/errors.ts";
 import type { RunStatus } from "../core/run.ts";
 import type { RunPaused } from "../core/run-events.ts";
-import { appendEvent, pendingOf, requestCancel } from "./run-ledger.ts";
+import { requestCancel } from "./run-ledger.ts";
 import type { RunHead } from "./run-schema.ts";
+import { appendEvent, pendingOf } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
 import type { Place, RetryOrder, RetryRefusal, RunMessage, RunSpec } from "./wire.ts";
 
@@ -84,7 +85,7 @@ export function retry(
   return store.transaction(() => {
     const seen = key === null ? null : store.request("retry", key);
     if (seen !== null) return seen === hash ? null : "key_reused";
-    const refused = refusedRetry(store.head());
+    const refused = refusedRetry(spec, store.head());
     if (refused !== null) return refused;
     if (key !== null) store.rememberRequest("retry", key, hash);
     const cut = cutGroup(spec, store.head());
@@ -110,7 +111,9 @@ function grow(store: RunStore, spec: RunSpec, added: number, now: number): void 
   else if (pendingOf(spec, grown) > 0) reopen(store, grown, now);
 }
 
-function refusedRetry({ stop, settled_at }: RunHead): RetryRefusal | null {
+function refusedRetry({ training }: RunSpec, { stop, settled_at }: RunHead): RetryRefusal | null {
+  // Its groups are closed with what they have: another attempt would belong to none.
+  if (training !== undefined) return "training";
   if (stop?.kind === "cancel" && stop.reason !== "deadline") return "cancelled";
   return stop !== null && settled_at === null ? "draining" : null;
 }

@@ -2,11 +2,14 @@
  * The endpoints a run names, its policy's and its judges', by name or given inline. Resolved to ids when the run is
  * accepted, so that a later change of a name moves no run elsewhere.
  */
+
+import type { TokenPrices } from "../core/cost.ts";
+import type { EndpointCapabilities } from "../core/endpoint.ts";
+import type { EvalRequest } from "../core/eval-request.ts";
 import { mintId } from "../core/ids.ts";
 import type { ResolvedJudges } from "../core/judge-target.ts";
-import type { RunRequest } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
-import { findEndpoint } from "../db/endpoints.ts";
+import { findEndpoint, getEndpoint } from "../db/endpoints.ts";
 import type { InlineEndpointRow, RunRecord } from "../db/runs.ts";
 import { refuseAddress } from "./address.ts";
 import { minting } from "./minting.ts";
@@ -19,30 +22,42 @@ export interface RunEndpoint {
   readonly inline: InlineEndpointRow | null;
   /** Rollouts at once it allows any run; null = as many as the run asks for. */
   readonly max_concurrent: number | null;
+  /** What it was seen to support; null where nobody looked. */
+  readonly capabilities: EndpointCapabilities | null;
+  /** Null where nobody said what it costs. */
+  readonly prices: TokenPrices | null;
 }
 
 export async function resolveEndpoint(
   env: Env,
   scope: Scope,
-  endpoint: RunRequest["endpoint"],
+  endpoint: EvalRequest["endpoint"],
   now: number,
+  byRun = false,
 ): Promise<Result<RunEndpoint>> {
-  return await resolveNamed(env, scope, endpoint, now, "endpoint");
+  return await resolveNamed(env, scope, endpoint, now, { param: "endpoint", byRun });
 }
 
-/** `param`: the field that names it, for whatever is wrong with it. */
+interface Naming {
+  /** The field that names it, for whatever is wrong with it. */
+  readonly param: string;
+  /** One that belongs to a run may be named, too: by its id. */
+  readonly byRun: boolean;
+}
+
 async function resolveNamed(
   env: Env,
   scope: Scope,
-  endpoint: RunRequest["endpoint"],
+  endpoint: EvalRequest["endpoint"],
   now: number,
-  param: string,
+  { param, byRun }: Naming,
 ): Promise<Result<RunEndpoint>> {
   if (typeof endpoint !== "string") return await sealedEndpoint(env, scope, endpoint, now, param);
-  const found = await findEndpoint(env.DB, scope, endpoint);
+  const find = byRun ? getEndpoint : findEndpoint;
+  const found = await find(env.DB, scope, endpoint);
   if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
-  const { max_concurrent } = found;
-  return { ok: true, value: { shown: found, inline: null, max_concurrent } };
+  const { max_concurrent, capabilities, prices } = found;
+  return { ok: true, value: { shown: found, inline: null, max_concurrent, capabilities, prices } };
 }
 
 export interface RunJudges {
@@ -54,16 +69,18 @@ export interface RunJudges {
 export async function resolveJudges(
   env: Env,
   scope: Scope,
-  asked: RunRequest["judges"],
+  asked: EvalRequest["judges"],
   now: number,
+  byRun = false,
 ): Promise<Result<RunJudges>> {
   const judges: Record<string, ResolvedJudges[string]> = {};
   const inline: InlineEndpointRow[] = [];
   for (const [name, target] of Object.entries(asked)) {
     const param = `judges.${name}.endpoint`;
-    const found = await resolveNamed(env, scope, target.endpoint, now, param);
+    const found = await resolveNamed(env, scope, target.endpoint, now, { param, byRun });
     if (!found.ok) return found;
-    judges[name] = { ...target, endpoint: found.value.shown.id };
+    const { shown, prices } = found.value;
+    judges[name] = { ...target, endpoint: shown.id, ...(prices && { prices }) };
     if (found.value.inline !== null) inline.push(found.value.inline);
   }
   return { ok: true, value: { judges, inline } };
@@ -72,7 +89,7 @@ export async function resolveJudges(
 async function sealedEndpoint(
   env: Env,
   scope: Scope,
-  { base_url, api_key }: Exclude<RunRequest["endpoint"], string>,
+  { base_url, api_key }: Exclude<EvalRequest["endpoint"], string>,
   now: number,
   param: string,
 ): Promise<Result<RunEndpoint>> {
@@ -85,5 +102,7 @@ async function sealedEndpoint(
     ...(await sealedKey(env, scope, id, api_key ?? null)),
     created_at: now,
   };
-  return { ok: true, value: { shown: { ...inline, name: null }, inline, max_concurrent: null } };
+  const shown = { ...inline, name: null };
+  const unknown = { max_concurrent: null, capabilities: null, prices: null };
+  return { ok: true, value: { shown, inline, ...unknown } };
 }

@@ -25,15 +25,17 @@ export function eventsAfter(
 export class WaitingReaders {
   #wakes: (() => void)[] = [];
 
-  /** Until the next `wake`, or so many milliseconds. */
-  next(waitMs: number): Promise<void> {
+  /** Until the next `wake` (true), or so many milliseconds (false). */
+  next(waitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#wakes = this.#wakes.filter((other) => other !== wake);
+        resolve(false);
+      }, waitMs);
       const wake = () => {
         clearTimeout(timer);
-        this.#wakes = this.#wakes.filter((other) => other !== wake);
-        resolve();
+        resolve(true);
       };
-      const timer = setTimeout(wake, waitMs);
       this.#wakes.push(wake);
     });
   }

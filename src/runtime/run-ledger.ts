@@ -18,7 +18,10 @@ import type { ScoreRecord } from "../core/score.ts";
 import { chargeJudges } from "./judge-charge.ts";
 import { afterDispatch, afterEnd } from "./run-gate.ts";
 import type { RolloutEntry, RunHead } from "./run-schema.ts";
+import { appendEvent, settle } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
+import { closeGroup } from "./training-groups.ts";
+import type { GroupSamples } from "./training-wire.ts";
 import type { Place, RolloutReport, RunSpec, ScoredMember } from "./wire.ts";
 
 /** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
@@ -27,20 +30,6 @@ export const FIRST_ASK_MS = 5000;
 export const SCORING_DEADLINE_MS = 30_000;
 /** A reader holds up to ten segments at once. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;
-
-/** Places a rollout can have: what `min_scored` is a share of, however often one was tried. */
-export function slotsOf(spec: RunSpec): number {
-  return spec.num_examples * spec.rollouts_per_example;
-}
-
-export function plannedOf(spec: RunSpec, head: RunHead): number {
-  return slotsOf(spec) + head.retried;
-}
-
-/** Rollouts still to dispatch; a run that stopped early keeps the rest as pending for ever. */
-export function pendingOf(spec: RunSpec, head: RunHead): number {
-  return plannedOf(spec, head) - head.dispatched;
-}
 
 /** Dispatches the next `count` rollouts, retries first, then group by group, and says which. */
 export function dispatch(
@@ -134,6 +123,7 @@ export function answer(
       store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
     } else {
       end(store, row, columns, { ...ended, reward: null, record: null });
+      closeGroup(store, spec, row.group_index, null);
     }
     const unit = completedUnit(store, spec, row);
     settle(store, spec, now);
@@ -141,23 +131,29 @@ export function answer(
   });
 }
 
-/** Scores of units. The first complete record of a rollout wins. */
+/** Scores of units, and what whole groups gave to train on. The first complete record of a rollout wins. */
 export function score(
   store: RunStore,
   spec: RunSpec,
   members: readonly ScoredMember[],
   now: number,
+  samples: readonly GroupSamples[] = [],
 ): void {
   store.transaction(() => {
-    for (const { record, ...place } of members) {
-      const row = store.rollout(place);
-      if (row === null || row.status !== "scoring") continue;
-      const outcome = record.reward === null ? "unscored" : "scored";
-      const reason = outcome === "scored" ? null : (record.unscored ?? "scorer");
-      end(store, row, {}, { outcome, reason, reward: record.reward, record });
+    for (const member of members) scoreOne(store, member);
+    for (const group of new Set(members.map(({ group }) => group))) {
+      closeGroup(store, spec, group, samples.find((made) => made.group === group) ?? null);
     }
     settle(store, spec, now);
   });
+}
+
+function scoreOne(store: RunStore, { record, ...place }: ScoredMember): void {
+  const row = store.rollout(place);
+  if (row === null || row.status !== "scoring") return;
+  const outcome = record.reward === null ? "unscored" : "scored";
+  const reason = outcome === "scored" ? null : (record.unscored ?? "scorer");
+  end(store, row, {}, { outcome, reason, reward: record.reward, record });
 }
 
 /** How the platform ends a rollout it could not bring to an end of its own. */
@@ -195,6 +191,7 @@ export function giveUp(
     if (outcome === "unscored") {
       store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
     }
+    closeGroup(store, spec, current.group_index, null);
     const unit = completedUnit(store, spec, current);
     settle(store, spec, now);
     return unit;
@@ -255,21 +252,10 @@ function segmentOf(rows: readonly RolloutEntry[]): { count: number; bytes: numbe
   return { count, bytes };
 }
 
-export function appendEvent(
-  store: RunStore,
-  event: Parameters<RunStore["addEvent"]>[1],
-  data: object,
-): void {
-  const head = store.head();
-  const id = head.last_event + 1;
-  store.addEvent(id, event, data);
-  store.saveHead({ ...head, last_event: id });
-}
-
 /** The unit this rollout belongs to, once all of it has answered and waits for scores: itself, or its group. */
 export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
-  const members = store.group(row.group_index);
+  const members = store.groupRewards(row.group_index);
   const whole =
     members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
   const all = whole || store.head().stop !== null;
@@ -328,38 +314,6 @@ function counted(head: RunHead, outcome: Outcome, reason: string | null): Partia
   if (outcome === "scored") return { scored: head.scored + 1 };
   const name = reason ?? "platform";
   return { [outcome]: { ...head[outcome], [name]: (head[outcome][name] ?? 0) + 1 } };
-}
-
-/** Ends the run once nothing is in flight and nothing more will be dispatched. */
-function settle(store: RunStore, spec: RunSpec, now: number): void {
-  const head = store.head();
-  const more = head.stop === null && pendingOf(spec, head) > 0;
-  if (more || head.in_flight > 0 || head.settled_at !== null) return;
-  const { status, error } = verdictOf(store, spec, head);
-  store.saveHead({ ...head, status, error, settled_at: now, row_current: false });
-  appendEvent(store, `run.${status}`, { status, error });
-}
-
-function verdictOf(
-  store: RunStore,
-  spec: RunSpec,
-  head: RunHead,
-): { status: "completed" | "failed" | "cancelled"; error: RunHead["error"] } {
-  const { stop } = head;
-  if (stop?.kind === "fail") {
-    const { code, message } = stop;
-    return { status: "failed", error: { code, message } };
-  }
-  const late = stop?.reason === "deadline";
-  if (stop !== null && !late) return { status: "cancelled", error: null };
-  const slots = slotsOf(spec);
-  // A slot that was scored more than once counts once.
-  const scored = head.retries_dispatched === 0 ? head.scored : store.scoredSlots();
-  // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
-  if (scored / slots >= spec.min_scored) return { status: "completed", error: null };
-  const when = late ? " before the deadline" : "";
-  const message = `${scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
-  return { status: "failed", error: { code: "too_few_scored", message } };
 }
 
 function endOf(report: RolloutReport): { outcome: Outcome; reason: string } | null {

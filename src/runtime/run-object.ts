@@ -9,7 +9,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../core/export.ts";
-import { LIMITS } from "../core/limits.ts";
+import type { StepMetrics } from "../core/training/view.ts";
 import { exportPage } from "./export-page.ts";
 import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
@@ -18,7 +18,8 @@ import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import type { ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
 import { advantagesIn } from "./run-advantages.ts";
-import { DRAIN_ROWS, drainAt, nextRunAlarm, type RunClock } from "./run-alarm.ts";
+import { nextRunAlarm, type RunClock } from "./run-alarm.ts";
+import { RunChores } from "./run-chores.ts";
 import {
   cancelOne,
   deadlineOf,
@@ -29,20 +30,22 @@ import {
   setPaused,
 } from "./run-control.ts";
 import { eventsAfter, WaitingReaders } from "./run-events.ts";
-import { freeSlice } from "./run-freeing.ts";
 import { RunJudging } from "./run-judging.ts";
-import { answer, appendEvent, cutSegment, fold, requestCancel, score } from "./run-ledger.ts";
-import { drain } from "./run-outbox.ts";
+import { answer, cutSegment, fold, requestCancel, score } from "./run-ledger.ts";
 import { policyGate, RunPermits } from "./run-permits.ts";
 import { RunPump } from "./run-pump.ts";
 import { type AuditRow, auditRows, type RunRecords, recordsOf } from "./run-records.ts";
 import { type LiveView, LiveViews } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { segmentOf, sourcesIn, startersIn } from "./run-sources.ts";
+import { appendEvent } from "./run-standing.ts";
 import { RunStore, type StoredEvent } from "./run-store.ts";
 import { holdUnits, unitsWaiting } from "./run-units.ts";
 import { Subrequests } from "./subrequests.ts";
 import { type KeyRange, type TaskMean, taskMeans } from "./task-means.ts";
+import { TrainingLoop } from "./training-loop.ts";
+import { stepsOf } from "./training-view.ts";
+import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type {
   Place,
   RetryOrder,
@@ -59,9 +62,6 @@ import type {
 /** How long answers are gathered before the next dispatch and sends leave. */
 const GATHER_MS = 10;
 const PROGRESS_EVERY_MS = 1000;
-/** Storage of finished rollouts is freed this long after the run's end; a start is dropped long before. */
-const FREE_AFTER_MS = 24 * 3600_000;
-const FREE_AGAIN_MS = 3600_000;
 
 export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** The clock, replaced by tests. */
@@ -70,23 +70,25 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   readonly #pump: RunPump;
   readonly #permits: RunPermits;
   readonly #judging: RunJudging;
+  readonly #training: TrainingLoop;
   readonly #views: LiveViews;
+  readonly #chores: RunChores;
   #asked = false;
   #gathering = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
-  #lastDrainAt = 0;
-  #drainFailures = 0;
   #lastProgressAt = 0;
-  #freeAgainAt = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
+    const now = () => this.now();
     this.#store = new RunStore(ctx.storage);
-    this.#pump = new RunPump(env, this.#store, () => this.now());
-    this.#permits = new RunPermits(env, policyGate(this.#store), () => this.now());
-    this.#judging = new RunJudging(env, this.#store, () => this.now());
-    this.#views = new LiveViews(this.#store, () => this.now());
+    this.#pump = new RunPump(env, this.#store, now);
+    this.#permits = new RunPermits(env, policyGate(this.#store), now);
+    this.#judging = new RunJudging(env, this.#store, now);
+    this.#training = new TrainingLoop(env, this.#store, now, (unit) => this.#pump.toScore(unit));
+    this.#views = new LiveViews(this.#store, now);
+    this.#chores = new RunChores(env, this.#store, this.#views, now);
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -121,10 +123,10 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return { spec, units };
   }
 
-  scored(members: readonly ScoredMember[]): void {
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
     const spec = this.#open();
     if (spec === null) return;
-    score(this.#store, spec, members, this.now());
+    score(this.#store, spec, members, this.now(), samples);
     this.#gather(spec);
   }
 
@@ -174,12 +176,24 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // The database is told at once: it lets what an ended run names be deleted.
-    this.#lastDrainAt = 0;
+    this.#chores.drainSoon();
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
 
   async cancelRollout(place: Place): Promise<boolean> {
     return (await this.#control(() => cancelOne(this.#store, place))) ?? false;
+  }
+
+  trainerChanged(snapshot: TrainerSnapshot): { acked_step: number } {
+    const spec = this.#open();
+    if (spec === null) return { acked_step: 0 };
+    const known = this.#training.changed(spec, snapshot);
+    this.#gather(spec);
+    return known;
+  }
+
+  stepMetrics(after: number, limit: number): StepMetrics[] | null {
+    return this.#open() === null ? null : stepsOf(this.#store, after, limit);
   }
 
   endpointChanged(): void {
@@ -270,8 +284,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#pump.sweep(spec, subrequests);
     this.#judging.sweep(spec);
-    await this.#drain(spec, subrequests);
-    await this.#free(spec, subrequests);
+    await this.#chores.drain(spec, subrequests);
+    await this.#chores.free(spec, subrequests);
   }
 
   /** The spec, and once per instance the duty to ask whatever is in flight. */
@@ -322,6 +336,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       // Lost sends are silent rollouts and units: the sweep sends them again.
       logError("queue send", spec.run_id, thrown);
     }
+    const training = this.#training.advance(spec);
+    if (training !== null) {
+      // Before it is done: a kill meanwhile must find an alarm.
+      await this.#arm(spec);
+      await training;
+    }
     const { running, settled_at } = this.#store.head();
     const objects = settled_at === null && spec.rescore === undefined;
     noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
@@ -338,35 +358,6 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
-  async #drain(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    for (let batches = 0; batches < LIMITS.sliceRows / DRAIN_ROWS; batches += 1) {
-      const due = drainAt(this.#clock(spec));
-      if (due === null || due > this.now()) return;
-      try {
-        await drain(this.env, this.#store, spec, () => this.#views.of(spec), subrequests);
-        this.#drainFailures = 0;
-      } catch (thrown) {
-        this.#drainFailures += 1;
-        logError("drain", spec.run_id, thrown);
-      }
-      this.#lastDrainAt = this.now();
-    }
-  }
-
-  async #free(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    const freeAt = this.#freeAt();
-    if (freeAt === null || freeAt > this.now()) return;
-    // Set first: whatever goes wrong below is tried again in an hour, not at once.
-    this.#freeAgainAt = this.now() + FREE_AGAIN_MS;
-    if (await freeSlice(this.env, this.#store, spec, subrequests)) this.#freeAgainAt = 0;
-  }
-
-  #freeAt(): number | null {
-    const { settled_at, freed } = this.#store.head();
-    if (settled_at === null || freed === -1 || this.#store.spec()?.rescore) return null;
-    return Math.max(settled_at + FREE_AFTER_MS, this.#freeAgainAt);
-  }
-
   async #arm(spec: RunSpec): Promise<void> {
     const at = nextRunAlarm(this.#clock(spec));
     if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
@@ -377,17 +368,13 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   #clock(spec: RunSpec): RunClock {
     const head = this.#store.head();
     return {
-      now: this.now(),
+      ...this.#chores.clock(),
       askAt: this.#store.nextAskAt(),
-      undrained: head.finished - head.drained,
-      lastDrainAt: this.#lastDrainAt,
-      drainFailures: this.#drainFailures,
-      rowStale: !head.row_current,
       untold: this.#pump.untold(),
       canDispatch: this.#pump.room(spec) > 0,
-      freeAt: this.#freeAt(),
       endpointAt: this.#permits.nextAt(this.#pump.need(spec)),
       judgeAt: this.#judging.nextAt(spec),
+      trainingAt: this.#training.nextAt(spec),
       deadlineAt: deadlineOf(spec, head),
     };
   }

@@ -61,6 +61,7 @@ function recordOf(spec: RunSpec, row: RolloutEntry): NewRollout {
     judge_calls: row.judge_calls,
     judge_prompt_tokens: row.judge_prompt_tokens,
     judge_completion_tokens: row.judge_completion_tokens,
+    judge_micros: row.judge_micros,
     digest: row.digest,
     superseded_by: row.superseded_by,
     started_at: row.started_at,

@@ -10,13 +10,21 @@ import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
 import { cancelReasonOf, maxConcurrentOf } from "./run-control.ts";
 import { gateRoom, type Need } from "./run-gate.ts";
-import { dispatch, FIRST_ASK_MS, giveUp, pendingOf, SCORING_DEADLINE_MS } from "./run-ledger.ts";
-import { groupsMessages, judgementMessages, scoresMessages, sendAll } from "./run-queues.ts";
+import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./run-ledger.ts";
+import {
+  groupsMessages,
+  judgementMessages,
+  scoresMessages,
+  sendAll,
+  sendJudgements,
+} from "./run-queues.ts";
 import type { RolloutEntry } from "./run-schema.ts";
+import { pendingOf, trainsOn } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
 import { type Heard, heardFrom, sweepScoring } from "./run-sweep.ts";
 import { idMac } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
+import { allCut, isBehind, openable, openGroups, TaskOrder } from "./training-plan.ts";
 import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
 
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
@@ -31,6 +39,7 @@ export class RunPump {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
+  readonly #tasks: TaskOrder;
   /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
   #places: Place[] = [];
   #units: number[] = [];
@@ -41,6 +50,7 @@ export class RunPump {
     this.#env = env;
     this.#store = store;
     this.#now = now;
+    this.#tasks = new TaskOrder(store);
   }
 
   toScore(unit: number | null): void {
@@ -67,8 +77,8 @@ export class RunPump {
     const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const gate = gateRoom(head.gate, head.running, this.#now());
-    const room = Math.min(window - head.running, gate, pendingOf(spec, head), LIMITS.sliceRows);
-    return Math.max(0, room);
+    const more = pendingOf(spec, head) + openable(spec, head);
+    return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
   }
 
   /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
@@ -77,9 +87,20 @@ export class RunPump {
     const { running } = head;
     if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
     const closed = head.stop !== null || head.settled_at !== null || head.paused;
-    const pending = closed ? 0 : pendingOf(spec, head);
+    const pending = closed ? 0 : this.#pending(spec);
     const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
     return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
+  }
+
+  /** Rollouts that are still to come. A training run keeps its permits through the moments it has nothing to open. */
+  #pending(spec: RunSpec): number {
+    const head = this.#store.head();
+    const { training } = spec;
+    const goes = training !== undefined && head.training !== null && trainsOn(spec, head);
+    if (!goes || allCut(training, head.training) || isBehind(training, head.training)) {
+      return pendingOf(spec, head);
+    }
+    return Math.max(pendingOf(spec, head), maxConcurrentOf(spec, head) - head.running);
   }
 
   dispatch(spec: RunSpec): void {
@@ -87,7 +108,11 @@ export class RunPump {
     if (count === 0) return;
     const mac = idMac(this.#env.ROLLCALL_SECRET);
     const idOf = (place: Place) => rolloutId(spec.run_id, place, mac);
-    this.#places.push(...dispatch(this.#store, spec, count, idOf, this.#now()));
+    const places = this.#store.transaction(() => {
+      openGroups(this.#store, spec, this.#tasks, count - pendingOf(spec, this.#store.head()));
+      return dispatch(this.#store, spec, count, idOf, this.#now());
+    });
+    this.#places.push(...places);
   }
 
   /** Sends what has gathered. */
@@ -100,7 +125,7 @@ export class RunPump {
     const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
     const judgements = judgementMessages(spec, this.#judging.splice(0));
     await Promise.all([
-      sendAll(this.#env.ROLLOUT_JUDGEMENTS, judgements, subrequests),
+      sendJudgements(this.#env, judgements, subrequests),
       sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
       sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
       sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),

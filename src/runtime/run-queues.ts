@@ -47,6 +47,28 @@ export function judgementMessages(spec: RunSpec, units: readonly number[]): Judg
   return units.map((unit) => ({ kind: "judgement", scope, run_id, unit, members }));
 }
 
+/** Which of the queues of judgements a unit goes to: always the same, and those of a run in turn. */
+export function judgementQueue(
+  env: Env,
+  { run_id, unit }: Pick<JudgementMessage, "run_id" | "unit">,
+): Queue {
+  const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } =
+    env;
+  const others = [ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3];
+  // Ids end in what nobody chose.
+  const first = run_id.charCodeAt(run_id.length - 1);
+  return others[(first + unit) % (others.length + 1)] ?? ROLLOUT_JUDGEMENTS;
+}
+
+export async function sendJudgements(
+  env: Env,
+  messages: readonly JudgementMessage[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const byQueue = Map.groupBy(messages, (message) => judgementQueue(env, message));
+  for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests);
+}
+
 export async function sendAll<Message extends RunMessage>(
   queue: Queue,
   messages: readonly Message[],

@@ -5,9 +5,10 @@
 import { countOutcomes } from "../core/audit.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { RunCounts } from "../core/run.ts";
-import { slotsOf } from "./run-ledger.ts";
 import { countsOf } from "./run-report.ts";
 import type { RolloutEntry, RunHead } from "./run-schema.ts";
+import { slotsOf } from "./run-standing.ts";
+import { type TrainingRecords, trainingRecords } from "./training-records.ts";
 import type { RunSpec } from "./wire.ts";
 
 /** What the object keeps beside the counts that the API shows. */
@@ -35,6 +36,8 @@ export interface RunRecords {
   readonly status: RunHead["status"];
   /** True once D1's row of the run should say the same. */
   readonly row_current: boolean;
+  /** Null for a run that trains nothing. */
+  readonly training: TrainingRecords | null;
 }
 
 /** What D1 must have of a finished rollout, once it is drained. */
@@ -51,6 +54,7 @@ export type AuditRow = Pick<
   | "judge_calls"
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
+  | "judge_micros"
   | "digest"
   | "superseded_by"
 > & { finish_seq: number; drained: number };
@@ -59,7 +63,7 @@ export function auditRows(sql: SqlStorage, after: number): AuditRow[] {
   return sql
     .exec<AuditRow>(
       `select id, outcome, reason, reward, turns, calls, prompt_tokens, completion_tokens,
-        judge_calls, judge_prompt_tokens, judge_completion_tokens, digest, superseded_by,
+        judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros, digest, superseded_by,
         finish_seq, drained from rollouts where finish_seq > ? order by finish_seq limit ?`,
       after,
       LIMITS.sliceRows,
@@ -77,7 +81,7 @@ export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRec
   const { running, finished, drained, retried, dead_letters } = head;
   return {
     counters: countsOf(spec, head),
-    run_rows: countsOfRows(sql, spec, rows),
+    run_rows: countsOfRows(sql, slotsOf(spec, head), rows),
     tallies: {
       counters: { running, finished, drained, retried, dead_letters },
       run_rows: { ...rows.tallies, retried: rows.again + rows.waiting },
@@ -90,6 +94,7 @@ export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRec
     settled: head.settled_at !== null,
     status: head.status,
     row_current: head.row_current,
+    training: trainingRecords(sql, head),
   };
 }
 
@@ -124,10 +129,9 @@ function countRows(sql: SqlStorage) {
 
 function countsOfRows(
   sql: SqlStorage,
-  spec: RunSpec,
+  slots: number,
   { dispatched, in_flight, again, waiting }: ReturnType<typeof countRows>,
 ): RunCounts {
-  const slots = slotsOf(spec);
   const ended = sql.exec<{ outcome: string; reason: string | null; n: number }>(
     "select outcome, reason, count(*) as n from rollouts where status = 'done' group by outcome, reason",
   );

@@ -1,13 +1,15 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunReport } from "../core/report.ts";
 import type { RunCounts, RunView } from "../core/run.ts";
+import type { TrainingView } from "../core/training/view.ts";
 import { judgeFlow } from "./judging-ledger.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import { maxConcurrentOf, statusOf } from "./run-control.ts";
 import { gateFlow } from "./run-gate.ts";
-import { pendingOf, plannedOf } from "./run-ledger.ts";
 import type { RunHead } from "./run-schema.ts";
+import { pendingOf, plannedOf } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
+import { trainingFlow, trainingView } from "./training-view.ts";
 import type { RunSpec } from "./wire.ts";
 
 /** What a run's object knows better than its row in D1. */
@@ -16,6 +18,8 @@ export type LiveView = Pick<
   "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters"
 > & {
   readonly settled_at: number | null;
+  /** Absent in what an earlier release answers; null for an eval. */
+  readonly training?: TrainingView | null;
 };
 
 export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
@@ -38,6 +42,8 @@ function flowOf(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
   if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
+  const trainer = trainingFlow(store, spec);
+  if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
   const waits = pendingOf(spec, head) > 0 ? gateFlow(gate, running, now) : null;
   return waits ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
@@ -72,6 +78,7 @@ export class LiveViews {
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
       report: this.#report(spec, head),
+      training: trainingView(this.#store, spec),
     };
   }
 

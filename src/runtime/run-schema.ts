@@ -3,6 +3,7 @@ import type { CancelReason } from "../core/errors.ts";
 import type { Outcome, RolloutStatus, RunStatus } from "../core/run.ts";
 import type { Migration } from "./migrate.ts";
 import { NEW_GATE, type RunGate } from "./run-gate.ts";
+import { TRAINING_MIGRATION, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
@@ -83,6 +84,15 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     ],
   },
   { name: "said", statements: ["alter table rollouts add column said text"] },
+  TRAINING_MIGRATION,
+  {
+    name: "judge_cost",
+    statements: [
+      "alter table rollouts add column judge_micros integer",
+      // Replies without usage: what they cost nobody can know.
+      "alter table verdicts add column unmetered integer not null default 0",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -131,6 +141,8 @@ export interface RunHead {
   readonly gate: RunGate;
   /** What the endpoints of its judges granted it, by their ids. */
   readonly judge_gates: Readonly<Record<string, RunGate>>;
+  /** Null for a run that trains nothing. */
+  readonly training: TrainingState | null;
 }
 
 export const NEW_HEAD: RunHead = {
@@ -160,6 +172,7 @@ export const NEW_HEAD: RunHead = {
   dead_letters: 0,
   gate: NEW_GATE,
   judge_gates: {},
+  training: null,
 };
 
 // A type, not an interface: SQLite cursors want an index signature.
@@ -204,6 +217,8 @@ export type RolloutEntry = {
   judge_calls: number;
   judge_prompt_tokens: number;
   judge_completion_tokens: number;
+  /** Micro-dollars; null where judges were asked and nobody can know. */
+  judge_micros: number | null;
   /** JSON: what its judges said, and of every verdict what it cost. */
   judgements: string | null;
 };

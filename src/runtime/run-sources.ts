@@ -36,7 +36,10 @@ export function startersIn(store: RunStore, places: readonly Place[]): Starter[]
   return places.flatMap((place) => {
     const row = store.rollout(place);
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
-    return [starterOf(row)];
+    const group = store.training.group(row.group_index);
+    if (group === null) return [starterOf(row)];
+    const { example_index, dispatch_version: policy_version } = group;
+    return [{ ...starterOf(row), example_index, policy_version }];
   });
 }
 

@@ -18,6 +18,8 @@ import {
   type RunHead,
   type SegmentEntry,
 } from "./run-schema.ts";
+import { NEW_TRAINING } from "./training-state.ts";
+import { TrainingStore } from "./training-store.ts";
 import type { Place, RunSpec } from "./wire.ts";
 
 export interface StoredEvent {
@@ -27,13 +29,17 @@ export interface StoredEvent {
 }
 
 const REPORT_COLUMNS = `group_index, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
-  prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, finish_seq`;
+  prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
+  finish_seq`;
+
+type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
 
 export class RunStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
+  readonly training: TrainingStore;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
@@ -43,6 +49,7 @@ export class RunStore {
     this.#sql = storage.sql;
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
+    this.training = new TrainingStore(storage.sql);
   }
 
   /** Null for an object nobody created. */
@@ -60,7 +67,7 @@ export class RunStore {
     migrate(this.#storage, RUN_MIGRATIONS);
     this.#storage.kv.put("spec", spec);
     this.#spec = spec;
-    this.saveHead(NEW_HEAD);
+    this.saveHead(spec.training === undefined ? NEW_HEAD : { ...NEW_HEAD, training: NEW_TRAINING });
   }
 
   head(): RunHead {
@@ -141,9 +148,9 @@ export class RunStore {
   }
 
   /** What a group's advantages are made of: the attempts that count. */
-  groupRewards(group: number): { seq: number; status: RolloutStatus; reward: number | null }[] {
+  groupRewards(group: number): GroupReward[] {
     return this.#all(
-      `select seq, status, reward from rollouts
+      `select seq, id, status, reward from rollouts
         where group_index = ? and superseded_by is null order by slot`,
       [group],
     );

@@ -1,6 +1,6 @@
 /**
- * Everything made from ROLLCALL_SECRET: the MAC that ids end in, the seal on endpoint keys and secrets, and the hash that
- * requests are known again by.
+ * Everything made from ROLLCALL_SECRET: the MAC that ids end in, the seal on endpoint keys and secrets, the hash that
+ * requests are known again by, and the tokens of leases.
  * Each purpose has a key of its own, derived by HKDF, so that one never stands in for another.
  */
 import { createHash, createHmac, hkdfSync } from "node:crypto";
@@ -54,8 +54,13 @@ export function keyedHash(secret: string, text: string): string {
   return createHmac("sha256", deriveKey(secret, "requests")).update(text).digest("hex");
 }
 
-export function sha256Hex(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+/** What a lease is proved by: made anew whenever it is asked, so it is kept nowhere. */
+export function leaseToken(secret: string, leaseId: string): string {
+  return createHmac("sha256", deriveKey(secret, "leases")).update(leaseId).digest("base64url");
+}
+
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
 }
 
 function sealKey(secret: string): Promise<CryptoKey> {

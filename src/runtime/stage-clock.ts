@@ -7,8 +7,8 @@
  */
 import type { Stage, StageLimit } from "../core/environments/stages.ts";
 import { StageTimeoutError } from "../core/errors.ts";
+import type { RunLimits } from "../core/eval-request.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { RunLimits } from "../core/run.ts";
 
 /** Milliseconds. */
 export type StageTimes = Readonly<Record<Stage, number>>;

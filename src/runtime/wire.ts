@@ -3,15 +3,18 @@
  * see any of these twice. RPC arguments and results only ever gain optional fields.
  */
 
+import type { TokenPrices } from "../core/cost.ts";
 import type { CancelReason, FailureClass, SerializedError } from "../core/errors.ts";
+import type { RunLimits } from "../core/eval-request.ts";
 import type { ForkPoint } from "../core/fork.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Usage } from "../core/messages.ts";
-import type { ForkedFrom, RunLimits } from "../core/run.ts";
+import type { ForkedFrom } from "../core/run.ts";
 import type { Sampling } from "../core/sampling.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ScoreRecord } from "../core/score.ts";
 import type { RunDataset } from "../core/uploaded-dataset.ts";
+import type { StoredTrainer, TrainingSpec } from "./training-wire.ts";
 
 export interface EnvironmentPin {
   readonly id: string;
@@ -48,12 +51,18 @@ export interface RunSpec {
   readonly fork?: ForkOrigin;
   /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
   readonly rescore?: { readonly run_id: string };
+  /** Set for a training run: `rollouts_per_example` is then its group's size, and groups open one by one. */
+  readonly training?: TrainingSpec;
+  /** What was made for the trainer of a training run. */
+  readonly trainer?: StoredTrainer;
 }
 
 export interface JudgeTarget {
   readonly endpoint_id: string;
   readonly model: string;
   readonly sampling: Sampling;
+  /** Of its endpoint, when the run was accepted; absent where it had none. */
+  readonly prices?: TokenPrices;
 }
 
 /** The turn rollouts go on behind, and where what they begin with is kept (R2). */
@@ -85,6 +94,8 @@ export interface RolloutSpec extends Place {
   readonly seed: number;
   /** What it begins with instead of the environment's setup: the turns of another rollout. */
   readonly from?: ForkPoint;
+  /** Of a training run: the weights its group was dispatched by. */
+  readonly policy_version?: number;
 }
 
 /** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
@@ -127,6 +138,10 @@ export interface Starter extends Place {
   readonly rollout_id: string;
   /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
   readonly carries?: Place;
+  /** Of a training run: which row its group plays (else the group's number says), */
+  readonly example_index?: number;
+  /** and the weights the group was dispatched by. */
+  readonly policy_version?: number;
 }
 
 /** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */
@@ -155,7 +170,7 @@ export interface RetryOrder {
   readonly hash: string;
 }
 
-export type RetryRefusal = "cancelled" | "draining" | "key_reused";
+export type RetryRefusal = "cancelled" | "draining" | "key_reused" | "training";
 
 export type ScoredMember = Place & { readonly record: ScoreRecord };
 

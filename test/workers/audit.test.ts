@@ -249,7 +249,7 @@ test("a run of several slices is compared row by row to its end", async () => {
     // One of the last slice was called once more, as the database has it.
     ...{ turns: 1, calls: at === 2200 ? 3 : 2, prompt_tokens: 0, completion_tokens: 0 },
     ...{ superseded_by: null, started_at: null, ended_at: 0 },
-    ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0 },
+    ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null },
   }));
   await insertRollouts(env.DB, platform.scope, rows);
   const found = await audit(run.id);

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../src/core/endpoint.ts";
-import { RunRequest } from "../../src/core/run.ts";
+import { EvalRequest } from "../../src/core/eval-request.ts";
 import { getRun, updateRun } from "../../src/db/runs.ts";
 import { acceptRun } from "../../src/runtime/accept-run.ts";
 import { acceptedOnly } from "./hand-made.ts";
@@ -105,7 +105,7 @@ test("an endpoint of another project, and one given with a run, cannot be named"
 test("a deployment refuses a run whose own endpoint is in its network", async () => {
   const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
   const endpoint = { base_url: "http://[::ffff:127.0.0.1]:8000/v1" };
-  const request = RunRequest.parse({ ...one, model: "m", endpoint });
+  const request = EvalRequest.parse({ ...one, model: "m", endpoint });
   const options = { idempotencyKey: null, requestHash: "", now: Date.now() };
   expect(await acceptRun(deployed, door.scope, request, options)).toMatchObject({
     ok: false,

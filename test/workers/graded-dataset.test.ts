@@ -1,9 +1,9 @@
 /** The environment that is data, on the real platform: what is refused before anything runs, and scorers that fail. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { RunRequest } from "../../src/core/run.ts";
+import { EvalRequest } from "../../src/core/eval-request.ts";
 import { checkRun } from "../../src/runtime/check-run.ts";
-import { type Door, openPlatform } from "./platform.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { script } from "./script.ts";
 
 let platform: Door;
@@ -73,9 +73,9 @@ const mine = (url: string) => ({ type: "http", name: "mine", url, secret: "SCORE
 test("a scorer of one's own needs a secret that is set and, where private ones are refused, a public address", async () => {
   const body = request([mine("http://10.0.0.1/score")]);
   expect((await refused(body))[2]).toContain("needs secret:SCORER, which is not set");
-  const parsed = RunRequest.parse({ ...body, endpoint: "none" });
+  const parsed = EvalRequest.parse({ ...body, endpoint: "none" });
   const shut = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
-  expect(await checkRun(shut, platform.scope, parsed)).toMatchObject({
+  expect(await checkRun(shut, platform.scope, parsed, false)).toMatchObject({
     ok: false,
     error: {
       code: "unmet_need",
@@ -101,4 +101,64 @@ test("what a scorer of one's own does wrong is no score and says why, and the ot
   expect(owed.counts).toMatchObject({ scored: 0, unscored: { scorer: 2 } });
   const [row] = await platform.results(owed.id);
   expect(row?.scoring_errors[0]).toMatchObject({ function: "mine" });
+});
+
+const alike = (evaluation_metric: string) => ({
+  type: "text_similarity",
+  id: `${evaluation_metric}-c4fdf789-2fa5-407f-8a41-a6f4f9afd482`,
+  name: evaluation_metric,
+  input: "{{ sample.output_text }}",
+  reference: "{{ item.answer }}",
+  evaluation_metric,
+  pass_threshold: 0.5,
+});
+
+function similarityRun(embedding: string, more: object = {}) {
+  const testing_criteria = [alike("meteor"), alike("cosine")];
+  const environment_args = { template: "What is {{item.question}}?", testing_criteria };
+  const judges = {
+    embedding: {
+      endpoint: { base_url: env.MODEL_URL },
+      model: embedding,
+      sampling: { extra_body: { dimensions: 2 } },
+    },
+  };
+  return { ...request([]), environment_args, judges, ...more };
+}
+
+test("criteria that compare by meteor and by cosine work as they were exported; embeddings are asked for and counted as judges are, once", async () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 };
+  const down = { fault: { kind: "status", status: 503 }, times: 1 } as const;
+  const embedding = script([{ ...down, reply: { content: "[[3, 4], [4, 3]]", usage } }]);
+  const run = await platform.finish(similarityRun(embedding));
+  expect(run.counts).toMatchObject({ scored: 2, unscored: {} });
+  const { metrics } = run.report;
+  expect([metrics["meteor"]?.mean, metrics["cosine"]?.mean]).toEqual([
+    0.25,
+    expect.closeTo(0.96, 9),
+  ]);
+  expect(metrics["cosine.passed"]?.mean).toBe(1);
+  expect(run.report.usage.judge).toMatchObject({ calls: 4, prompt_tokens: 14, total_tokens: 14 });
+  const seen = await requestsOf(embedding, 4);
+  expect(seen).toHaveLength(4);
+  expect(seen[0]).toMatchObject({
+    messages: 2,
+    sampling: { encoding_format: "float", dimensions: 2 },
+  });
+  // The same texts, the same model: they are there.
+  const again = await platform.finish(similarityRun(embedding));
+  expect(again.report.metrics["cosine"]?.mean).toBeCloseTo(0.96, 9);
+  const { judgements } = await platform.rollout(rolloutAt(again.id));
+  expect(judgements).toMatchObject([{ judge: "embedding", calls: 0, cached: true }]);
+});
+
+test("a cosine that cannot be had is no score; a run that names no embedding model is refused by that name", async () => {
+  const more = { min_scored: 0, limits: { max_retries: 0 } };
+  const broken = script([{ fault: { kind: "garbage" } }]);
+  const run = await platform.finish(similarityRun(broken, more));
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 2 } });
+  const [row] = await platform.results(run.id);
+  expect(row?.scoring_errors[0]).toMatchObject({ function: "cosine" });
+  const { judges: _none, ...unnamed } = similarityRun(broken);
+  expect((await refused(unnamed)).slice(0, 2)).toEqual([400, "judges.embedding"]);
 });

@@ -84,6 +84,9 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
     ROLLOUT_GROUPS: groups,
     ROLLOUT_SCORES: scores,
     ROLLOUT_JUDGEMENTS: judgements,
+    ROLLOUT_JUDGEMENTS_1: judgements,
+    ROLLOUT_JUDGEMENTS_2: judgements,
+    ROLLOUT_JUDGEMENTS_3: judgements,
   };
   let lossy: RunObject | undefined;
   const within: LossyRun["within"] = (use) =>

@@ -3,6 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { judgeUnit } from "../../src/runtime/consume-judgements.ts";
+import { judgementQueue } from "../../src/runtime/run-queues.ts";
 import { Subrequests } from "../../src/runtime/subrequests.ts";
 import type { RolloutReport } from "../../src/runtime/wire.ts";
 import { registerEssays, topics, verdict } from "./essays.ts";
@@ -81,6 +82,12 @@ test("a judgement message that was lost is sent again, and the judge is asked on
   expect(judgements.given).toHaveLength(2);
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, unscored: {} });
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("the units of a run are dealt out over the queues, each always to the same", () => {
+  const queues = Array.from({ length: 8 }, (_, unit) => judgementQueue(env, { run_id: "r", unit }));
+  expect(new Set(queues.slice(0, 4)).size).toBe(4);
+  expect(queues.slice(4)).toEqual(queues.slice(0, 4));
 });
 
 test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {

@@ -13,8 +13,8 @@ beforeAll(async () => {
   await endpoint("bench", env.MODEL_URL);
 });
 
-async function endpoint(name: string, base_url: string): Promise<void> {
-  const made = await platform.post("/v1/endpoints", { name, base_url, probe: false });
+async function endpoint(name: string, base_url: string, more: object = {}): Promise<void> {
+  const made = await platform.post("/v1/endpoints", { name, base_url, probe: false, ...more });
   expect(made.status).toBe(201);
 }
 
@@ -47,11 +47,83 @@ test("a judge's verdict is the score, and its cost stands apart from the policy'
       ...{ error: null, pass: 0, seed: null, left_out: 0, cached: false, calls: 1 },
     }),
   ]);
-  expect(rollout.usage.judge).toEqual({ ...rollout.judgements[0]?.usage, calls: 1 });
+  const cost_micros = null;
+  expect(rollout.usage.judge).toEqual({ ...rollout.judgements[0]?.usage, calls: 1, cost_micros });
   const [row] = await platform.results(run.id);
   expect(row?.judge_usage).toMatchObject({ calls: 1, output_tokens: expect.any(Number) });
+  // Nobody said what this endpoint costs.
+  expect([run.cost, rollout.cost, row?.judge_usage?.cost_micros]).toEqual([
+    { judge_micros: null },
+    { judge_micros: null },
+    null,
+  ]);
   const audit = await (await platform.ask(`/v1/runs/${run.id}/audit`)).json();
   expect(audit).toMatchObject({ violations: [] });
+});
+
+const PRICED = { input_per_mtok_micros: 150_000, output_per_mtok_micros: 600_000 };
+
+test("judges cost money by the prices of their endpoint: on the verdict, the rollout, the row and the run", async () => {
+  await endpoint("priced", env.MODEL_URL, { prices: PRICED });
+  const usage = { prompt_tokens: 1000, completion_tokens: 101, total_tokens: 1101 };
+  const judge = script([{ content: GOOD, usage }]);
+  const judges = { default: { endpoint: "priced", model: judge } };
+  const run = await judgedRun(judge, { judges });
+  // 150 micro-dollars and 60.6, each verdict to the nearest.
+  const cost_micros = 211;
+  expect(run.cost).toEqual({ judge_micros: 2 * cost_micros });
+  expect(run.report.usage.judge).toMatchObject({ calls: 2, cost_micros: 2 * cost_micros });
+  const rollout = await platform.rollout(rolloutAt(run.id));
+  expect(rollout).toMatchObject({
+    cost: { judge_micros: cost_micros },
+    usage: { judge: { cost_micros } },
+    judgements: [{ cost_micros }],
+  });
+  expect(await platform.results(run.id)).toMatchObject([
+    { judge_usage: { cost_micros } },
+    { judge_usage: { cost_micros } },
+  ]);
+  const audit = await (await platform.ask(`/v1/runs/${run.id}/audit`)).json();
+  expect(audit).toMatchObject({ violations: [] });
+  // Known to cost nothing: it was paid for above.
+  const again = await judgedRun(judge, { judges });
+  expect(again.cost).toEqual({ judge_micros: 0 });
+});
+
+test("a reply without usage leaves its cost unknown, and with it the run's; a call that failed costs nothing", async () => {
+  await endpoint("dear", env.MODEL_URL, { prices: PRICED });
+  const usage = { prompt_tokens: 1000, completion_tokens: 0, total_tokens: 1000 };
+  const counted = { content: GOOD, usage };
+  const down = { fault: { kind: "status", status: 503 }, times: 1, reply: counted } as const;
+  const silent = { "Topic 1": [{ content: GOOD, usage: null }] };
+  const judge = script([down], silent);
+  const judges = { default: { endpoint: "dear", model: judge } };
+  const run = await judgedRun(judge, { judges });
+  expect(run.cost).toEqual({ judge_micros: null });
+  const costs = (await platform.results(run.id)).map(({ group, judge_usage }) => [
+    group,
+    judge_usage?.calls,
+    judge_usage?.cost_micros,
+  ]);
+  expect(costs.toSorted()).toEqual([
+    [0, 2, 150],
+    [1, 1, null],
+  ]);
+});
+
+test("a verdict is paid for once in an organisation, and again in another", async () => {
+  const judge = script([GOOD]);
+  await judgedRun(judge, { dataset: topics(1) });
+  const given = { endpoint: { base_url: env.MODEL_URL }, model: judge };
+  const request = essayRun(judge, { judges: { default: given }, dataset: topics(1) });
+  const sibling = await openPlatform(platform.scope.orgId);
+  const found = await sibling.finish(request);
+  expect(found.counts).toMatchObject({ scored: 1 });
+  expect(found.report.usage.judge).toBeUndefined();
+  expect(await requestsOf(judge)).toHaveLength(1);
+  const stranger = await openPlatform();
+  expect((await stranger.finish(request)).report.usage.judge?.calls).toBe(1);
+  expect(await requestsOf(judge)).toHaveLength(2);
 });
 
 test("what was asked before is not asked again, costs nothing, and says so; a run may do without", async () => {

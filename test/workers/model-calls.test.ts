@@ -1,9 +1,11 @@
 /** Model calls that a queue consumer awaits: messages lost, doubled and late, and objects that go in between. */
-import { evictDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callModel } from "../../src/clients/inference.ts";
+import { makeModelCall } from "../../src/runtime/consume-model-calls.ts";
 import { RolloutObject } from "../../src/runtime/rollout-object.ts";
+import { Subrequests } from "../../src/runtime/subrequests.ts";
 import type { ModelCallMessage, RunMessage } from "../../src/runtime/wire.ts";
 import { deliver, LossyQueue } from "./hand-made.ts";
 import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
@@ -202,6 +204,27 @@ test("an object that was evicted while its call was away takes the answer as if 
   expect(ended).toMatchObject({ counts: { scored: 1 } });
   expect(ended.report.calls).toBe(ended.report.turns);
   expect((await requestsOf(model)).length).toBe(ended.report.turns);
+});
+
+/** Whose objects all go while the model is asked. */
+class CutOff extends Subrequests {
+  override async fetch<T>(work: () => Promise<T>): Promise<T> {
+    const fetched = await super.fetch(work);
+    await abortAllDurableObjects();
+    return fetched;
+  }
+}
+
+test("an answer that comes after its object went is handed to the one that came after it", async () => {
+  const model = script(RIGHT);
+  const { run, id, message } = await awayRollout(model);
+  await makeModelCall(env, message, { id: "0", attempt: 1 }, new CutOff());
+  expect(await platform.ended(run.id)).toMatchObject({
+    counts: { scored: 1 },
+    report: { turns: 1, calls: 1 },
+  });
+  const keys = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
+  expect(keys).toEqual([`${id}:0`]);
 });
 
 test("a queue that refuses a message costs no try: it is sent again as it was", async () => {

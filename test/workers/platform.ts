@@ -2,15 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { expect } from "vitest";
+import type { EvalRequestInput } from "../../src/core/eval-request.ts";
 import type { EventName } from "../../src/core/event-names.ts";
 import { rolloutId } from "../../src/core/ids.ts";
-import {
-  ResultRow,
-  RolloutView,
-  type RunCounts,
-  type RunRequestInput,
-  RunView,
-} from "../../src/core/run.ts";
+import { ResultRow, RolloutView, type RunCounts, RunView } from "../../src/core/run.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { insertKey } from "../../src/db/keys.ts";
 import { RolloutObject } from "../../src/runtime/rollout-object.ts";
@@ -19,8 +14,8 @@ import { idMac, sha256Hex } from "../../src/runtime/secrets.ts";
 import { checked } from "../api/validate-responses.ts";
 import type { Inquiry, Seen } from "./script.ts";
 
-export type RunOptions = Omit<RunRequestInput, "endpoint"> &
-  Partial<Pick<RunRequestInput, "endpoint">>;
+export type RunOptions = Omit<EvalRequestInput, "endpoint"> &
+  Partial<Pick<EvalRequestInput, "endpoint">>;
 
 export interface StreamedEvent {
   readonly id: number;
@@ -57,9 +52,10 @@ export interface Door {
   readonly inRollout: <T>(id: string, use: Inside<RolloutObject, T>) => Promise<T>;
 }
 
-export async function openPlatform(): Promise<Door> {
+/** `orgId`: of an organisation that has a project already. */
+export async function openPlatform(orgId?: string): Promise<Door> {
   const unique = crypto.randomUUID();
-  const scope = { orgId: `org_${unique}`, projectId: `pj_${unique}` };
+  const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
   const token = `rk_${unique}`;
   const key = { id: `key_${unique}`, hash: sha256Hex(token), last4: "last", created_at: 0 };
   await insertKey(env.DB, scope, key);

@@ -90,6 +90,7 @@ function rolloutRow(id: string, changes: Partial<NewRollout> = {}): NewRollout {
     judge_calls: 0,
     judge_prompt_tokens: 0,
     judge_completion_tokens: 0,
+    judge_micros: null,
     digest: null,
     superseded_by: null,
     started_at: null,

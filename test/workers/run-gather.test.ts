@@ -12,13 +12,12 @@ import {
   dispatch,
   fold,
   giveUp,
-  pendingOf,
-  plannedOf,
   requestCancel,
   score,
 } from "../../src/runtime/run-ledger.ts";
 import { RunObject } from "../../src/runtime/run-object.ts";
 import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
+import { pendingOf, plannedOf } from "../../src/runtime/run-standing.ts";
 import { RunStore } from "../../src/runtime/run-store.ts";
 import { heardFrom, sweepScoring } from "../../src/runtime/run-sweep.ts";
 import type { RunSpec } from "../../src/runtime/wire.ts";

@@ -5,11 +5,12 @@ import { LIMITS } from "../../src/core/limits.ts";
 import { endCancelled, owe, sweepJudging, takeUnit } from "../../src/runtime/judging-ledger.ts";
 import type { VerdictEntry } from "../../src/runtime/judging-store.ts";
 import { retry } from "../../src/runtime/run-control.ts";
-import { answer, dispatch, pendingOf, requestCancel, score } from "../../src/runtime/run-ledger.ts";
+import { answer, dispatch, requestCancel, score } from "../../src/runtime/run-ledger.ts";
 import { RunObject } from "../../src/runtime/run-object.ts";
 import { drain } from "../../src/runtime/run-outbox.ts";
 import { LiveViews } from "../../src/runtime/run-report.ts";
 import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
+import { pendingOf } from "../../src/runtime/run-standing.ts";
 import { RunStore } from "../../src/runtime/run-store.ts";
 import { sweepScoring } from "../../src/runtime/run-sweep.ts";
 import { waitingRows } from "../../src/runtime/run-units.ts";
@@ -259,6 +260,6 @@ function verdictOf(key: string): VerdictEntry {
   return {
     ...{ unit: 0, key, rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0 },
     ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict },
-    ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3 },
+    ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, unmetered: 0 },
   };
 }

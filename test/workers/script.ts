@@ -30,6 +30,8 @@ export interface Script {
   readonly slots?: readonly Reply[];
   /** It judges groups: the longest of the attempts it is shown gets 1, the others their share of its length. */
   readonly ranks?: boolean;
+  /** It answers with token ids and logprobs, as training needs them. */
+  readonly tokens?: boolean;
 }
 
 const IN_QUESTION = "script:";
@@ -63,7 +65,7 @@ export interface Inquiry {
 export function script(
   turns: Turns,
   when?: Script["when"],
-  more: Pick<Script, "slots" | "ranks"> = {},
+  more: Pick<Script, "slots" | "ranks" | "tokens"> = {},
 ): string {
   const salt = crypto.randomUUID().slice(0, 8);
   return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);

@@ -5,9 +5,10 @@
  */
 import type { TestProject } from "vitest/node";
 import { textOf } from "../../src/core/messages.ts";
-import type { Reply } from "../fakes/completion-body.ts";
+import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
 import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
+import { withTokens } from "../fakes/token-model.ts";
 import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
 
 declare module "vitest" {
@@ -69,7 +70,7 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   });
   if (order.ranks) return rankingOf(request);
   const bySlot = order.slots?.[slotOf(request)];
-  if (bySlot !== undefined) return bySlot;
+  if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages) : bySlot;
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
@@ -78,6 +79,10 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
   if (spared && reply !== undefined) return reply;
   return failOr(item, tries, String(headers.authorization));
+}
+
+function partsOf(reply: Reply): ReplyParts {
+  return typeof reply === "string" ? { content: reply } : reply;
 }
 
 function samplingOf({

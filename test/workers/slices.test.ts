@@ -103,6 +103,7 @@ const SETTLED: RunClock = {
   deadlineAt: null,
   endpointAt: null,
   judgeAt: null,
+  trainingAt: null,
 };
 
 const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [

@@ -1,0 +1,37 @@
+/** Tokens of trainers. As of a key, the look-up by hash is what gives a request its scope. */
+import { and, eq, isNull } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Scope } from "../core/scope.ts";
+import { ownedBy, within } from "./page.ts";
+import { type TrainerTokenRow, trainerTokens } from "./schema.ts";
+
+/** The token that has this SHA-256 (hex), expired or not; or null. */
+export async function findTrainerToken(
+  database: D1Database,
+  hash: string,
+): Promise<TrainerTokenRow | null> {
+  const rows = await drizzle(database)
+    .select()
+    .from(trainerTokens)
+    .where(eq(trainerTokens.hash, hash));
+  return rows[0] ?? null;
+}
+
+/** Adds a token of the run. Those before it work until `before_expire_at`, epoch milliseconds. */
+export async function replaceTrainerToken(
+  database: D1Database,
+  scope: Scope,
+  token: Pick<TrainerTokenRow, "hash" | "run_id" | "created_at">,
+  before_expire_at: number,
+): Promise<void> {
+  const d1 = drizzle(database);
+  const latest = and(
+    ...within(trainerTokens, scope),
+    eq(trainerTokens.run_id, token.run_id),
+    isNull(trainerTokens.expires_at),
+  );
+  await d1.batch([
+    d1.update(trainerTokens).set({ expires_at: before_expire_at }).where(latest),
+    d1.insert(trainerTokens).values({ ...token, ...ownedBy(scope), expires_at: null }),
+  ]);
+}

@@ -1,0 +1,83 @@
+/**
+ * A trainer's object, asked for a route. It is found by the run's id alone, which nobody can make up; one that was never
+ * created, because accepting the run was cut short, is created from the run's own row. What it refuses is put into
+ * words here.
+ */
+import { parseId } from "../core/ids.ts";
+import type { Scope } from "../core/scope.ts";
+import type { WeightLedger } from "../core/training/trainer-wire.ts";
+import { specOfRow } from "./accept-run.ts";
+import { trainerObject } from "./names.ts";
+import { notFound, openRun } from "./read-run.ts";
+import { type Refusal, type Result, refuse } from "./refusal.ts";
+import { idMac } from "./secrets.ts";
+import { trainerSpecOf } from "./trainer-spec.ts";
+import type { Answer, TrainerRefusal, TrainerRpc } from "./training-wire.ts";
+
+/** `ask` may be called twice. */
+export async function askTrainer<T>(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  ask: (trainer: TrainerRpc) => Promise<Answer<T>>,
+): Promise<Result<T>> {
+  if (parseId(runId, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", runId);
+  const trainer = trainerObject(env, scope, runId);
+  const first = await ask(trainer);
+  if (first.ok || first.refusal.code !== "unknown") return inWords(first, runId);
+  const found = await openRun(env, scope, runId);
+  if (!found.ok) return found;
+  const spec = trainerSpecOf(specOfRow(scope, found.value.record.run));
+  if (spec === null) return refuse("not_found", `${runId} is no training run`, "id");
+  await trainer.create(spec);
+  return inWords(await ask(trainer), runId);
+}
+
+export async function readWeightLedger(
+  env: Env,
+  scope: Scope,
+  runId: string,
+): Promise<Result<WeightLedger>> {
+  return await askTrainer(env, scope, runId, async (trainer) => {
+    const value = await trainer.ledger();
+    return value === null ? { ok: false, refusal: { code: "unknown" } } : { ok: true, value };
+  });
+}
+
+function inWords<T>(answer: Answer<T>, runId: string): Result<T> {
+  return answer.ok ? answer : { ok: false, error: wordsOf(answer.refusal, runId) };
+}
+
+function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
+  switch (refusal.code) {
+    case "unknown":
+      return { code: "not_found", message: `no run ${runId}`, param: "id" };
+    case "epoch_fenced": {
+      const { epoch } = refusal;
+      const message = `another trainer has registered: epoch ${epoch} goes on`;
+      return { code: "epoch_fenced", message, param: "epoch", details: { epoch } };
+    }
+    case "step_mismatch": {
+      const { next_step } = refusal;
+      const message = `the next step is ${next_step}`;
+      return { code: "step_mismatch", message, param: "want_step", details: { next_step } };
+    }
+    case "lease_lost":
+      return { code: "lease_lost", message: "this lease has ended: lease again", param: null };
+    case "lease_held":
+      return { code: "conflict", message: refusal.message, param: null };
+    case "needs_reset": {
+      const { published } = refusal;
+      const message = `version ${published} is published: to go back behind it, say so with reset_to`;
+      return { code: "conflict", message, param: "version", details: { published } };
+    }
+    case "run_finished":
+      return {
+        code: "run_finished",
+        message: "the run has ended: nothing more is to be trained",
+        param: null,
+      };
+    case "conflict":
+      return { code: "conflict", message: refusal.message, param: refusal.param ?? null };
+  }
+}

@@ -1,0 +1,45 @@
+/** Work that is done one pass at a time, and after a failure waits before it is tried again. Never throws. */
+import { logError } from "./log.ts";
+
+const AGAIN_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
+
+export class SingleFlight {
+  readonly #what: string;
+  readonly #now: () => number;
+  #busy = false;
+  #failures = 0;
+  #notBefore = 0;
+
+  constructor(what: string, now: () => number) {
+    this.#what = what;
+    this.#now = now;
+  }
+
+  /** Null, and nothing is done, while a pass goes on or the last one has just failed. */
+  run(about: string, work: () => Promise<void>): Promise<void> | null {
+    if (this.#busy || this.#now() < this.#notBefore) return null;
+    this.#busy = true;
+    return this.#pass(about, work);
+  }
+
+  async #pass(about: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.#failures = 0;
+    } catch (thrown) {
+      logError(this.#what, about, thrown);
+      const wait = Math.min(LONGEST_WAIT_MS, AGAIN_MS * 2 ** this.#failures);
+      this.#notBefore = this.#now() + wait;
+      this.#failures += 1;
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** `at`, or when the next pass may begin: epoch milliseconds. */
+  after(at: number | null): number | null {
+    if (at === null) return null;
+    return Math.max(at, this.#busy ? this.#now() + AGAIN_MS : this.#notBefore);
+  }
+}

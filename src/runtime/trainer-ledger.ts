@@ -1,0 +1,311 @@
+/**
+ * What a trainer asks for, decided: leases and what becomes of them. Pure; times are epoch milliseconds.
+ *
+ * Invariants. Batches are trained in the order of their steps: one is leased only when every one before it is
+ * acknowledged, and only one at a time. Every call carries an epoch, and only that of the latest registration counts: a
+ * trainer that was replaced can change nothing. A repeat of an acknowledgement is answered as the first was. A refused
+ * call changes nothing but the time the trainer was seen.
+ */
+import {
+  batchAt,
+  type DeliveredBatch,
+  type DeliveryTerms,
+  isOver,
+  type Lease,
+  leftOut,
+  nextBatch,
+  noted,
+  type Offer,
+  seen,
+  type TrainerState,
+  waitedUntil,
+  waitingFrom,
+  withBatch,
+} from "./trainer-state.ts";
+import type { ReadyBatch, TrainerRefusal, TrainerRpc, Waiting } from "./training-wire.ts";
+
+type LeaseAsked = Parameters<TrainerRpc["lease"]>[0];
+type AckAsked = Parameters<TrainerRpc["ack"]>[1];
+type NackAsked = Parameters<TrainerRpc["nack"]>[1];
+
+/** What came of a call: the state after it, and its answer. */
+export interface Outcome<T> {
+  readonly state: TrainerState;
+  readonly answer:
+    | { readonly ok: true; readonly value: T }
+    | { readonly ok: false; readonly refusal: TrainerRefusal };
+}
+
+/** Long enough not to be a busy loop where the trainer does not wait in the request. */
+const ASK_AGAIN_S = 1;
+const PAUSED_ASK_AGAIN_S = 5;
+const EXPIRED = "its lease ended without a heartbeat";
+
+export function refused<T>(state: TrainerState, refusal: TrainerRefusal): Outcome<T> {
+  return { state, answer: { ok: false, refusal } };
+}
+
+export function granted<T>(state: TrainerState, value: T): Outcome<T> {
+  return { state, answer: { ok: true, value } };
+}
+
+/** Why a call with this epoch counts for nothing; null when it counts. */
+export function fence({ epoch: current }: TrainerState, epoch: number): TrainerRefusal | null {
+  return epoch === current ? null : { code: "epoch_fenced", epoch: current };
+}
+
+/** Takes up batches that are new, of the generation that goes on; and what the run says of itself. */
+export function offered(
+  state: TrainerState,
+  batches: readonly ReadyBatch[],
+  known: Parameters<TrainerRpc["ready"]>[1],
+  now: number,
+): TrainerState {
+  const taken_up = new Set(state.batches.map(({ step }) => step));
+  const fresh = batches.filter(({ step, generation }) => {
+    const isNew = generation === state.generation && step > state.acked_step;
+    if (!isNew || taken_up.has(step)) return false;
+    taken_up.add(step);
+    return true;
+  });
+  // A run that was retried or resumed goes on.
+  const { ended } = known;
+  const added = fresh.map(
+    (batch): DeliveredBatch => ({ ...batch, state: "ready", attempts: 0, ack: null, fault: null }),
+  );
+  const after = [...state.batches, ...added].sort((one, other) => one.step - other.step);
+  const { paused, acked_step: known_acked } = known;
+  return { ...stood(state, known, now), batches: after, paused, ended, known_acked };
+}
+
+/** Whether time counts for the trainer: not while the run is paused, and not after its end. */
+function stood(
+  state: TrainerState,
+  { paused, ended }: Parameters<TrainerRpc["ready"]>[1],
+  now: number,
+): TrainerState {
+  const { paused_at, done_at } = state.idle;
+  const resumed = !paused && paused_at !== null && state.lease === null;
+  const counted = resumed ? leftOut(state, paused_at, now) : state;
+  const idle = {
+    ...counted.idle,
+    paused_at: paused ? (paused_at ?? now) : null,
+    done_at: ended ? (done_at ?? now) : done_at,
+  };
+  return { ...counted, idle };
+}
+
+/** Ends a lease whose time has passed. */
+export function expired(state: TrainerState, terms: DeliveryTerms, now: number): TrainerState {
+  if (state.lease === null || state.lease.expires_at > now) return state;
+  return released(state, terms, EXPIRED);
+}
+
+/** The lease came to nothing: its batch is offered again, until it has cost too many. */
+export function released(
+  state: TrainerState,
+  { target }: DeliveryTerms,
+  reason: string,
+  { spent = true, final = false } = {},
+): TrainerState {
+  const { lease } = state;
+  const batch = lease === null ? null : batchAt(state, lease.step);
+  if (lease === null || batch === null) return { ...state, lease: null };
+  const attempts = batch.attempts - (spent ? 0 : 1);
+  const dead = final || (spent && attempts >= target.max_attempts);
+  const fault = { lease: lease.serial, reason };
+  const changed: DeliveredBatch = { ...batch, attempts, fault, state: dead ? "dead" : "ready" };
+  return noted({ ...withBatch(state, changed), lease: null });
+}
+
+export function lease(
+  before: TrainerState,
+  terms: DeliveryTerms,
+  asked: LeaseAsked,
+  now: number,
+): Outcome<{ lease: Lease; batch: DeliveredBatch } | Waiting> {
+  const fenced = fence(before, asked.epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(expired(before, terms, now), now);
+  const refusal = refuseLease(state, terms, asked);
+  if (refusal !== null) return refused(state, refusal);
+  const batch = nextBatch(state);
+  if (batch !== null && state.lease !== null) {
+    // The reply to the first request was lost.
+    return granted(state, { lease: state.lease, batch });
+  }
+  if (state.paused || batch?.state === "dead") {
+    return granted(state, { waiting: "paused", retry_after_s: PAUSED_ASK_AGAIN_S });
+  }
+  if (batch === null) {
+    const waiting = { waiting: "waiting_for_rollouts", retry_after_s: ASK_AGAIN_S } as const;
+    return granted(waitingFrom(state, now), waiting);
+  }
+  const ttl_ms = (asked.ttl_s ?? terms.target.lease_s) * 1000;
+  const serial = state.serials + 1;
+  const offer = { serial, step: batch.step, attempt: batch.attempts + 1, ttl_ms };
+  return taken({ ...state, serials: serial }, offer, batch, "pull", now);
+}
+
+function refuseLease(
+  state: TrainerState,
+  terms: DeliveryTerms,
+  { trainer_id, want_step }: LeaseAsked,
+): TrainerRefusal | null {
+  const { trainer, lease: held, push } = state;
+  if (isOver(state, terms)) return { code: "run_finished" };
+  if (trainer?.id !== trainer_id) {
+    const message = `this epoch belongs to the trainer ${trainer?.id}: register to take over`;
+    return { code: "conflict", message, param: "trainer_id" };
+  }
+  const next_step = state.acked_step + 1;
+  if (want_step !== next_step) return { code: "step_mismatch", next_step };
+  if (held?.by === "push") {
+    return { code: "lease_held", message: `batch ${next_step} was taken where it was offered` };
+  }
+  if (terms.target.delivery !== "push" || push.stopped) return null;
+  const message = "batches of this run are offered to its trainer's url; nothing is leased";
+  return { code: "conflict", message };
+}
+
+/** The batch is the trainer's until the lease ends. */
+export function taken(
+  state: TrainerState,
+  { serial, step, attempt, ttl_ms }: Offer,
+  batch: DeliveredBatch,
+  by: Lease["by"],
+  now: number,
+): Outcome<{ lease: Lease; batch: DeliveredBatch }> {
+  const held: Lease = { serial, step, attempt, ttl_ms, expires_at: now + ttl_ms, by };
+  const leased: DeliveredBatch = { ...batch, state: "leased", attempts: attempt };
+  const after = noted({
+    ...withBatch(state, leased),
+    lease: held,
+    offer: null,
+    push: { ...state.push, misses: 0 },
+    idle: waitedUntil(state, now),
+  });
+  return granted(after, { lease: held, batch: leased });
+}
+
+export function heartbeat(
+  before: TrainerState,
+  terms: DeliveryTerms,
+  serial: number,
+  epoch: number,
+  now: number,
+): Outcome<{ expires_at: number }> {
+  const fenced = fence(before, epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  if (isOver(state, terms)) return refused(state, { code: "run_finished" });
+  const held = state.lease;
+  if (held?.serial !== serial) return refused(state, { code: "lease_lost" });
+  const expires_at = now + held.ttl_ms;
+  return granted({ ...state, lease: { ...held, expires_at } }, { expires_at });
+}
+
+/** Whoever speaks of an offer has taken it, though its own answer to that may not have come yet. */
+export function leaseTaken(state: TrainerState, serial: number, now: number): TrainerState {
+  const { offer } = state;
+  if (offer?.serial !== serial || state.lease !== null) return state;
+  const batch = batchAt(state, offer.step);
+  return batch === null ? state : taken(state, offer, batch, "push", now).state;
+}
+
+/** `past`: the batch of this id, should it be none of those that may still be handed out. */
+export function ack(
+  before: TrainerState,
+  terms: DeliveryTerms,
+  serial: number,
+  asked: AckAsked,
+  past: DeliveredBatch | null,
+  now: number,
+): Outcome<NonNullable<DeliveredBatch["ack"]>["reply"]> {
+  const fenced = fence(before, asked.epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  const batch = state.batches.find(({ batch_id }) => batch_id === asked.batch_id) ?? past;
+  if (batch === null || batch.state === "void") return refused(state, { code: "lease_lost" });
+  if (batch.sha256 !== asked.sha256) {
+    const message = `sha256: that of ${batch.batch_id} is ${batch.sha256}`;
+    return refused(state, { code: "conflict", message, param: "sha256" });
+  }
+  if (batch.ack !== null) return granted(withMetrics(state, batch, asked.metrics), batch.ack.reply);
+  // After its lease has ended the batch still counts as trained, unless it was handed out again.
+  const late = state.lease === null && batch.fault?.lease === serial;
+  const holds = state.lease?.serial === serial || late;
+  if (!holds || batch.step !== state.acked_step + 1) return refused(state, { code: "lease_lost" });
+  if (asked.produced_version !== batch.step) {
+    const message = `produced_version: batch ${batch.step} makes version ${batch.step}`;
+    return refused(state, { code: "conflict", message, param: "produced_version" });
+  }
+  const pushed = state.lease?.by === "push";
+  const after = acknowledged(state, batch, asked.metrics, now);
+  const done = isOver(after, terms) ? { ...after, idle: { ...after.idle, done_at: now } } : after;
+  const reply = batchAt(done, batch.step)?.ack?.reply;
+  if (reply === undefined) throw new Error(`batch ${batch.step} is gone`);
+  return granted(pushed ? waitingFrom(done, now) : done, reply);
+}
+
+/** Of a batch that counted as trained before its trainer said what it measured. */
+function withMetrics(
+  state: TrainerState,
+  { step, batch_id }: DeliveredBatch,
+  metrics: AckAsked["metrics"],
+): TrainerState {
+  const batch = batchAt(state, step);
+  if (batch?.batch_id !== batch_id || batch.ack === null) return state;
+  if (Object.keys(batch.ack.metrics).length > 0 || Object.keys(metrics).length === 0) return state;
+  return noted(withBatch(state, { ...batch, ack: { ...batch.ack, metrics } }));
+}
+
+export function acknowledged(
+  state: TrainerState,
+  batch: DeliveredBatch,
+  metrics: AckAsked["metrics"],
+  now: number,
+): TrainerState {
+  const { batch_id, step } = batch;
+  const reply = { batch_id, step, next_step: step + 1, published: state.published };
+  const acked: DeliveredBatch = { ...batch, state: "acked", ack: { at: now, metrics, reply } };
+  const push = { ...state.push, misses: 0, next_at: now };
+  return noted({
+    ...withBatch(state, acked),
+    ...{ acked_step: step, lease: null, offer: null, push },
+  });
+}
+
+export function nack(
+  before: TrainerState,
+  terms: DeliveryTerms,
+  serial: number,
+  asked: NackAsked,
+  now: number,
+): Outcome<{ state: "ready" | "dead" }> {
+  const fenced = fence(before, asked.epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  const batch = nextBatch(state);
+  if (state.lease?.serial !== serial) {
+    if (batch?.fault?.lease !== serial || batch.fault.reason === EXPIRED) {
+      return refused(state, { code: "lease_lost" });
+    }
+    return granted(state, { state: batch.state === "dead" ? "dead" : "ready" });
+  }
+  const { reason, message, retryable } = asked;
+  const said = message === undefined ? reason : `${reason}: ${message}`;
+  // A trainer that is told to stop has done nothing wrong with the batch.
+  const spent = reason !== "shutdown";
+  const after = released(state, terms, said, { spent, final: !retryable });
+  return granted(after, { state: nextBatch(after)?.state === "dead" ? "dead" : "ready" });
+}
+
+/** A dead batch is handed out again, with its attempts before it. */
+export function revived(state: TrainerState, step: number, now: number): TrainerState {
+  const batch = batchAt(state, step);
+  if (batch?.state !== "dead") return state;
+  const push = { ...state.push, misses: 0, next_at: now };
+  const ready: DeliveredBatch = { ...batch, state: "ready", attempts: 0 };
+  return noted({ ...withBatch(state, ready), push });
+}

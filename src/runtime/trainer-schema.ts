@@ -1,0 +1,17 @@
+/** Tables of a trainer's object. Times are epoch milliseconds. */
+
+export const TRAINER_SCHEMA = [
+  // Every batch there ever was: repeats of old calls are answered from here. `batch`: all of it, as JSON.
+  `create table batches (
+    batch_id text primary key, generation integer not null, step integer not null,
+    state text not null, batch text not null)`,
+  "create index batches_by_step on batches (step, generation)",
+  `create table versions (
+    generation integer not null, version integer not null, id text not null, failed integer not null,
+    label text, location text, sha256 text, at integer not null,
+    primary key (version, generation))`,
+  // Reports that were taken, so that a repeat changes nothing.
+  `create table reports (
+    epoch integer not null, version integer not null, state text not null, replica text not null,
+    primary key (epoch, version, state, replica)) without rowid`,
+];

@@ -1,0 +1,145 @@
+/**
+ * Which weights there are and who serves them, as the trainer reports it. Pure.
+ *
+ * Invariants. Published versions only grow within an epoch, and so does what an engine serves: a report that comes late
+ * takes nothing back. No version is ahead of what was trained. What a version's state is follows from what is published
+ * and what is served: only what was reported of it is kept.
+ */
+import type { WeightLedger } from "../core/training/trainer-wire.ts";
+import { acknowledged, fence, granted, type Outcome, refused } from "./trainer-ledger.ts";
+import { appliedOf, batchAt, noted, seen, type TrainerState } from "./trainer-state.ts";
+import type { TrainerRefusal, TrainerRpc } from "./training-wire.ts";
+
+export type Report = Parameters<TrainerRpc["report"]>[0];
+
+/** What was told of a version. `generation`: resets the run had lived through when it was. */
+export interface WeightRow {
+  readonly id: string;
+  readonly generation: number;
+  readonly version: number;
+  readonly failed: number;
+  readonly label: string | null;
+  readonly location: string | null;
+  readonly sha256: string | null;
+  /** When it was last reported. */
+  readonly at: number;
+}
+
+/** The engine of a report that names none: there is one. */
+const ONLY_REPLICA = "policy";
+
+/** `told`: this very report was taken before, in this epoch. `true`: it says something new. */
+export function report(
+  before: TrainerState,
+  asked: Report,
+  told: boolean,
+  now: number,
+): Outcome<boolean> {
+  const fenced = fence(before, asked.epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(before, now);
+  if (told) return granted(state, false);
+  const trained = asBeforeAck(state, asked, now);
+  const refusal = refuseReport(trained, asked);
+  if (refusal !== null) return refused(state, refusal);
+  return granted(after(trained, asked), true);
+}
+
+/** Weights that are out were trained: their batch is acknowledged, though the trainer's word of that may still be on its way. */
+function asBeforeAck(state: TrainerState, asked: Report, now: number): TrainerState {
+  const out = state.lease ?? state.offer;
+  if (!isOut(asked) || out?.step !== asked.version) return state;
+  const batch = batchAt(state, out.step);
+  return batch === null ? state : acknowledged(state, batch, {}, now);
+}
+
+function isOut(asked: Report): boolean {
+  return asked.state === "published" || asked.state === "applied";
+}
+
+function after(state: TrainerState, asked: Report): TrainerState {
+  const { version } = asked;
+  switch (asked.state) {
+    case "published": {
+      const batches = state.batches.filter(
+        ({ step, state }) => state !== "acked" || step >= version,
+      );
+      return noted({ ...state, published: version, batches });
+    }
+    case "applied": {
+      const replicas = { ...state.replicas, [replicaOf(asked)]: version };
+      return noted({ ...state, replicas });
+    }
+    case "pending":
+    case "failed":
+      return state;
+  }
+}
+
+function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null {
+  const { version } = asked;
+  const { published, acked_step } = state;
+  if (version > (isOut(asked) ? acked_step : acked_step + 1)) {
+    return conflict(
+      `version ${version} cannot be ${asked.state}: batch ${acked_step} is the last that was trained`,
+    );
+  }
+  if (asked.state === "published" && version < published) {
+    return conflict(
+      `version ${published} is published: going back takes a registration with reset_to`,
+    );
+  }
+  const served = state.replicas[replicaOf(asked)] ?? 0;
+  if (asked.state === "applied" && version < served && served <= published) {
+    return conflict(`${replicaOf(asked)} serves version ${served} already`);
+  }
+  return null;
+}
+
+function conflict(message: string): TrainerRefusal {
+  return { code: "conflict", message, param: "version" };
+}
+
+export function replicaOf({ replica }: Report): string {
+  return replica ?? ONLY_REPLICA;
+}
+
+/** `rows`: newest first. */
+export function weightLedgerOf(state: TrainerState, rows: readonly WeightRow[]): WeightLedger {
+  const { published, epoch, generation } = state;
+  return {
+    published,
+    applied: { ...appliedOf(state), by_replica: { ...state.replicas } },
+    epoch,
+    generation,
+    versions: rows.map(({ id, version, label, location, sha256, at, ...row }) => ({
+      id,
+      version,
+      state: stateOf(state, { ...row, version }),
+      label,
+      location,
+      sha256,
+      at: Math.floor(at / 1000),
+    })),
+  };
+}
+
+/** A reset went back behind it. */
+export function isVoid(
+  { generation, reset_to }: TrainerState,
+  row: Pick<WeightRow, "generation" | "version">,
+): boolean {
+  return row.generation < generation && row.version > reset_to;
+}
+
+function stateOf(
+  state: TrainerState,
+  row: Pick<WeightRow, "generation" | "version" | "failed">,
+): WeightLedger["versions"][number]["state"] {
+  const { published, replicas } = state;
+  if (isVoid(state, row) || row.version < published) return "retired";
+  const isServed = Object.keys(replicas).length > 0 && appliedOf(state).min >= row.version;
+  if (row.version === published && isServed) return "applied";
+  if (row.failed === 1) return "failed";
+  return row.version > published ? "pending" : "published";
+}

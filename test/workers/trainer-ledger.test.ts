@@ -1,0 +1,204 @@
+/** What a trainer's object decides for one that leases: pure, so every case is a state and a call. */
+import { expect, test } from "vitest";
+import { revived } from "../../src/runtime/trainer-ledger.ts";
+import { idleShare } from "../../src/runtime/trainer-state.ts";
+import { Ledger, terms } from "./trainer-ledger-driver.ts";
+
+test("a trainer that died after its lease gets the batch again once the lease has ended, with one attempt more", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  ledger.leased();
+  ledger.now += 60_000;
+  expect(ledger.lease()).toMatchObject({ lease: { attempt: 2 }, batch: { step: 1 } });
+});
+
+test("a trainer that died before its checkpoint registers with the version before and gets the same batch", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  ledger.trained(1);
+  ledger.leased();
+  expect(ledger.register({ version: 1, last: 1 })).toMatchObject({ epoch: 2, next_step: 2 });
+  expect(ledger.lease()).toMatchObject({ batch: { batch_id: "bat_0_2" } });
+});
+
+test("a batch in the checkpoint of a trainer that died before its ack counts as acknowledged, and is not trained again", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  ledger.leased();
+  expect(ledger.register({ version: 1, last: 1 })).toMatchObject({ epoch: 2, next_step: 2 });
+  expect(ledger.lease()).toMatchObject({ batch: { step: 2 } });
+});
+
+test("an ack that is repeated is answered as the first was, also when the lease is gone and weights are out", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  const serial = ledger.leased();
+  const reply = { batch_id: "bat_0_1", step: 1, next_step: 2, published: 0 };
+  expect(ledger.ack(serial, 1)).toEqual(reply);
+  ledger.report("published", 1);
+  ledger.leased();
+  expect(ledger.ack(serial, 1)).toEqual(reply);
+});
+
+test("whatever a trainer says after another has registered is fenced off, and changes nothing", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  ledger.register({ id: "t1" });
+  const before = ledger.state;
+  expect(ledger.ack(serial, 1, 1)).toBe("epoch_fenced");
+  expect(ledger.heartbeat(serial, 1)).toBe("epoch_fenced");
+  expect(ledger.lease(1, 1)).toBe("epoch_fenced");
+  expect(ledger.state).toBe(before);
+});
+
+test("a trainer with weights older than those published has to say that it goes back; then everything since is void", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2, 3);
+  ledger.register();
+  ledger.trained(1, 2);
+  ledger.report("published", 2);
+  expect(ledger.register({ version: 1, last: 1 })).toBe("conflict");
+  const current = { version: 1, reset_to: 1 };
+  expect(ledger.register({ version: 1 })).toBe("needs_reset");
+  expect(ledger.register(current)).toMatchObject({ next_step: 2, published: 1 });
+  expect(ledger.state).toMatchObject({ generation: 1, reset_to: 1, batches: [] });
+  expect(ledger.lease()).toMatchObject({ waiting: "waiting_for_rollouts" });
+  ledger.ready(2);
+  expect(ledger.lease()).toMatchObject({ batch: { batch_id: "bat_1_2" } });
+});
+
+test("a reset that is asked for twice, because its answer was lost, goes back once", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  ledger.trained(1, 2);
+  ledger.report("published", 2);
+  ledger.register({ reset_to: 1 });
+  ledger.register({ reset_to: 1 });
+  expect(ledger.state).toMatchObject({ generation: 1, published: 1, epoch: 3 });
+});
+
+test("acknowledged batches whose weights nobody published are handed out again to a trainer without them", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2, 3);
+  ledger.register();
+  ledger.trained(1, 2);
+  ledger.report("published", 1);
+  expect(ledger.register({ version: 1 })).toMatchObject({ next_step: 2 });
+  expect(ledger.lease()).toMatchObject({ batch: { batch_id: "bat_0_2" }, lease: { attempt: 1 } });
+});
+
+test("a trainer cannot hold weights that nothing was acknowledged for", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  expect(ledger.register({ version: 1 })).toBe("conflict");
+  expect(ledger.register({ version: 2, last: 2 })).toBe("conflict");
+});
+
+test("a lease asked for again is the same lease", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  expect(ledger.leased()).toBe(ledger.leased());
+  expect(ledger.lease(2)).toBe("step_mismatch");
+});
+
+test("a batch whose leases all come to nothing is dead; revived, it has all its attempts again", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  expect(ledger.nack(ledger.leased())).toEqual({ state: "ready" });
+  ledger.leased();
+  ledger.now += 60_000;
+  expect(ledger.nack(ledger.leased())).toEqual({ state: "dead" });
+  expect(ledger.lease()).toMatchObject({ waiting: "paused" });
+  ledger.state = revived(ledger.state, 1, ledger.now);
+  expect(ledger.lease()).toMatchObject({ lease: { attempt: 1 } });
+});
+
+test("a nack that nothing can help is the end of a batch at once, and one for a shutdown costs it nothing", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  for (let at = 0; at < 5; at += 1) ledger.nack(ledger.leased(), true, "shutdown");
+  const serial = ledger.leased();
+  expect(ledger.state.lease?.attempt).toBe(1);
+  expect(ledger.nack(serial, false, "invalid")).toEqual({ state: "dead" });
+  expect(ledger.nack(serial, false, "invalid")).toEqual({ state: "dead" });
+});
+
+test("an ack that comes after its lease has ended counts, unless the batch was handed out again", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  const first = ledger.leased();
+  ledger.now += 60_000;
+  expect(ledger.heartbeat(first)).toBe("lease_lost");
+  expect(ledger.ack(first, 1)).toMatchObject({ next_step: 2 });
+  const second = ledger.leased();
+  ledger.now += 60_000;
+  ledger.leased();
+  expect(ledger.ack(second, 2)).toBe("lease_lost");
+});
+
+test("a heartbeat keeps a lease for as long as it was asked for", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  for (let at = 0; at < 5; at += 1) {
+    ledger.now += 59_000;
+    expect(ledger.heartbeat(serial)).toEqual({ expires_at: ledger.now + 60_000 });
+  }
+});
+
+test("weights are published once and in order; a batch whose weights are out was trained, though its ack is still on its way", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  expect(ledger.report("published", 1)).toBe("conflict");
+  const serial = ledger.leased();
+  expect(ledger.report("published", 1)).toBe(true);
+  expect(ledger.state.acked_step).toBe(1);
+  expect(ledger.ack(serial, 1)).toMatchObject({ next_step: 2 });
+  expect(ledger.report("published", 1, true)).toBe(false);
+  ledger.trained(2);
+  ledger.report("published", 2);
+  expect(ledger.report("published", 1)).toBe("conflict");
+  expect(ledger.report("applied", 3)).toBe("conflict");
+});
+
+test("after its last step a run hands out nothing, and its trainer may still publish", () => {
+  const ledger = new Ledger(terms({}, 1));
+  ledger.ready(1);
+  ledger.register();
+  ledger.trained(1);
+  expect(ledger.lease(2)).toBe("run_finished");
+  expect(ledger.register({ version: 1, last: 1 })).toMatchObject({ next_step: 2 });
+  expect(ledger.report("published", 1)).toBe(true);
+});
+
+test("idle is the time a trainer asked and got nothing; its absence counts neither way", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  ledger.now += 30_000;
+  ledger.ack(serial, 1);
+  for (let waited = 0; waited <= 10_000; waited += 5000, ledger.now += 5000) ledger.lease();
+  ledger.now -= 5000;
+  ledger.ready(2);
+  ledger.leased();
+  expect(idleShare(ledger.state, ledger.now)).toBeCloseTo(0.25);
+  ledger.ack(ledger.leased(), 2);
+  ledger.now += 3_600_000;
+  ledger.register({ version: 2, last: 2 });
+  expect(idleShare(ledger.state, ledger.now)).toBeCloseTo(0.25);
+});

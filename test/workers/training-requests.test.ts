@@ -1,0 +1,119 @@
+/** What is refused of a training run before anything is stored, and what whoever creates one is told. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
+import { CreatedRun } from "../../src/core/run.ts";
+import { type Door, openPlatform } from "./platform.ts";
+import { registerOnce, registerTestEnvironments } from "./registered.ts";
+import { script } from "./script.ts";
+
+const Task = z.object({ question: z.string() });
+const rubric = { rewards: { one: () => 1 } };
+/** Four rows; or, without an end, as many different tasks as `kinds` says. */
+const numbers = defineEnvironment({
+  args: z.strictObject({ kinds: z.int().nullable().default(null) }),
+  build: ({ kinds }) =>
+    new SingleTurnEnv({
+      dataset: dataset(
+        Task,
+        kinds === null
+          ? Array.from({ length: 4 }, (_, at) => ({ question: `${at}?` }))
+          : (index) => ({ question: `${index % kinds}?` }),
+      ),
+      rubric,
+    }),
+});
+const greedy = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      sampling: { temperature: 0 },
+      rubric,
+    }),
+});
+for (const [id, { args, needs, load }] of Object.entries({ numbers, greedy })) {
+  registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
+}
+registerTestEnvironments();
+
+const ASKED = { kind: "training", environment: "asked-numbers", model: "m", max_steps: 1 };
+const NONE = { weight: 0 };
+const NO_POOL = {
+  ...{ name: "difficulty", hard: { ...NONE, up_to: 0.2 }, normal: { ...NONE, up_to: 0.7 } },
+  ...{ easy: NONE, unseen: NONE },
+};
+const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
+const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+const post = (request: object, headers: Record<string, string> = {}) =>
+  door.post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...ASKED, ...request }, headers);
+
+test.each([
+  ["a kind that is none", { kind: "train" }, "kind"],
+  ["a field of evals", { num_examples: 3 }, "num_examples"],
+  ["an estimator that is none", { advantage: { name: "grpo" } }, "advantage.name"],
+  ["groups no member of which may fail", { group_size: 2, min_group_size: 3 }, "min_group_size"],
+  ["groups of one against their mean", { group_size: 1 }, "group_size"],
+  ["sampling that never differs", { sampling: { temperature: 0 } }, "sampling.temperature"],
+  ["an environment that asks for such", { environment: "asked-greedy" }, "sampling.temperature"],
+  ["pools that overlap", { curriculum: HARD_ABOVE_NORMAL }, "curriculum.hard.up_to"],
+  ["pools nobody draws from", { curriculum: NO_POOL }, "curriculum"],
+  ["pushes to nowhere", { trainer: { delivery: "push" } }, "trainer.url"],
+  ["an eval of nothing known", { eval: { every: 1, environment: "nope" } }, "eval.environment"],
+  ["an eval without its judge", { eval: { every: 1, environment: "judged" } }, "eval.environment"],
+  ["every row held out", { holdout: 4 }, "holdout"],
+  [
+    "every task of rows without end held out",
+    { holdout: 16, environment_args: { kinds: 8 } },
+    "holdout",
+  ],
+])("%s is refused by its field", async (_what, request, param) => {
+  const reply = await post(request);
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect([400, 404]).toContain(reply.status);
+  expect(error.param).toBe(param);
+  expect(error.message).not.toMatch(/invalid|union|discriminator/i);
+});
+
+test("an endpoint whose probe saw no token ids is refused", async () => {
+  const created = await door.post("/v1/endpoints", {
+    ...{ name: "no-ids", base_url: env.MODEL_URL, model: script(["Hi."]) },
+  });
+  expect(created.status).toBe(201);
+  const reply = await post({ endpoint: "no-ids" });
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({
+    error: { param: "endpoint", message: expect.stringContaining("no token ids") },
+  });
+});
+
+test("token and push secret are shown once: a replay and a read know them no more", async () => {
+  const trainer = { delivery: "push", url: "https://trainer.example/batches" };
+  const key = { "idempotency-key": "once" };
+  const request = { ...SMALL, trainer, model: script(["no"], undefined, { tokens: true }) };
+  const created = CreatedRun.parse(await (await post(request, key)).json());
+  expect(created).toMatchObject({
+    ...{ kind: "training", num_examples: 4, rollouts_per_example: 2 },
+    training: { step: 1, max_steps: 1, min_group_size: 2, policy_version: 0, trainer: null },
+    trainer: {
+      token: expect.stringMatching(/^rct_/),
+      push_secret: expect.stringMatching(/^whsec_/),
+    },
+  });
+  const again = await post(request, key);
+  expect(again.headers.get("idempotent-replayed")).toBe("true");
+  expect(await again.json()).toMatchObject({ id: created.id, trainer: null });
+  expect(JSON.stringify(await door.run(created.id))).not.toContain(created.trainer?.token);
+  const listed = await (await door.ask("/v1/runs?kind=training")).json();
+  expect(listed).toMatchObject({ data: [{ id: created.id, kind: "training", training: null }] });
+  const series = await (await door.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
+  expect(series).toMatchObject({ object: "list", data: [], has_more: false });
+  await door.post(`/v1/runs/${created.id}/cancel`, {});
+});
