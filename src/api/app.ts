@@ -7,6 +7,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { bearerAuth } from "./auth.ts";
+import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";
 import { datasetOperations } from "./datasets.ts";
 import { docsReply } from "./docs.ts";
@@ -16,6 +17,7 @@ import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { exportOperations } from "./export.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { leaseOperations } from "./leases.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi.ts";
 import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
@@ -23,6 +25,9 @@ import { rolloutOperations } from "./rollouts.ts";
 import { controlOperations } from "./run-control.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
+import { trainerOperations } from "./trainer.ts";
+import { metricsOperations } from "./training-metrics.ts";
+import { weightOperations } from "./weight-versions.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -83,6 +88,11 @@ export const OPERATIONS: readonly Operation[] = [
   ...resultOperations,
   ...exportOperations,
   ...comparisonOperations,
+  ...metricsOperations,
+  ...trainerOperations,
+  ...leaseOperations,
+  ...batchOperations,
+  ...weightOperations,
   ...rolloutOperations,
   ...environmentOperations,
   ...endpointOperations,
@@ -106,7 +116,7 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
     const { method, path, open, handle } = operation;
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
     if (open) app.on(method, route, handle);
-    else app.on(method, route, auth, withoutQuery(operation), handle);
+    else app.on(method, route, auth(operation), withoutQuery(operation), handle);
   }
   app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
   app.onError((error, context) => {

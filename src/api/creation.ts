@@ -23,7 +23,9 @@ export async function readCreation<Schema extends z.ZodType>(
   const request = parseAs(schema, body);
   // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
   const requestHash = keyedHash(context.env.ROLLCALL_SECRET, canonicalJson(body));
-  return { request, options: { idempotencyKey, requestHash, now: context.var.dependencies.now() } };
+  const { origin } = new URL(context.req.url);
+  const now = context.var.dependencies.now();
+  return { request, options: { idempotencyKey, requestHash, now, origin } };
 }
 
 /** What was made, and where it is read. */

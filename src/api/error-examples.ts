@@ -69,7 +69,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     message: "send your key as: Authorization: Bearer <key>",
     param: null,
   },
-  forbidden: { when: "the key may not do this", message: "this key may only read", param: null },
+  forbidden: {
+    when: "a trainer's token, for what is not its trainer's",
+    message: "a trainer's token is for the trainer of its run: send an API key",
+    param: null,
+  },
   invalid_signature: {
     when: "a delivery whose signature does not fit",
     message: "the signature does not fit the body",
@@ -91,6 +95,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: "want_step",
   },
   lease_lost: { when: "the lease has ended", message: "this lease has ended", param: null },
+  run_finished: {
+    when: "the run has ended: nothing more is to be trained",
+    message: "the run has ended: nothing more is to be trained",
+    param: null,
+  },
   url_not_allowed: {
     when: "an address this platform does not call",
     message:

@@ -6,7 +6,7 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
 
 type ErrorType =
@@ -37,6 +37,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
   epoch_fenced: [409, "invalid_request_error"],
   step_mismatch: [409, "invalid_request_error"],
   lease_lost: [409, "invalid_request_error"],
+  run_finished: [410, "invalid_request_error"],
   url_not_allowed: [400, "invalid_request_error"],
   conflict: [409, "invalid_request_error"],
   internal: [500, "server_error"],
@@ -52,6 +53,7 @@ export interface Failure {
   readonly message: string;
   /** The field at fault, as a path; null when no single one is. */
   readonly param: string | null;
+  readonly details?: ErrorDetails;
 }
 
 /** Thrown by whatever reads a request; the app turns it into a reply. */
@@ -79,8 +81,8 @@ export function unwrap<T>(result: { ok: true; value: T } | { ok: false; error: F
 }
 
 export function refusalReply({ failure, status, headers }: Refusal): Response {
-  const { code, message, param } = failure;
-  const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1] } };
+  const { code, message, param, details } = failure;
+  const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
   const wait = RETRY_AFTER_S[code];
   return Response.json(body, {
     status,
@@ -116,6 +118,9 @@ export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
 /** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
 function withoutUnions(issue: Issue): Issue[] {
   if (issue.code !== "invalid_union") return [issue];
+  // Branches told apart by one of their fields, whose value is none of theirs.
+  if (issue.errors.length === 0)
+    return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
   const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
   if (meant === undefined) {
     const expected = issue.errors.flatMap((branch) => branch.filter(isAboutTheType));
@@ -125,6 +130,11 @@ function withoutUnions(issue: Issue): Issue[] {
   return meant
     .map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
     .flatMap(withoutUnions);
+}
+
+function kindsOf(issue: Issue): string {
+  const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
+  return options.filter((option) => typeof option === "string").join(", ");
 }
 
 function isAboutTheType({ code, path }: Issue): boolean {

@@ -1,14 +1,9 @@
 /** The example of each object on the OpenAPI page. A test holds every one to its schema. */
 
 import type { RunAudit } from "../core/audit.ts";
+import type { EvalRequestInput } from "../core/eval-request.ts";
 import type { SftRow } from "../core/export.ts";
-import type {
-  EnvironmentView,
-  ResultRow,
-  RolloutView,
-  RunRequestInput,
-  RunView,
-} from "../core/run.ts";
+import type { EnvironmentView, ResultRow, RolloutView, RunView } from "../core/run.ts";
 import type { RunEvent } from "../core/run-events.ts";
 import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 
@@ -20,7 +15,7 @@ const USAGE = { prompt_tokens: 92, completion_tokens: 61, total_tokens: 153 };
 const PROMPT = [{ role: "user", content: "Tom has 3 apples and buys 4. How many has he?" }];
 const REPLY = { role: "assistant", content: "3 + 4 = 7, so \\boxed{7}." };
 
-export const RUN_REQUEST: RunRequestInput = {
+export const RUN_REQUEST: EvalRequestInput = {
   kind: "eval",
   name: "nightly main",
   environment: "gsm8k@1",
@@ -96,9 +91,11 @@ export const RUN: RunView = {
     usage: USAGE,
     calls: 2,
   },
+  cost: { judge_micros: 0 },
   dead_letters: 0,
   forked_from: null,
   rescored_from: null,
+  training: null,
   created_at: CREATED_AT,
   finished_at: null,
 };
@@ -133,6 +130,7 @@ export const ROLLOUT: RolloutView = {
   cleanup_errors: [],
   failed_calls: [],
   usage: USAGE,
+  cost: { judge_micros: 0 },
   judgements: [],
   turns: [
     {

@@ -7,6 +7,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   datasets: "Task rows, uploaded once and named by any number of runs.",
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   secrets: "Values an environment may use by name. They go in and never come out.",
+  leases: "Batches a trainer has in hand.",
   platform: "The platform itself. These routes need no key.",
 };
 

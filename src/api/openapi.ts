@@ -12,7 +12,7 @@ import { STATUS_OF } from "./errors.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
 import type { Operation } from "./operation.ts";
-import { HEADER_EXAMPLES, PATH_IDS } from "./parameter-examples.ts";
+import { HEADER_EXAMPLES, PATH_IDS, PATH_PARTS } from "./parameter-examples.ts";
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -133,6 +133,7 @@ class Description {
         ...(reply.empty !== undefined && {
           "204": { description: reply.empty, headers: REQUEST_ID },
         }),
+        ...(reply.ranged && this.#ranged()),
         ...this.#failures(),
       },
     };
@@ -144,7 +145,7 @@ class Description {
       in: "path",
       required: true,
       schema: { type: "string" },
-      ...PATH_IDS[this.#noun],
+      ...(PATH_PARTS[name] ?? PATH_IDS[this.#noun]),
     }));
   }
 
@@ -200,6 +201,15 @@ class Description {
     };
   }
 
+  #ranged(): Record<string, DocumentedReply> {
+    const range = this.#failure(["invalid_request"], () => errorExample("invalid_request", null));
+    return {
+      "206": { ...this.#success(), description: "the part that `Range` names" },
+      "304": { description: "you have it: `If-None-Match` names its digest", headers: REQUEST_ID },
+      "416": { ...range, description: "`Range` names nothing there is" },
+    };
+  }
+
   /** One response per status, with an example of each code that shares it. */
   #failures(): Record<string, DocumentedReply> {
     const { body, path } = this.#operation;
@@ -231,12 +241,13 @@ class Description {
 }
 
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ open, body, query, headers, errors }: Operation): ErrorCode[] {
+function codesOf({ open, trainer, body, query, headers, errors }: Operation): ErrorCode[] {
   const reads = body !== undefined || query !== undefined || headers !== undefined;
   const kind: ErrorCode[] = [
     ...(reads ? (["invalid_request"] as const) : []),
     ...(body ? (["too_large"] as const) : []),
     ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
+    ...(open || trainer ? [] : (["forbidden"] as const)),
     "internal",
   ];
   return [...new Set([...errors, ...kind])];

@@ -36,6 +36,7 @@ export interface SuccessReply {
   readonly contentType:
     | "application/json"
     | "application/jsonl"
+    | "application/gzip"
     | "text/event-stream"
     | "text/html";
   /** Of the body, or of one line or one event of it; null for a page that people read. */
@@ -43,6 +44,8 @@ export interface SuccessReply {
   readonly example: unknown;
   /** When 204 is answered instead, with no body. */
   readonly empty?: string;
+  /** True: `Range` gives a part of the body (206, or 416), and a known `If-None-Match` nothing (304). */
+  readonly ranged?: true;
   /** Names and meanings of headers worth knowing. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -57,6 +60,8 @@ export interface Operation {
   readonly description?: string;
   /** True: served without a key. */
   readonly open?: true;
+  /** True: the token of the run's trainer is good for it, as a key is. */
+  readonly trainer?: true;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, by name. */
   readonly headers?: Readonly<Record<string, string>>;

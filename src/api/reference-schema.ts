@@ -26,7 +26,8 @@ function fieldTable(schema: JsonSchema): Html {
 
 /** `prefix` ends before the name of a field: "", "report.", "turns[].". */
 function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
-  const { properties = {}, required = [], items, additionalProperties, anyOf = [] } = schema;
+  const { properties = {}, required = [], items, additionalProperties } = schema;
+  const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
   const own = Object.entries(properties).flatMap(([name, member]) => {
     const field = { path: prefix + name, schema: member, required: required.includes(name) };
     return [field, ...fieldsOf(member, `${prefix}${name}.`)];
@@ -34,7 +35,7 @@ function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
   const listed = items === undefined ? [] : fieldsOf(items, prefix.replace(/\.$/, "[]."));
   const named =
     typeof additionalProperties === "object" ? fieldsOf(additionalProperties, `${prefix}*.`) : [];
-  return [...own, ...listed, ...named, ...anyOf.flatMap((branch) => fieldsOf(branch, prefix))];
+  return [...own, ...listed, ...named, ...branches.flatMap((branch) => fieldsOf(branch, prefix))];
 }
 
 /** `string | null`, `Run[]`, `object of integer`. */

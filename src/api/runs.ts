@@ -1,6 +1,7 @@
 /** Runs: create, list, read, cancel. */
 import * as z from "zod";
-import { Metadata, RUN_STATUSES, RunList, RunRequest, RunView } from "../core/run.ts";
+import { Metadata } from "../core/eval-request.ts";
+import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../core/run.ts";
 import { runViewOf } from "../db/run-view.ts";
 import { getRun, listRuns } from "../db/runs.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
@@ -9,11 +10,12 @@ import { RUN, RUN_REQUEST } from "./examples.ts";
 import { idempotencyKeyOf, parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
+import { CREATED_TRAINING_RUN } from "./training-examples.ts";
 
 export const CreateRun = RunRequest.meta({ id: "RunRequest" });
 
 const RunQuery = z.strictObject({
-  kind: RunRequest.shape.kind.unwrap().optional(),
+  kind: z.enum(RUN_KINDS).optional(),
   status: z.enum(RUN_STATUSES).optional(),
   environment: z
     .string()
@@ -34,13 +36,15 @@ export const runOperations: readonly Operation[] = [
     path: "/v1/runs",
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
+    description:
+      "`kind: eval` (the default) plays and scores so many tasks; `kind: training` goes on handing scored batches to a trainer. The reply to the latter holds the trainer's token and push secret, once.",
     body: { schema: CreateRun, example: RUN_REQUEST },
     reply: {
       status: 202,
       description: "Accepted; the run goes on by itself",
       contentType: "application/json",
-      schema: RunView,
-      example: { ...RUN, status: "queued" },
+      schema: CreatedRun,
+      example: CREATED_TRAINING_RUN,
       headers: CREATED_HEADERS,
     },
     errors: [

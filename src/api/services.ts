@@ -16,6 +16,7 @@ import type { EventName } from "../core/event-names.ts";
 import type { ExportQuery } from "../core/export.ts";
 import type { JsonObject } from "../core/json.ts";
 import type {
+  CreatedRun,
   EnvironmentView,
   Outcome,
   ResultRow,
@@ -25,13 +26,17 @@ import type {
 } from "../core/run.ts";
 import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
 import type { Scope } from "../core/scope.ts";
+import type { WeightLedger } from "../core/training/trainer-wire.ts";
+import type { StepMetrics, TrainerSecrets } from "../core/training/view.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import type { CreateOptions } from "../runtime/idempotency.ts";
+import type { SamplePart, SampleQuery, StoredBytes } from "../runtime/read-batch.ts";
+import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
 import type { Failure } from "./errors.ts";
 
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Failure };
 
-export type { CreateOptions };
+export type { CreateOptions, StoredBytes };
 /** `replayed`: the idempotency key named what was already there. */
 export interface Made<T> {
   readonly value: T;
@@ -51,8 +56,15 @@ export interface Services {
     scope: Scope,
     request: RunRequest,
     options: CreateOptions,
-  ): Promise<Result<{ run: RunView; replayed: boolean }>>;
+  ): Promise<Result<{ run: CreatedRun; replayed: boolean }>>;
   readRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
+  /** Steps after this one, the first one first, at most `limit` of them. */
+  readMetrics(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<Result<StepMetrics[]>>;
   cancelRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
   pauseRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
   resumeRun(env: Env, scope: Scope, runId: string): Promise<Result<RunView>>;
@@ -110,6 +122,30 @@ export interface Services {
     request: ForkRequest,
     options: CreateOptions,
   ): Promise<Result<{ run: RunView; replayed: boolean }>>;
+  /** Asks the object of a run's trainer; `ask` may be called twice. */
+  askTrainer<T>(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    ask: (trainer: TrainerRpc) => Promise<Answer<T>>,
+  ): Promise<Result<T>>;
+  rotateTrainerToken(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    now: number,
+  ): Promise<Result<TrainerSecrets>>;
+  readWeightLedger(env: Env, scope: Scope, runId: string): Promise<Result<WeightLedger>>;
+  readManifest(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
+  readCredits(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
+  /** Every object of a batch, one after another. */
+  streamSamples(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
+  readSamples(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    query: SampleQuery,
+  ): Promise<Result<SamplePart>>;
   listEnvironments(): Promise<EnvironmentView[]>;
   readEnvironment(idOrVersioned: string): Promise<Result<EnvironmentView>>;
   createEndpoint(

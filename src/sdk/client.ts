@@ -20,6 +20,7 @@ import type {
 import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
 import { remainingInputs } from "../core/remaining-inputs.ts";
 import type {
+  CreatedRun,
   EnvironmentView,
   Outcome,
   ResultRow,
@@ -35,6 +36,7 @@ import type {
   RunPatch,
 } from "../core/run-control.ts";
 import type { RunEvent } from "../core/run-events.ts";
+import type { StepMetrics, TrainerSecrets, TrainingView } from "../core/training/view.ts";
 import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 import { environmentLabel } from "../core/verifiers-numbers.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
@@ -45,29 +47,23 @@ import type {
   DatasetOptions,
   ExportRows,
   ExportRunQuery,
+  MetricsQuery,
   PostOptions,
   RowQuery,
   RunQuery,
 } from "./options.ts";
-import {
-  eachOf,
-  type ListQuery,
-  type Page,
-  type RowPage,
-  readRows,
-  search,
-  withSearchOf,
-} from "./pages.ts";
-import { readJson } from "./reply.ts";
+import { eachOf, type ListQuery, type Page, search } from "./pages.ts";
 import { ApiRequestError } from "./request-error.ts";
-import { type Call, Transport, type TransportOptions } from "./transport.ts";
+import { type ClientOptions, headersOf, Requests } from "./requests.ts";
 
 export type { ApiError, ErrorCode } from "../core/api-error.ts";
 export type { RolloutFinished } from "../core/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../core/run-events.ts";
 export type {
   CallOptions,
+  ClientOptions,
   CompareRunsQuery,
+  CreatedRun,
   DatasetOptions,
   DatasetRow,
   DatasetSource,
@@ -103,56 +99,52 @@ export type {
   RunView,
   SecretView,
   SftRow,
+  StepMetrics,
+  TrainerSecrets,
+  TrainingView,
   VerifiersRow,
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export interface ClientOptions extends TransportOptions {
-  /** The platform's address, without /v1. */
-  readonly baseUrl: string;
-}
-
 export class RollcallClient {
-  readonly #base: string;
-  readonly #transport: Transport;
+  readonly #requests: Requests;
 
-  constructor({ baseUrl, ...options }: ClientOptions) {
-    this.#base = `${baseUrl.replace(/\/+$/, "")}/v1`;
-    this.#transport = new Transport(options);
+  constructor(options: ClientOptions) {
+    this.#requests = new Requests(options);
   }
 
-  /** Starts a run; it goes on by itself. */
-  createRun(request: RunRequestInput, options: PostOptions = {}): Promise<RunView> {
-    return this.#post("/runs", request, options);
+  /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
+  createRun(request: RunRequestInput, options: PostOptions = {}): Promise<CreatedRun> {
+    return this.#requests.post("/runs", request, options);
   }
 
   /** The run with its counts and its report so far. */
   getRun(runId: string, options: CallOptions = {}): Promise<RunView> {
-    return this.#json(`/runs/${encodeURIComponent(runId)}`, options);
+    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, options);
   }
 
   /** Ends a run early. An ended run stays as it is. */
   cancelRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
+    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
   }
 
   /** Dispatches nothing more until it is resumed; what runs finishes. */
   pauseRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
+    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
   }
 
   resumeRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#post(`/runs/${encodeURIComponent(runId)}/resume`, {}, options);
+    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/resume`, {}, options);
   }
 
   /** Only what is named changes; `max_concurrent` counts at once. */
   updateRun(runId: string, patch: RunPatch, options: CallOptions = {}): Promise<RunView> {
-    return this.#patch(`/runs/${encodeURIComponent(runId)}`, patch, options);
+    return this.#requests.patch(`/runs/${encodeURIComponent(runId)}`, patch, options);
   }
 
   /** Another attempt for what failed or has no score. Refused with `conflict` for a cancelled run. */
   retryRun(runId: string, request: RetryRequest = {}, options: PostOptions = {}): Promise<RunView> {
-    return this.#post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
+    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
   }
 
   /** A new run that scores what an ended one left behind, with another rubric. No model of its own is called. */
@@ -161,12 +153,12 @@ export class RollcallClient {
     request: RescoreRequestInput = {},
     options: PostOptions = {},
   ): Promise<RunView> {
-    return this.#post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
+    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
   }
 
   /** What four records say of the run, and where they differ. */
   auditRun(runId: string, options: CallOptions = {}): Promise<RunAudit> {
-    return this.#json(`/runs/${encodeURIComponent(runId)}/audit`, options);
+    return this.#requests.json(`/runs/${encodeURIComponent(runId)}/audit`, options);
   }
 
   /**
@@ -178,12 +170,15 @@ export class RollcallClient {
     query: CompareRunsQuery,
     options: CallOptions = {},
   ): Promise<RunComparison> {
-    return this.#json(`/runs/${encodeURIComponent(runId)}/compare${search(query)}`, options);
+    return this.#requests.json(
+      `/runs/${encodeURIComponent(runId)}/compare${search(query)}`,
+      options,
+    );
   }
 
   /** One page of runs, newest first unless `order` says otherwise. */
   listRuns(query: RunQuery = {}, options: CallOptions = {}): Promise<Page<RunView>> {
-    return this.#json(`/runs${search(query)}`, options);
+    return this.#requests.json(`/runs${search(query)}`, options);
   }
 
   /** Every run, page after page. */
@@ -196,8 +191,25 @@ export class RollcallClient {
    * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TypeError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
-    const url = `${this.#base}/runs/${encodeURIComponent(runId)}/events`;
-    return followEvents(this.#transport, url, options);
+    const { transport, base } = this.#requests;
+    const url = `${base}/runs/${encodeURIComponent(runId)}/events`;
+    return followEvents(transport, url, options);
+  }
+
+  /** The series of a training run by step, a page of it; goes on after `last_id`. */
+  runMetrics(
+    runId: string,
+    query: MetricsQuery = {},
+    options: CallOptions = {},
+  ): Promise<Page<StepMetrics>> {
+    const path = `/runs/${encodeURIComponent(runId)}/metrics${search(query)}`;
+    return this.#requests.json(path, options);
+  }
+
+  /** Another token for a training run's trainer; the one before works for an hour more. */
+  rotateTrainerToken(runId: string, options: PostOptions = {}): Promise<TrainerSecrets> {
+    const path = `/runs/${encodeURIComponent(runId)}/trainer/token`;
+    return this.#requests.post(path, {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */
@@ -206,7 +218,10 @@ export class RollcallClient {
     query: RowQuery & { readonly outcome?: Outcome | undefined } = {},
     options: CallOptions = {},
   ): AsyncGenerator<ResultRow> {
-    return this.#rows(`/runs/${encodeURIComponent(runId)}/results${search(query)}`, options);
+    return this.#requests.rows(
+      `/runs/${encodeURIComponent(runId)}/results${search(query)}`,
+      options,
+    );
   }
 
   /** Rows for training, made of what had ended when the first page was asked for; page after page. */
@@ -215,17 +230,20 @@ export class RollcallClient {
     query: ExportRunQuery<Format> = {},
     options: CallOptions = {},
   ): AsyncGenerator<ExportRows[Format]> {
-    return this.#rows(`/runs/${encodeURIComponent(runId)}/export${search(query)}`, options);
+    return this.#requests.rows(
+      `/runs/${encodeURIComponent(runId)}/export${search(query)}`,
+      options,
+    );
   }
 
   /** One rollout, read whole; before it is done, what is stored of it so far. */
   getRollout(rolloutId: string, options: CallOptions = {}): Promise<RolloutView> {
-    return this.#json(`/rollouts/${encodeURIComponent(rolloutId)}`, options);
+    return this.#requests.json(`/rollouts/${encodeURIComponent(rolloutId)}`, options);
   }
 
   /** Ends one rollout early; its run goes on. */
   cancelRollout(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
-    return this.#post(`/rollouts/${encodeURIComponent(rolloutId)}/cancel`, {}, options);
+    return this.#requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/cancel`, {}, options);
   }
 
   /** A new run whose rollouts go on behind a turn of an ended one. */
@@ -234,18 +252,18 @@ export class RollcallClient {
     request: ForkRequestInput,
     options: PostOptions = {},
   ): Promise<RunView> {
-    return this.#post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
+    return this.#requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
   }
 
   /** The environments a run may name. */
   async environments(options: CallOptions = {}): Promise<readonly EnvironmentView[]> {
-    const page: Page<EnvironmentView> = await this.#json("/environments", options);
+    const page: Page<EnvironmentView> = await this.#requests.json("/environments", options);
     return page.data;
   }
 
   /** By `id` or `id@version`. */
   environment(id: string, options: CallOptions = {}): Promise<EnvironmentView> {
-    return this.#json(`/environments/${encodeURIComponent(id)}`, options);
+    return this.#requests.json(`/environments/${encodeURIComponent(id)}`, options);
   }
 
   /**
@@ -260,7 +278,7 @@ export class RollcallClient {
       environment_args: environmentArgs && JSON.stringify(environmentArgs),
     });
     const { idempotencyKey, signal, timeoutMs = null } = options;
-    return this.#json(`/datasets${query}`, {
+    return this.#requests.json(`/datasets${query}`, {
       method: "POST",
       headers: headersOf("application/jsonl", idempotencyKey),
       ...datasetBodyOf(source),
@@ -270,11 +288,11 @@ export class RollcallClient {
   }
 
   getDataset(idOrName: string, options: CallOptions = {}): Promise<DatasetView> {
-    return this.#json(`/datasets/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.json(`/datasets/${encodeURIComponent(idOrName)}`, options);
   }
 
   listDatasets(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DatasetView>> {
-    return this.#json(`/datasets${search(query)}`, options);
+    return this.#requests.json(`/datasets${search(query)}`, options);
   }
 
   datasets(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DatasetView> {
@@ -287,25 +305,28 @@ export class RollcallClient {
     query: RowQuery = {},
     options: CallOptions = {},
   ): AsyncGenerator<DatasetRow> {
-    return this.#rows(`/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`, options);
+    return this.#requests.rows(
+      `/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`,
+      options,
+    );
   }
 
   /** Refused with `conflict` while an unfinished run names it. */
   deleteDataset(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#delete(`/datasets/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.delete(`/datasets/${encodeURIComponent(idOrName)}`, options);
   }
 
   /** The key is sealed and never read back. One short call tells what the server supports, unless `probe` is false. */
   createEndpoint(request: EndpointRequestInput, options: PostOptions = {}): Promise<EndpointView> {
-    return this.#post("/endpoints", request, options);
+    return this.#requests.post("/endpoints", request, options);
   }
 
   getEndpoint(idOrName: string, options: CallOptions = {}): Promise<EndpointView> {
-    return this.#json(`/endpoints/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.json(`/endpoints/${encodeURIComponent(idOrName)}`, options);
   }
 
   listEndpoints(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<EndpointView>> {
-    return this.#json(`/endpoints${search(query)}`, options);
+    return this.#requests.json(`/endpoints${search(query)}`, options);
   }
 
   endpoints(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<EndpointView> {
@@ -318,17 +339,17 @@ export class RollcallClient {
     patch: EndpointPatch,
     options: CallOptions = {},
   ): Promise<EndpointView> {
-    return this.#patch(`/endpoints/${encodeURIComponent(idOrName)}`, patch, options);
+    return this.#requests.patch(`/endpoints/${encodeURIComponent(idOrName)}`, patch, options);
   }
 
   /** Refused with `conflict` while an unfinished run uses it. */
   deleteEndpoint(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#delete(`/endpoints/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.delete(`/endpoints/${encodeURIComponent(idOrName)}`, options);
   }
 
   /** Looks again at what the server supports. */
   probeEndpoint(idOrName: string, options: PostOptions = {}): Promise<EndpointView> {
-    return this.#post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
+    return this.#requests.post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
   }
 
   /** The value is written and never read back. */
@@ -336,15 +357,15 @@ export class RollcallClient {
     secret: { readonly name: string; readonly value: string },
     options: PostOptions = {},
   ): Promise<SecretView> {
-    return this.#post("/secrets", secret, options);
+    return this.#requests.post("/secrets", secret, options);
   }
 
   getSecret(idOrName: string, options: CallOptions = {}): Promise<SecretView> {
-    return this.#json(`/secrets/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.json(`/secrets/${encodeURIComponent(idOrName)}`, options);
   }
 
   listSecrets(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<SecretView>> {
-    return this.#json(`/secrets${search(query)}`, options);
+    return this.#requests.json(`/secrets${search(query)}`, options);
   }
 
   secrets(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<SecretView> {
@@ -356,42 +377,10 @@ export class RollcallClient {
     patch: { readonly value: string },
     options: CallOptions = {},
   ): Promise<SecretView> {
-    return this.#patch(`/secrets/${encodeURIComponent(idOrName)}`, patch, options);
+    return this.#requests.patch(`/secrets/${encodeURIComponent(idOrName)}`, patch, options);
   }
 
   deleteSecret(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#delete(`/secrets/${encodeURIComponent(idOrName)}`, options);
+    return this.#requests.delete(`/secrets/${encodeURIComponent(idOrName)}`, options);
   }
-
-  #post<T>(path: string, body: unknown, { idempotencyKey, ...options }: PostOptions): Promise<T> {
-    const headers = headersOf("application/json", idempotencyKey);
-    return this.#json(path, { ...options, method: "POST", headers, body: JSON.stringify(body) });
-  }
-
-  #patch<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
-    const headers = { "content-type": "application/json" };
-    return this.#json(path, { ...options, method: "PATCH", headers, body: JSON.stringify(body) });
-  }
-
-  /** One whose reply was lost is sent again and may then answer `not_found`. */
-  #delete(path: string, options: CallOptions): Promise<Deleted> {
-    return this.#json(path, { ...options, method: "DELETE" });
-  }
-
-  #json<T>(path: string, call: Call): Promise<T> {
-    return this.#transport.request(this.#base + path, call, readJson<T>);
-  }
-
-  /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
-  async *#rows<T>(path: string, options: CallOptions): AsyncGenerator<T> {
-    for (let url: string | null = this.#base + path; url !== null; ) {
-      const page: RowPage<T> = await this.#transport.request(url, options, readRows<T>);
-      yield* page.rows;
-      url = page.next === null ? null : withSearchOf(page.next, url);
-    }
-  }
-}
-
-function headersOf(contentType: string, idempotencyKey: string = crypto.randomUUID()) {
-  return { "content-type": contentType, "idempotency-key": idempotencyKey };
 }

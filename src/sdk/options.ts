@@ -33,6 +33,13 @@ export interface CompareRunsQuery {
   readonly limit?: number | undefined;
 }
 
+export interface MetricsQuery {
+  /** Steps after this one; default: from the first. */
+  readonly after_step?: number | undefined;
+  /** Steps a page: 1 to 1,000, default 100. */
+  readonly limit?: number | undefined;
+}
+
 export interface RowQuery {
   /** As the link to the page has it; default: from the start. */
   readonly after?: number | undefined;

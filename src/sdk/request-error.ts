@@ -1,5 +1,5 @@
 /** What the API said when it refused, as an exception. */
-import type { ApiError, ErrorCode } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
 
 /** Characters of a reply nobody can read that are shown. */
 const QUOTED = 200;
@@ -14,6 +14,8 @@ export class ApiRequestError extends Error {
   /** The field at fault, as a path; null when no single one is. */
   readonly param: string | null;
   readonly type: string;
+  /** What a program may go on with: the step to ask for, the version that is published. */
+  readonly details: ErrorDetails;
   /** What to quote when you ask whoever runs the platform. */
   readonly requestId: string | null;
   /** How long the server asked us to stay away; null when it did not say. */
@@ -29,6 +31,12 @@ export class ApiRequestError extends Error {
     this.code = refusal.code;
     this.param = refusal.param;
     this.type = refusal.type;
+    const { next_step, published, epoch } = refusal;
+    this.details = {
+      ...(next_step !== undefined && { next_step }),
+      ...(published !== undefined && { published }),
+      ...(epoch !== undefined && { epoch }),
+    };
     this.requestId = reply.requestId;
     this.retryAfterMs = reply.retryAfterMs;
   }

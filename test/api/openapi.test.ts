@@ -49,10 +49,16 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs",
     "GET /v1/runs/{id}",
     "GET /v1/runs/{id}/audit",
+    "GET /v1/runs/{id}/batches/{step}",
+    "GET /v1/runs/{id}/batches/{step}/credits",
+    "GET /v1/runs/{id}/batches/{step}/objects/{sha256}",
+    "GET /v1/runs/{id}/batches/{step}/stream",
     "GET /v1/runs/{id}/compare",
     "GET /v1/runs/{id}/events",
     "GET /v1/runs/{id}/export",
+    "GET /v1/runs/{id}/metrics",
     "GET /v1/runs/{id}/results",
+    "GET /v1/runs/{id}/weight-versions",
     "GET /v1/secrets",
     "GET /v1/secrets/{id}",
     "PATCH /v1/endpoints/{id}",
@@ -61,6 +67,9 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/datasets",
     "POST /v1/endpoints",
     "POST /v1/endpoints/{id}/probe",
+    "POST /v1/leases/{id}/ack",
+    "POST /v1/leases/{id}/heartbeat",
+    "POST /v1/leases/{id}/nack",
     "POST /v1/rollouts/{id}/cancel",
     "POST /v1/rollouts/{id}/fork",
     "POST /v1/runs",
@@ -69,6 +78,10 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/runs/{id}/rescore",
     "POST /v1/runs/{id}/resume",
     "POST /v1/runs/{id}/retry",
+    "POST /v1/runs/{id}/trainer/lease",
+    "POST /v1/runs/{id}/trainer/register",
+    "POST /v1/runs/{id}/trainer/token",
+    "POST /v1/runs/{id}/weight-versions",
     "POST /v1/secrets",
   ]
 `);
@@ -113,7 +126,7 @@ test("every refusal is documented with an example of each code that shares its s
       if (Number(status) >= 400) expect(examples, operationId).not.toEqual({});
       for (const [code, { value }] of Object.entries(examples)) {
         expect(ApiError.parse(value).error.code).toBe(code);
-        expect([STATUS_OF[value.error.code][0], 415]).toContain(Number(status));
+        expect([STATUS_OF[value.error.code][0], 415, 416]).toContain(Number(status));
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Rows of a run and its endpoint, complete, to change where a test cares. */
-import { RunRequest } from "../../src/core/run.ts";
+import { EvalRequest } from "../../src/core/eval-request.ts";
 import type { InlineEndpointRow, NewRun } from "../../src/db/runs.ts";
 
 export function endpointRow(changes: Partial<InlineEndpointRow> = {}): InlineEndpointRow {
@@ -19,7 +19,7 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
     endpoint: _endpoint,
     judges: _judges,
     ...request
-  } = RunRequest.parse({
+  } = EvalRequest.parse({
     environment: "gsm8k@1",
     model: "m",
     endpoint: { base_url: endpoint.base_url },

@@ -19,6 +19,8 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   streamEvents: (client) => collect(client.events("x/y")),
   listResults: (client) => collect(client.results("x/y")),
   exportRun: (client) => collect(client.exportRun("x/y")),
+  listMetrics: (client) => client.runMetrics("x/y", { after_step: 1 }),
+  rotateTrainerToken: (client) => client.rotateTrainerToken("x/y"),
   getRollout: (client) => client.getRollout("x/y"),
   cancelRollout: (client) => client.cancelRollout("x/y"),
   forkRollout: (client) => client.forkRollout("x/y", { turn: 0 }),
@@ -48,8 +50,9 @@ function answer(path: string): Response {
   return Response.json({ data: [] });
 }
 
-test("the client has a method for every route of /v1", () => {
-  const routes = OPERATIONS.filter(({ path }) => path.startsWith("/v1/")).map(({ id }) => id);
+test("the client has a method for every route of /v1 but those of a trainer, which has a client of its own", () => {
+  const ours = OPERATIONS.filter(({ path, trainer }) => path.startsWith("/v1/") && !trainer);
+  const routes = ours.map(({ id }) => id);
   expect(Object.keys(CALLS).sort()).toEqual(routes.sort());
 });
 

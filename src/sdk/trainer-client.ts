@@ -1,0 +1,163 @@
+/**
+ * A trainer's side of a training run, on `fetch` alone: what docs/training.md tells, typed.
+ *
+ * Invariants. Every call may be made twice, so one that was lost on the way is made again (transport.ts). A refusal is
+ * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `conflict`, and
+ * `run_finished` once nothing is left to train), `details` what to go on with.
+ */
+import type {
+  Acked,
+  AckRequestInput,
+  BatchManifest,
+  HeartbeatRequestInput,
+  Leased,
+  LeaseRequestInput,
+  NackRequestInput,
+  Registered,
+  RegisterRequestInput,
+  WeightLedger,
+  WeightVersionReportInput,
+} from "../core/training/trainer-wire.ts";
+import type { CallOptions } from "./options.ts";
+import { readJson } from "./reply.ts";
+import { unreadableReply } from "./request-error.ts";
+import { type Call, Transport, type TransportOptions } from "./transport.ts";
+
+export interface TrainerClientOptions extends TransportOptions {
+  /** The platform's address, without /v1. */
+  readonly baseUrl: string;
+  readonly runId: string;
+}
+
+/** A lease, or why there is none yet. */
+export type LeaseAnswer =
+  | { readonly leased: Leased }
+  | {
+      readonly leased: null;
+      readonly state: "waiting_for_rollouts" | "paused" | "draining";
+      /** How long to stay away, where the request itself does not wait. */
+      readonly retryAfterMs: number;
+    };
+
+/** Beyond what a lease itself waits. */
+const PATIENCE_MS = 20_000;
+const LEASE_WAIT_S = 30;
+
+export class TrainerClient {
+  readonly #v1: string;
+  readonly #run: string;
+  readonly #transport: Transport;
+
+  constructor({ baseUrl, runId, ...options }: TrainerClientOptions) {
+    this.#v1 = `${baseUrl.replace(/\/+$/, "")}/v1`;
+    this.#run = `${this.#v1}/runs/${encodeURIComponent(runId)}`;
+    this.#transport = new Transport(options);
+  }
+
+  /** Takes over: whoever registered before is fenced off. */
+  register(request: RegisterRequestInput, options: CallOptions = {}): Promise<Registered> {
+    return this.#post(`${this.#run}/trainer/register`, request, options);
+  }
+
+  /** The next batch; waits for it up to `max_wait_s` (30). */
+  lease(request: LeaseRequestInput, options: CallOptions = {}): Promise<LeaseAnswer> {
+    const timeoutMs = (request.max_wait_s ?? LEASE_WAIT_S) * 1000 + PATIENCE_MS;
+    const call = { ...posted(request), timeoutMs, ...options };
+    return this.#transport.request(`${this.#run}/trainer/lease`, call, leaseAnswer);
+  }
+
+  /** Keeps a lease. `lease_lost`: it has ended. */
+  heartbeat(
+    leaseId: string,
+    request: HeartbeatRequestInput,
+    options: CallOptions = {},
+  ): Promise<{ expires_at: number }> {
+    return this.#post(`${this.#lease(leaseId)}/heartbeat`, request, options);
+  }
+
+  /** Said again, it is answered the same. */
+  ack(leaseId: string, request: AckRequestInput, options: CallOptions = {}): Promise<Acked> {
+    return this.#post(`${this.#lease(leaseId)}/ack`, request, options);
+  }
+
+  nack(
+    leaseId: string,
+    request: NackRequestInput,
+    options: CallOptions = {},
+  ): Promise<{ state: "ready" | "dead" }> {
+    return this.#post(`${this.#lease(leaseId)}/nack`, request, options);
+  }
+
+  /** What the batch of a step is made of. */
+  manifest(step: number, options: CallOptions = {}): Promise<BatchManifest> {
+    return this.#transport.request(this.#batch(step), options, readJson<BatchManifest>);
+  }
+
+  /** One object, gzipped. Without `format` these are the bytes its digest is of. */
+  object(
+    step: number,
+    sha256: string,
+    { format, ...options }: CallOptions & { readonly format?: "msgpack" | "jsonl" } = {},
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const query = format === undefined ? "" : `?format=${format}`;
+    const url = `${this.#batch(step)}/objects/${sha256}${query}`;
+    return this.#transport.request(url, options, async (reply) => {
+      return new Uint8Array(await reply.arrayBuffer());
+    });
+  }
+
+  /** Lines of rl.credit/1, one for each row, in the order of the manifest. */
+  credits(step: number, options: CallOptions = {}): Promise<string> {
+    return this.#transport.request(`${this.#batch(step)}/credits`, options, (reply) => {
+      return reply.text();
+    });
+  }
+
+  /** All objects of a batch one after another: one gzip stream. */
+  stream(step: number, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
+      if (reply.body === null) throw unreadableReply(reply, "");
+      return reply.body;
+    });
+  }
+
+  reportVersion(
+    report: WeightVersionReportInput,
+    options: CallOptions = {},
+  ): Promise<WeightLedger> {
+    return this.#post(`${this.#run}/weight-versions`, report, options);
+  }
+
+  ledger(options: CallOptions = {}): Promise<WeightLedger> {
+    const url = `${this.#run}/weight-versions`;
+    return this.#transport.request(url, options, readJson<WeightLedger>);
+  }
+
+  #post<T>(url: string, body: unknown, options: CallOptions): Promise<T> {
+    return this.#transport.request(url, { ...posted(body), ...options }, readJson<T>);
+  }
+
+  #batch(step: number): string {
+    return `${this.#run}/batches/${step}`;
+  }
+
+  #lease(leaseId: string): string {
+    return `${this.#v1}/leases/${encodeURIComponent(leaseId)}`;
+  }
+}
+
+function posted(body: unknown): Call {
+  const headers = {
+    "content-type": "application/json",
+    "idempotency-key": crypto.randomUUID(),
+  };
+  return { method: "POST", headers, body: JSON.stringify(body) };
+}
+
+async function leaseAnswer(reply: Response): Promise<LeaseAnswer> {
+  if (reply.status !== 204) return { leased: await readJson<Leased>(reply) };
+  const state = reply.headers.get("x-queue-state");
+  const retryAfterMs = Number(reply.headers.get("retry-after") ?? 1) * 1000;
+  if (state === "paused" || state === "draining") return { leased: null, state, retryAfterMs };
+  return { leased: null, state: "waiting_for_rollouts", retryAfterMs };
+}

@@ -1,0 +1,42 @@
+/** Tokens of trainers, by a clock of the test's own. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { mintRunId } from "../../src/core/ids.ts";
+import { TrainerSecrets } from "../../src/core/training/view.ts";
+import { insertRun } from "../../src/db/runs.ts";
+import { issueToken } from "../../src/runtime/issue-trainer.ts";
+import { minting } from "../../src/runtime/minting.ts";
+import { rotateTrainerToken } from "../../src/runtime/rotate-token.ts";
+import { openDoor } from "./door.ts";
+import { endpointRow, runRow } from "./run-rows.ts";
+
+const MINUTE = 60_000;
+const LEDGER = {
+  ...{ published: 0, epoch: 0, generation: 0, versions: [] },
+  applied: { min: 0, max: 0, by_replica: {} },
+};
+
+test("a token that was replaced works for an hour more, the new one from the start", async () => {
+  const door = await openDoor({
+    rotateTrainerToken,
+    readWeightLedger: async () => ({ ok: true, value: LEDGER }),
+  });
+  const { scope, clock } = door;
+  const id = mintRunId(minting(env, clock.now));
+  const endpoint = endpointRow();
+  const run = runRow(endpoint, { id, kind: "training", status: "running" });
+  await insertRun(env.DB, scope, run, endpoint);
+  const first = await issueToken(env, scope, id, clock.now);
+  const statusOf = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await door.ask(`/v1/runs/${id}/weight-versions`, { headers })).status;
+  };
+  expect(await statusOf(first)).toBe(200);
+  const reply = await door.post(`/v1/runs/${id}/trainer/token`, {});
+  const { token, push_secret } = TrainerSecrets.parse(await reply.json());
+  expect([token === first, push_secret]).toEqual([false, null]);
+  clock.now += 59 * MINUTE;
+  expect([await statusOf(first), await statusOf(token)]).toEqual([200, 200]);
+  clock.now += MINUTE;
+  expect([await statusOf(first), await statusOf(token)]).toEqual([401, 200]);
+});
