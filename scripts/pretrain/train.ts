@@ -1,11 +1,12 @@
 /** One step of imitation, and the rate it is taken at. */
-import { Adam } from "./adam.ts";
+import { Adam, newAdamState } from "../../src/local/trainer/adam.ts";
 import { backward } from "./backward.ts";
 import { type Example, packExamples } from "./batch.ts";
 import { forward } from "./forward.ts";
 import { crossEntropy } from "./loss.ts";
 import type { Trainee } from "./trainee.ts";
 
+const ADAM = { meanDecay: 0.9, squareDecay: 0.98, weightDecay: 0.01, maxNorm: 1 };
 const PEAK_RATE = 2e-3;
 const WARM_UP_STEPS = 50;
 /** Of the peak, at the end. */
@@ -19,7 +20,7 @@ export class Imitation {
 
   constructor(trainee: Trainee, steps: number) {
     this.#trainee = trainee;
-    this.#adam = new Adam(trainee.weights.length);
+    this.#adam = new Adam(ADAM, newAdamState(trainee.weights.length));
     this.#steps = steps;
   }
 
@@ -31,6 +32,7 @@ export class Imitation {
     const loss = crossEntropy(logits, batch, config.vocabulary);
     backward(this.#trainee, batch, logits);
     this.#adam.step(weights, gradients, this.#rate());
+    gradients.fill(0);
     this.#step += 1;
     return loss;
   }

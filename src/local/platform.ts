@@ -29,11 +29,14 @@ import {
   secretOf,
   writeReadyFile,
 } from "./state-directory.ts";
+import { placeStore, type StorePlace } from "./store-place.ts";
 import { WorkerdWatch } from "./workerd-watch.ts";
 
 export interface PlatformOptions {
   /** The state directory; null for a throw-away one, removed at the stop. */
   readonly directory: string | null;
+  /** Where its store is to be: store-place.ts. */
+  readonly store?: "disk" | "memory" | undefined;
   /** Tried first; a busy one moves to the next free. */
   readonly port?: number | undefined;
   /** One line for the person who watches. */
@@ -52,6 +55,7 @@ export interface Platform {
   readonly url: string;
   readonly key: string;
   readonly directory: string;
+  readonly store: StorePlace;
   /** The policy server, up to and including /v1. */
   readonly policyUrl: string;
   workerdPid(): number;
@@ -99,6 +103,7 @@ async function start(
   undo: Undo,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
+  const store = placeStore(directory, options.store);
   const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
   undo.push(() => policy.stop());
@@ -106,7 +111,7 @@ async function start(
   const { url, miniflare, watch } = await launch(options, lock, undo, {
     root,
     bundle,
-    store: join(directory, "store"),
+    store: store.path,
     bindings: { ...machineBindings(directory), ...options.bindings },
     onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
     onDown: () => removeReadyFile(directory),
@@ -118,7 +123,7 @@ async function start(
   await seedApiKey(database, key, Date.now());
   await watch.begin();
   const workerdPid = () => watch.pid();
-  return { url, key, directory, policyUrl: policy.url, workerdPid, lost: watch.lost };
+  return { url, key, directory, store, policyUrl: policy.url, workerdPid, lost: watch.lost };
 }
 
 function bundleFor(options: PlatformOptions, root: string, directory: string): Promise<string> {

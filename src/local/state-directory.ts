@@ -1,7 +1,7 @@
 /**
  * The state directory: everything a local platform keeps. `platform.lock` (whose it is), `platform.json` (present only
  * while the platform answers), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
- * R2) and `policy-port`. Delete the directory to start afresh.
+ * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -39,18 +39,21 @@ export function openStateDirectory(directory: string): string {
   return directory;
 }
 
-const THROW_AWAY_BYTES = 1024 ** 3;
+/** A file system in memory, on Linux. */
+export const MEMORY = "/dev/shm";
+const ROOMY_BYTES = 1024 ** 3;
 
 /** A directory for state nobody keeps: in memory where there is room, since a sync to disk costs ten times one there. */
 export function makeThrowAwayDirectory(): string {
-  return mkdtempSync(join(roomyTmpfs() ?? tmpdir(), "rollcall-"));
+  return mkdtempSync(join(roomyMemory() ?? tmpdir(), "rollcall-"));
 }
 
-function roomyTmpfs(): string | null {
+/** Null where there is no such file system, or too little of it. */
+export function roomyMemory(): string | null {
   if (process.platform !== "linux") return null;
   try {
-    const { bavail, bsize } = statfsSync("/dev/shm");
-    return bavail * bsize >= THROW_AWAY_BYTES ? "/dev/shm" : null;
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= ROOMY_BYTES ? MEMORY : null;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
     throw error;

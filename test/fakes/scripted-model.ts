@@ -1,6 +1,6 @@
 /**
- * The one fake of the outside world: an OpenAI-compatible chat-completions server on loopback that answers from a
- * function. Real sockets, exact wire shapes (OpenAI's, with vLLM's token ids and logprobs where a reply has them), and
+ * The one fake of the outside world: an OpenAI-compatible server of chat completions and embeddings on loopback that
+ * answers from a function. A text to be embedded is to the function a message of the user, and its reply the vectors. Real sockets, exact wire shapes (OpenAI's, with vLLM's token ids and logprobs where a reply has them), and
  * the ways a real endpoint fails. It does no more per request than that, since benchmarks share the machine with it.
  */
 import { appendFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type Message, type ToolDefinition, textOf } from "../../src/core/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
+import { embeddingsBody } from "./embeddings-body.ts";
 
 /** What the reply function sees of one request. */
 export interface ModelRequest {
@@ -114,7 +115,7 @@ class Engine {
       sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model" }] });
       return;
     }
-    if (request.method !== "POST" || request.url !== "/v1/chat/completions") {
+    if (request.method !== "POST" || !ROUTES.includes(request.url ?? "")) {
       sendJson(response, 404, errorBody(404, `no such route: ${request.method} ${request.url}`));
       return;
     }
@@ -156,7 +157,12 @@ class Engine {
     this.#served += 1;
     entry.status = 200;
     const promptTokens = Math.ceil(bytes.length / 4);
-    sendJson(response, 200, completionBody(reply, asked.model, this.#served, promptTokens));
+    const parts = typeof reply === "string" ? { content: reply } : reply;
+    const body =
+      request.url === EMBEDDINGS
+        ? embeddingsBody(parts, asked.model, promptTokens)
+        : completionBody(parts, asked.model, this.#served, promptTokens);
+    sendJson(response, 200, body);
   }
 
   #note(asked: ModelRequest): LoggedRequest {
@@ -178,6 +184,9 @@ class Engine {
   }
 }
 
+const EMBEDDINGS = "/v1/embeddings";
+const ROUTES = [EMBEDDINGS, "/v1/chat/completions"];
+
 interface RequestBody extends Record<string, unknown> {
   model?: string;
   messages: Message[];
@@ -189,7 +198,7 @@ function readRequest(
   response: ServerResponse,
   bytes: Buffer,
 ): ModelRequest | null {
-  const body: unknown = parseJson(bytes);
+  const body = withMessages(parseJson(bytes));
   if (!hasMessages(body)) return null;
   const { model = "", messages, tools = [] } = body;
   const gone = () => response.destroyed;
@@ -203,6 +212,14 @@ function parseJson(bytes: Buffer): unknown {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
+}
+
+/** Texts to be embedded, as messages. */
+function withMessages(body: unknown): unknown {
+  if (typeof body !== "object" || body === null || !("input" in body)) return body;
+  const { input, ...rest } = body;
+  if (!Array.isArray(input)) return body;
+  return { ...rest, messages: input.map((content) => ({ role: "user", content })) };
 }
 
 /** Enough of a look for a fake: its one client is the platform, whose requests are typed. */

@@ -12,6 +12,8 @@ const BOOT_WITHIN_MS = 30_000;
 export interface Served {
   readonly url: string;
   readonly key: string;
+  /** The policy server beside it, up to and including /v1. */
+  readonly policy: string;
   readonly node: ProcessMark;
   readonly workerd: ProcessMark;
   /** The process group that holds both. */
@@ -91,12 +93,13 @@ export async function until(
   }
 }
 
-function standing(directory: string): Pick<Served, "url" | "key" | "node" | "workerd" | "readyAt"> {
+function standing(directory: string): Omit<Served, "group" | "said"> {
   const ready = readReadyFile(directory);
   if (ready === null) throw new Error("the platform said it was ready and has no ready file");
   const [node, workerd] = [markOf(ready.pid), markOf(ready.workerd_pid)];
   if (node === null || workerd === null) {
     throw new Error(`the ready file names a dead process: ${JSON.stringify(ready)}`);
   }
-  return { url: ready.url, key: ready.key, node, workerd, readyAt: Date.now() };
+  const { url, key, policy_url } = ready;
+  return { url, key, policy: policy_url ?? "", node, workerd, readyAt: Date.now() };
 }

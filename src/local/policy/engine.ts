@@ -7,7 +7,7 @@
  * a running sequence goes on with the keys and values it has (vLLM calls this `keep`), and nothing computed under old
  * weights is shared with a later request. Each request is settled exactly once.
  */
-import { randomInt } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "../../core/random.ts";
 import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
@@ -21,6 +21,7 @@ import { KvCache, kvCapacity } from "./kv-cache.ts";
 import { type ModelConfig, POLICY } from "./model-config.ts";
 import { parameterCount } from "./parameters.ts";
 import { Sequence, type Waiting } from "./sequence.ts";
+import { bytesFromWeights } from "./weights.ts";
 
 /** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
 const MAX_ROWS = 256;
@@ -48,6 +49,7 @@ export class Engine {
   readonly #running = new Set<Sequence>();
   #waiting: Waiting[] = [];
   #version: string;
+  #digest = "";
   #scheduled = false;
   #stopped = false;
   #accepted = 0;
@@ -76,6 +78,11 @@ export class Engine {
 
   get weightVersion(): string {
     return this.#version;
+  }
+
+  /** SHA-256 of the weights as a file or an update holds them, in hex. */
+  get weightsDigest(): string {
+    return this.#digest;
   }
 
   /**
@@ -138,6 +145,7 @@ export class Engine {
     }
     if (!weights.every(Number.isFinite)) throw new RangeError("a weight is not a finite number");
     this.#decoder.load(weights);
+    this.#digest = createHash("sha256").update(bytesFromWeights(weights)).digest("hex");
   }
 
   /** One step in a turn of the event loop of its own, as long as there is anything to do. */

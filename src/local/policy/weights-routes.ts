@@ -15,7 +15,7 @@ const MAX_VERSION_CHARACTERS = 200;
 
 export const weightInfo: Handler = ({ engine }) => ({
   kind: "json",
-  body: { weight_version: engine.weightVersion },
+  body: { weight_version: engine.weightVersion, sha256: engine.weightsDigest },
 });
 
 /** Answers when the new weights have been taken over: whatever is asked after that is sampled by them. */
@@ -35,5 +35,6 @@ export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => 
     if (error instanceof RangeError) throw new RequestError(400, error.message);
     throw error;
   }
-  return { kind: "json", body: { message: "Weights updated", weight_version: version } };
+  const sha256 = engine.weightsDigest;
+  return { kind: "json", body: { message: "Weights updated", weight_version: version, sha256 } };
 };

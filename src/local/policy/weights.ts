@@ -11,12 +11,12 @@ const BYTES_PER_WEIGHT = 4;
 export const WEIGHT_COUNT = parameterCount(POLICY);
 
 /** A copy of its own for each caller. */
-export function baseWeights(): Float32Array {
+export function baseWeights(): Float32Array<ArrayBuffer> {
   return weightsFromBytes(readFileSync(BASE_WEIGHTS_FILE));
 }
 
 /** Throws RangeError when the bytes are not as many as the weights need. */
-export function weightsFromBytes(bytes: Uint8Array): Float32Array {
+export function weightsFromBytes(bytes: Uint8Array): Float32Array<ArrayBuffer> {
   const expected = WEIGHT_COUNT * BYTES_PER_WEIGHT;
   if (bytes.byteLength !== expected) {
     throw new RangeError(`weights are ${expected} bytes, but ${bytes.byteLength} were given`);
@@ -27,7 +27,7 @@ export function weightsFromBytes(bytes: Uint8Array): Float32Array {
   );
 }
 
-export function bytesFromWeights(weights: Float32Array): Uint8Array {
+export function bytesFromWeights(weights: Float32Array): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(weights.length * BYTES_PER_WEIGHT));
   for (const [at, weight] of weights.entries()) {
     view.setFloat32(at * BYTES_PER_WEIGHT, weight, true);

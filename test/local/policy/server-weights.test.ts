@@ -1,4 +1,5 @@
 /** New weights while requests run, and what the server tells about itself. */
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { bytesFromWeights, WEIGHT_COUNT } from "../../../src/local/policy/weights.ts";
 import { randomWeights, weightsThatSay } from "./scripted-weights.ts";
@@ -29,9 +30,12 @@ async function ask({ post }: Served, fields: object = {}) {
 test("what is asked after new weights were taken over is sampled by them", async () => {
   const served = await serveReply(HELLO, "old");
   expect((await ask(served)).choices[0]?.message.content).toBe("old");
-  const response = await push(served, weightsThatSay([reply(HELLO, "new")]), "2");
-  expect(await response.json()).toEqual({ message: "Weights updated", weight_version: "2" });
-  expect(await (await fetch(`${served.url}/weight_info`)).json()).toEqual({ weight_version: "2" });
+  const weights = weightsThatSay([reply(HELLO, "new")]);
+  const sha256 = createHash("sha256").update(bytesFromWeights(weights)).digest("hex");
+  const taken = { weight_version: "2", sha256 };
+  const response = await push(served, weights, "2");
+  expect(await response.json()).toEqual({ message: "Weights updated", ...taken });
+  expect(await (await fetch(`${served.url}/weight_info`)).json()).toEqual(taken);
   const answered = await ask(served);
   expect(answered.choices[0]?.message.content).toBe("new");
   expect([answered.first_weight_version, answered.weight_version]).toEqual(["2", "2"]);

@@ -12,7 +12,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { succeedIn, unpackedPackages } from "./in-a-folder.ts";
+import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;

@@ -1,0 +1,110 @@
+/**
+ * Where a state directory has its store: on disk, inside it, or in memory, behind a link. A sync to disk costs ten times
+ * one to memory, and a training makes hundreds a second.
+ *
+ * Invariants. A store stays where it is unless it is asked to move to disk. A store in memory names the directory it
+ * belongs to; those that no directory links to any more are removed. Nothing is made in memory that a disk holds already.
+ * Called by whoever has the directory's lock.
+ */
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { MEMORY, roomyMemory } from "./state-directory.ts";
+
+export interface StorePlace {
+  readonly path: string;
+  /** The folder in memory it is in, which goes when the machine restarts; null on disk. */
+  readonly memory: string | null;
+  /** There was one in memory, and it is gone. */
+  readonly lost: boolean;
+}
+
+const TMPFS = 0x01021994;
+const PREFIX = "rollcall-store-";
+/** In a store's folder in memory: the directory it belongs to. */
+const OWNER = "directory";
+
+/** `wanted`: in memory only where there is no store yet; on disk also where it has to move. Absent: where it is. */
+export function placeStore(directory: string, wanted?: "disk" | "memory"): StorePlace {
+  const path = join(directory, "store");
+  const linked = linkedFrom(path);
+  const there = linked !== null && isOurs(linked);
+  // The directory may have been moved.
+  if (there) writeFileSync(join(dirname(linked), OWNER), directory);
+  removeForgotten();
+  if (there) {
+    if (wanted !== "disk") return { path, memory: dirname(linked), lost: false };
+    moveToDisk(path, linked);
+    return { path, memory: null, lost: false };
+  }
+  const lost = linked !== null;
+  if (lost) rmSync(path);
+  const memory = wanted === "memory" && !existsSync(path) ? memoryFor(directory) : null;
+  if (memory !== null) linkToMemory(path, directory, memory);
+  return { path, memory, lost };
+}
+
+/** A new folder; null where memory is too little, or the directory lies in memory itself. */
+function memoryFor(directory: string): string | null {
+  const roomy = roomyMemory();
+  if (roomy === null || statfsSync(directory).type === TMPFS) return null;
+  return mkdtempSync(join(roomy, PREFIX));
+}
+
+/** Its owner is written last: a folder nobody links to yet must not look forgotten. */
+function linkToMemory(path: string, directory: string, memory: string): void {
+  const store = join(memory, "store");
+  mkdirSync(store);
+  symlinkSync(store, path);
+  writeFileSync(join(memory, OWNER), directory);
+}
+
+function moveToDisk(path: string, linked: string): void {
+  const draft = `${path}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  cpSync(linked, draft, { recursive: true });
+  rmSync(path);
+  renameSync(draft, path);
+  removeForgotten();
+}
+
+/** Those whose directory was deleted, or has its store elsewhere by now. */
+function removeForgotten(): void {
+  if (!existsSync(MEMORY)) return;
+  for (const name of readdirSync(MEMORY).filter((it) => it.startsWith(PREFIX))) {
+    const folder = join(MEMORY, name);
+    const owner = isOurs(folder) ? ownerOf(folder) : null;
+    if (owner === null || linkedFrom(join(owner, "store")) === join(folder, "store")) continue;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function ownerOf(folder: string): string | null {
+  const file = join(folder, OWNER);
+  return existsSync(file) ? readFileSync(file, "utf8") : null;
+}
+
+/** Where the link leads; null for what is no link, or not there. */
+function linkedFrom(path: string): string | null {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isSymbolicLink() === true ? readlinkSync(path) : null;
+}
+
+/** A folder that somebody else made under such a name is not ours. */
+function isOurs(folder: string): boolean {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  return found?.isDirectory() === true && found.uid === process.getuid?.();
+}

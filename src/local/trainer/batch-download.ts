@@ -1,0 +1,93 @@
+/**
+ * A batch from its manifest: objects fetched, checked and joined with their credits.
+ *
+ * Invariants. Every object is held against the digest that names it, and the digests together against the batch's: what
+ * trains is exactly what the platform cut. A sample without a credit does not train.
+ */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { batchDigest, type CreditLine, parseCredits } from "../../core/training/batch.ts";
+import {
+  decodeRows,
+  formatOf,
+  SampleDecodeError,
+  type SampleEncoding,
+} from "../../core/training/sample-encoding.ts";
+import type { SampleRow } from "../../core/training/sample-row.ts";
+import type { BatchManifest } from "../../core/training/trainer-wire.ts";
+import type { TrainerClient } from "../../sdk/trainer-client.ts";
+import { BatchFault } from "./batch-fault.ts";
+import type { TrainingSample } from "./training-sample.ts";
+
+type Source = Pick<TrainerClient, "object" | "credits">;
+
+const ENCODINGS: readonly SampleEncoding[] = ["msgpack", "jsonl"];
+const unzip = promisify(gunzip);
+
+/** In manifest order. Throws BatchFault, or what the platform refused with. */
+export async function downloadBatch(
+  source: Source,
+  manifest: BatchManifest,
+): Promise<TrainingSample[]> {
+  const digests = manifest.objects.map(({ sha256 }) => sha256);
+  const whole = await batchDigest(digests, manifest.credits.sha256, async (bytes) => digest(bytes));
+  if (whole !== manifest.sha256)
+    throw new BatchFault("decode", "the manifest's digest is not its own");
+  const [credits, rows] = await Promise.all([
+    downloadCredits(source, manifest),
+    Promise.all(manifest.objects.map((object) => downloadRows(source, manifest.step, object))),
+  ]);
+  const byId = new Map(credits.map((credit) => [credit.sample_id, credit]));
+  return rows.flat().flatMap((row) => credited(row, byId.get(row.sample_id)));
+}
+
+async function downloadCredits(
+  source: Source,
+  { step, credits }: BatchManifest,
+): Promise<CreditLine[]> {
+  const text = await source.credits(step);
+  check(new TextEncoder().encode(text), credits.sha256);
+  return parseCredits(text);
+}
+
+async function downloadRows(
+  source: Source,
+  step: number,
+  { sha256, format }: BatchManifest["objects"][number],
+): Promise<SampleRow[]> {
+  const encoding = ENCODINGS.find((known) => formatOf(known) === format);
+  if (encoding === undefined)
+    throw new BatchFault("decode", `${format} is no format this trainer reads`);
+  const bytes = await source.object(step, sha256);
+  check(bytes, sha256);
+  try {
+    return decodeRows(new Uint8Array(await unzip(bytes)), encoding);
+  } catch (error) {
+    if (error instanceof SampleDecodeError)
+      throw new BatchFault("decode", error.message, { cause: error });
+    throw error;
+  }
+}
+
+function credited(row: SampleRow, credit: CreditLine | undefined): TrainingSample[] {
+  if (credit === undefined) return [];
+  if (credit.advantage === null) {
+    throw new BatchFault(
+      "invalid",
+      "the batch has no advantages: this trainer computes none of its own",
+    );
+  }
+  const { token_ids: ids, mask, logprobs } = row;
+  return [{ ids, mask, logprobs, advantage: credit.advantage }];
+}
+
+function check(bytes: Uint8Array, expected: string): void {
+  const found = digest(bytes);
+  if (found === expected) return;
+  throw new BatchFault("decode", `an object's digest is ${found}, not ${expected}`);
+}
+
+function digest(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,98 @@
+/**
+ * The policy's weights and the optimiser that moves them, one batch at a time.
+ *
+ * Invariants. A batch moves the weights by a few optimiser steps, one for each of its minibatches, and the version by
+ * one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other of its
+ * minibatch. What `train` was given is not changed.
+ */
+import { seededRandom } from "../../core/random.ts";
+import { Adam, type AdamOptions, type AdamState } from "./adam.ts";
+import { BatchFault } from "./batch-fault.ts";
+import type { GradientOf } from "./gradient.ts";
+import { layOut } from "./row-batch.ts";
+import { TokenStatistics } from "./token-statistics.ts";
+import { type TrainingSample, trainableTokens } from "./training-sample.ts";
+
+export interface LearnerOptions {
+  readonly learningRate: number;
+  /** Of the order in which samples are taken. */
+  readonly seed: number;
+}
+
+export interface LearnerState {
+  readonly weights: Float32Array<ArrayBuffer>;
+  readonly adam: AdamState;
+  /** 0 before any batch; batch n makes version n. */
+  readonly version: number;
+}
+
+/** Rollouts arrive a version or two late: few and small steps, and a short memory for a gradient that changes quickly. */
+const ADAM: AdamOptions = { meanDecay: 0.9, squareDecay: 0.95, weightDecay: 0, maxNorm: 1 };
+const MINIBATCHES = 2;
+
+export class Learner {
+  readonly #options: LearnerOptions;
+  readonly #gradientOf: Pick<GradientOf, "at">;
+  readonly #weights: Float32Array<ArrayBuffer>;
+  readonly #adam: Adam;
+  #version: number;
+
+  constructor(options: LearnerOptions, gradientOf: Pick<GradientOf, "at">, state: LearnerState) {
+    this.#options = options;
+    this.#gradientOf = gradientOf;
+    this.#weights = state.weights.slice();
+    this.#adam = new Adam(ADAM, state.adam);
+    this.#version = state.version;
+  }
+
+  /** The live vectors, not copies. */
+  get state(): LearnerState {
+    return { weights: this.#weights, adam: this.#adam.state, version: this.#version };
+  }
+
+  /**
+   * What it measured. How far the samples are from the policy (`ratio`, `kl`) is told before the first update, by the
+   * first minibatch. Rejects with BatchFault, having moved nothing, when no token trains or a sample is too long.
+   */
+  async train(samples: readonly TrainingSample[]): Promise<Record<string, number>> {
+    const minibatches = this.#minibatches(samples).map((minibatch) =>
+      layOut(minibatch, 1 / trainableTokens(minibatch)),
+    );
+    const every = new TokenStatistics();
+    let drift: TokenStatistics["drift"] | null = null;
+    let [loss, norm] = [0, 0];
+    for (const batches of minibatches) {
+      const gradient = await this.#gradientOf.at(this.#weights, batches);
+      every.add(batches, gradient.facts);
+      drift ??= every.drift;
+      loss += gradient.loss / minibatches.length;
+      const length = this.#adam.step(this.#weights, gradient.vector, this.#options.learningRate);
+      norm = Math.max(norm, length);
+    }
+    this.#version += 1;
+    const learning_rate = this.#options.learningRate;
+    return { loss, ...every.health, ...drift, grad_norm: norm, learning_rate };
+  }
+
+  #minibatches(samples: readonly TrainingSample[]): TrainingSample[][] {
+    const able = samples.filter((sample) => trainableTokens([sample]) > 0);
+    if (able.length === 0) throw new BatchFault("invalid", "no sample has a token to train");
+    const mixed = shuffled(able, seededRandom("minibatches", this.#options.seed, this.#version));
+    const size = Math.ceil(mixed.length / MINIBATCHES);
+    const count = Math.ceil(mixed.length / size);
+    return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));
+  }
+}
+
+/** Fisher and Yates. */
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const mixed = [...items];
+  for (let last = mixed.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    const [one, two] = [mixed[last], mixed[other]];
+    if (one === undefined || two === undefined) continue;
+    mixed[last] = two;
+    mixed[other] = one;
+  }
+  return mixed;
+}

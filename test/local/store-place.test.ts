@@ -1,0 +1,92 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { MEMORY, roomyMemory } from "../../src/local/state-directory.ts";
+import { placeStore } from "../../src/local/store-place.ts";
+
+/** Both on disk and in memory there is something to choose. */
+const CHOICE = roomyMemory() !== null && statfsSync(tmpdir()).type !== statfsSync(MEMORY).type;
+
+const made: string[] = [];
+afterEach(() => {
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+  // What is left in memory of them goes.
+  if (CHOICE) placeStore(mkdtempSync(join(tmpdir(), "rollcall-place-")));
+});
+
+function newDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "rollcall-place-"));
+  made.push(directory);
+  return directory;
+}
+
+/** A store in memory with a file in it, and the folder it is in. */
+function inMemory(directory: string): string {
+  const { path, memory } = placeStore(directory, "memory");
+  if (memory === null) throw new Error("it is not in memory");
+  writeFileSync(join(path, "kept"), "a row");
+  return memory;
+}
+
+test("nothing wanted, the store is on disk, in its directory", () => {
+  const directory = newDirectory();
+  const place = { path: join(directory, "store"), memory: null, lost: false };
+  expect(placeStore(directory)).toEqual(place);
+});
+
+test.runIf(CHOICE)("in memory it stays where it is, whoever opens the directory next", () => {
+  const directory = newDirectory();
+  const memory = inMemory(directory);
+  expect(memory.startsWith(MEMORY)).toBe(true);
+  for (const wanted of ["memory", undefined] as const) {
+    const again = placeStore(directory, wanted);
+    expect(again).toEqual({ path: join(directory, "store"), memory, lost: false });
+    expect(readFileSync(join(again.path, "kept"), "utf8")).toBe("a row");
+  }
+});
+
+test.runIf(CHOICE)("wanted on disk, it moves there, and leaves nothing in memory", () => {
+  const directory = newDirectory();
+  const memory = inMemory(directory);
+  expect(placeStore(directory, "disk")).toMatchObject({ memory: null, lost: false });
+  expect(readFileSync(join(directory, "store", "kept"), "utf8")).toBe("a row");
+  expect(existsSync(memory)).toBe(false);
+});
+
+test("what a disk holds stays there", () => {
+  const directory = newDirectory();
+  mkdirSync(join(directory, "store"));
+  expect(placeStore(directory, "memory")).toMatchObject({ memory: null, lost: false });
+});
+
+test.runIf(CHOICE)("after a restart of the machine it is said that the store is gone, once", () => {
+  const directory = newDirectory();
+  rmSync(inMemory(directory), { recursive: true });
+  expect(placeStore(directory)).toMatchObject({ memory: null, lost: true });
+  expect(placeStore(directory)).toMatchObject({ memory: null, lost: false });
+});
+
+test.runIf(CHOICE)(
+  "a store whose directory was deleted goes from memory; one whose directory moved stays",
+  () => {
+    const [deleted, moved] = [newDirectory(), newDirectory()];
+    const [gone, stays] = [inMemory(deleted), inMemory(moved)];
+    rmSync(deleted, { recursive: true });
+    const elsewhere = `${moved}-elsewhere`;
+    made.push(elsewhere);
+    renameSync(moved, elsewhere);
+    expect(placeStore(elsewhere)).toMatchObject({ memory: stays, lost: false });
+    placeStore(newDirectory());
+    expect([existsSync(gone), existsSync(stays)]).toEqual([false, true]);
+  },
+);

@@ -1,0 +1,104 @@
+/** Training runs and evals of them on a served platform. */
+import type { RunView } from "../../../src/core/run.ts";
+import type { TrainingRequestInput } from "../../../src/core/training/request.ts";
+import { RollcallClient } from "../../../src/sdk/client.ts";
+import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
+import type { Served } from "../served-platform.ts";
+import { until } from "../served-platform.ts";
+
+/** On a machine that is busy with other things; alone it takes a tenth of it. */
+const ENDS_WITHIN_MS = 150_000;
+export const HELD_OUT = 256;
+export const SEED = 3;
+
+export interface CreatedTraining {
+  readonly run: string;
+  readonly token: string;
+  /** "" where nothing is pushed. */
+  readonly secret: string;
+  /** Resolves with the run once it has ended. `served`: as it is booted by now. */
+  ended(served: Served): Promise<RunView>;
+}
+
+export function clientOf({ url, key }: Served): RollcallClient {
+  return new RollcallClient({ baseUrl: url, apiKey: key });
+}
+
+export function trainerOf({ url }: Served, { run, token }: CreatedTraining): TrainerClient {
+  return new TrainerClient({ baseUrl: url, runId: run, apiKey: token });
+}
+
+/** What every training run here asks for. */
+export function calculator(policy: string) {
+  return {
+    kind: "training" as const,
+    environment: "calculator",
+    environment_args: { steps: 1, max: 9 },
+    model: "rollcall-policy",
+    endpoint: { base_url: policy },
+    sampling: { max_tokens: 16, extra_body: { min_tokens: 1 } },
+  };
+}
+
+export async function createTraining(
+  served: Served,
+  request: TrainingRequestInput,
+): Promise<CreatedTraining> {
+  const client = clientOf(served);
+  const { id, trainer } = await client.createRun(request);
+  if (!trainer) throw new Error(`${id} came without a token for its trainer`);
+  const { token, push_secret } = trainer;
+  return { run: id, token, secret: push_secret ?? "", ended: (now) => ended(clientOf(now), id) };
+}
+
+/** Two steps of eight rollouts, all of which train. */
+export function smallRun(
+  served: Served,
+  trainer: TrainingRequestInput["trainer"],
+): Promise<CreatedTraining> {
+  return createTraining(served, {
+    ...calculator(served.policy),
+    trainer,
+    group_size: 4,
+    batch_size: { rollouts: 8 },
+    max_steps: 2,
+    filters: { zero_variance: "keep" },
+  });
+}
+
+export async function ended(client: RollcallClient, id: string): Promise<RunView> {
+  let run = await client.getRun(id);
+  await until(async () => {
+    run = await client.getRun(id);
+    return run.finished_at !== null;
+  }, ENDS_WITHIN_MS);
+  return run;
+}
+
+/** What a policy scores on tasks that no run with the same seed and `holdout` trains on. */
+export interface Held {
+  readonly mean: number;
+  readonly se: number;
+  readonly taskKeys: ReadonlySet<string>;
+}
+
+/** With a sampling seed the same weights say the same. */
+export async function evaluate(served: Served, policy: string, seed?: number): Promise<Held> {
+  const { kind: _training, sampling, ...play } = calculator(policy);
+  const client = clientOf(served);
+  const { id } = await client.createRun({
+    ...play,
+    ...{ num_examples: HELD_OUT, seed: SEED },
+    ...(seed !== undefined && { sampling: { ...sampling, seed } }),
+  });
+  const { report, status } = await ended(client, id);
+  const { mean, se } = report.reward;
+  if (mean === null || se === null) throw new Error(`${id} is ${status} without a mean`);
+  return { mean, se, taskKeys: await taskKeysOf(client, id) };
+}
+
+export async function taskKeysOf(client: RollcallClient, id: string): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for await (const { task_key } of client.results(id)) keys.add(task_key);
+  return keys;
+}
