@@ -9,6 +9,8 @@ interface BootOptions {
   /** Held beside those that come with Rollcall. */
   readonly environments?: readonly EnvironmentPackage[];
   readonly port?: number | undefined;
+  /** Where its store is to be. */
+  readonly store?: "disk" | "memory" | undefined;
   readonly say: (line: string) => void;
 }
 

@@ -46,6 +46,11 @@ export const PLATFORM_FLAGS = {
 } as const satisfies Flags;
 
 /** The arguments a command was called with. Every reader throws a usage error that names the flag. */
+/** A value as a shell takes it for one word, and no flag. */
+function typed(value: string): string {
+  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
+}
+
 export class CommandLine<Names extends string> {
   readonly positionals: readonly string[];
   readonly #values: Readonly<Record<string, unknown>>;
@@ -99,6 +104,16 @@ export class CommandLine<Names extends string> {
       return [key, value];
     });
     return Object.fromEntries(pairs);
+  }
+
+  /** These flags as they were given, for a command that is to be typed again: each after a space, quoted where it must be. */
+  asGiven(names: readonly Names[]): string {
+    const flags = names.flatMap((name) => {
+      const values = [...this.all(name), ...[this.text(name) ?? []].flat()];
+      if (this.on(name)) return [` --${name}`];
+      return values.map((value) => ` --${name} ${typed(value)}`);
+    });
+    return flags.join("");
   }
 
   /** Milliseconds of `--timeout S`; null without it. */

@@ -14,6 +14,7 @@ import {
 } from "./control-specs.ts";
 import { COMPARE, EVAL } from "./eval-spec.ts";
 import { GENERATE, RUN_EXPORT } from "./export-spec.ts";
+import { LEARNING_FLAGS, TRAIN } from "./train-spec.ts";
 
 const JSON_FLAG = { json: PLATFORM_FLAGS.json };
 
@@ -294,11 +295,15 @@ export const START = command({
   takes: "",
   argument: "other",
   says: "the same, with a demo: what npm start runs",
-  more: `The demo is an eval on each environment that the policy beside the platform knows. The policy is weak on
-purpose: format and habits, not skill. Starting again goes on with the same data.`,
+  more: `The demo trains the policy beside the platform, and shows its reward as it rises. The policy is weak on purpose:
+format and habits, not skill. Everything the platform keeps is in memory where there is room, until the machine
+restarts, and it says so; with --keep, and where there is a .rollcall already, it is on disk.`,
   flags: {
-    once: { says: "stop after the table" },
-    environment: { value: "E", says: "the demo on this environment only" },
+    once: { says: "stop after the demo" },
+    environment: { value: "E", says: "the demo on this environment; default calculator" },
+    ...LEARNING_FLAGS,
+    seed: { value: "N", says: "of the demo; default 0" },
+    keep: { says: "keep everything on disk; what is in memory moves there" },
     "no-demo": { says: "no demo" },
     port: { value: "P", says: "default 8787; a busy port moves to the next free one" },
     timeout: { value: "S", says: "stop after this many seconds" },
@@ -320,6 +325,7 @@ fish:  rollcall completion fish | source           in ~/.config/fish/config.fish
 
 export const COMMANDS = [
   EVAL,
+  TRAIN,
   COMPARE,
   RESCORE,
   GENERATE,

@@ -16,6 +16,8 @@ export interface Connection {
   readonly url: string;
   /** The policy server beside it; a platform elsewhere has none. */
   readonly policyUrl: string | null;
+  /** Where commands keep what belongs to it: the state directory, also of a platform elsewhere. */
+  readonly directory: string;
   /** Who the platform belongs to: it may outlive the command, or not, or not even leave its state. */
   readonly kind: "remote" | "running" | "embedded" | "ephemeral";
   /** The environment the command was given, if it takes one. */
@@ -88,6 +90,7 @@ function somebodyElses(
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
   return {
     ...{ client, url, policyUrl: policy_url, kind, environment },
+    directory: stateDirectory(process.env),
     ...{ lost: NEVER, close: nothingToClose },
   };
 }
@@ -108,6 +111,7 @@ async function embed(
     client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key }),
     url: platform.url,
     policyUrl: platform.policyUrl,
+    directory: platform.directory,
     kind: directory === null ? "ephemeral" : "embedded",
     environment,
     lost: platform.lost,

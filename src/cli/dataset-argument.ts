@@ -3,8 +3,8 @@
  * would make the request too large is uploaded first and named by the run.
  */
 import { createReadStream, existsSync, statSync } from "node:fs";
+import type { EvalRequestInput } from "../core/eval-request.ts";
 import { LIMITS } from "../core/limits.ts";
-import type { RunRequestInput } from "../core/run.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 import { jsonObject, readText } from "./argument-values.ts";
 import { countText } from "./format.ts";
@@ -26,7 +26,7 @@ export function datasetArgument(text: string): DatasetArgument {
 }
 
 /** What stands in the request while it is completed; a file is named, and uploaded only once the rest is known good. */
-export function datasetInRequest(dataset: DatasetArgument): RunRequestInput["dataset"] {
+export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["dataset"] {
   switch (dataset.kind) {
     case "uploaded":
       return dataset.name;
@@ -46,10 +46,10 @@ interface UploadOptions {
 
 /** The request as it can be sent: uploads the rows where they are too many to travel with it. */
 export async function withUploadedRows(
-  request: RunRequestInput,
+  request: EvalRequestInput,
   dataset: DatasetArgument | null,
   { client, say, signal }: UploadOptions,
-): Promise<RunRequestInput> {
+): Promise<EvalRequestInput> {
   if (dataset === null || dataset.kind === "uploaded") return request;
   const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
   if (bytes <= LIMITS.requestBodyBytes) return request;

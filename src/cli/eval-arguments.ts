@@ -1,5 +1,5 @@
 /** The flags of `rollcall eval`, read and checked as far as that is possible without a platform. */
-import type { RunRequestInput } from "../core/run.ts";
+import type { EvalRequestInput } from "../core/eval-request.ts";
 import {
   defined,
   environmentArgs,
@@ -11,13 +11,13 @@ import {
 import { baselineArgument } from "./baseline.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type DatasetArgument, datasetArgument } from "./dataset-argument.ts";
-import { EVAL, type RUN_FLAGS } from "./eval-spec.ts";
+import { EVAL, type PLAY_FLAGS, type RUN_FLAGS } from "./eval-spec.ts";
 import { usageError } from "./exit.ts";
 import type { GateArguments } from "./gates.ts";
 import { judgeTargets } from "./judge-targets.ts";
 
 /** A run request in the making: the endpoint and the number of examples may still be open. */
-export type DraftRequest = Partial<RunRequestInput>;
+export type DraftRequest = Partial<EvalRequestInput>;
 
 export interface EvalArguments {
   readonly json: boolean;
@@ -36,10 +36,13 @@ export interface EvalArguments {
   readonly outputDir: string | null;
   /** Fields of the state to write with each row. */
   readonly stateColumns: readonly string[];
+  /** The command that goes on with the run and does with it what this one would, but for `--resume`. */
+  readonly again: string;
 }
 
 type Line = CommandLine<keyof typeof EVAL.flags>;
 type RunLine = CommandLine<keyof typeof RUN_FLAGS>;
+type PlayLine = CommandLine<keyof typeof PLAY_FLAGS>;
 
 /** Throws a CommandError of exit 2 that names the flag. */
 export function parseEvalArguments(argv: readonly string[]): EvalArguments {
@@ -65,11 +68,35 @@ export function parseEvalArguments(argv: readonly string[]): EvalArguments {
     timeoutMs: line.timeoutMs("timeout"),
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
+    again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}`,
   };
 }
 
+/** What the run itself knows nothing of. */
+const AFTER_THE_RUN = [
+  "min-scored",
+  "fail-under",
+  "baseline",
+  "max-drop",
+  "metric",
+  "junit",
+  "fail-on-error",
+  "save-results",
+  "output-dir",
+  "state-columns",
+] as const;
+
 /** The run that the flags ask for. */
 export function draftRequest(line: RunLine, environment: string | undefined): DraftRequest {
+  const asked = defined({
+    num_examples: line.number("num-examples"),
+    rollouts_per_example: line.number("rollouts-per-example"),
+  });
+  return { ...playDraft(line, environment), ...asked };
+}
+
+/** Who plays what, as the flags of a run of any kind say it, over the request of --file. */
+export function playDraft(line: PlayLine, environment: string | undefined): DraftRequest {
   const file = line.text("file");
   const draft: Record<string, unknown> = {
     ...(file === undefined ? {} : jsonObject(readText(file, "file"), "file")),
@@ -77,8 +104,6 @@ export function draftRequest(line: RunLine, environment: string | undefined): Dr
       environment,
       name: line.text("name"),
       model: line.text("model"),
-      num_examples: line.number("num-examples"),
-      rollouts_per_example: line.number("rollouts-per-example"),
       max_concurrent: line.number("max-concurrent"),
       seed: line.number("seed"),
       shuffle: line.on("shuffle") || undefined,
@@ -120,7 +145,7 @@ function merge(draft: Record<string, unknown>, field: string, more: Record<strin
   if (Object.keys(more).length > 0) draft[field] = { ...Object(draft[field]), ...more };
 }
 
-function addEndpoint(draft: Record<string, unknown>, line: RunLine): void {
+function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {
   const named = line.text("endpoint");
   const baseUrl = urlOf("base-url", line.text("base-url"));
   const key = variableNamedBy("api-key-var", line.text("api-key-var"));
@@ -145,7 +170,7 @@ function addEndpoint(draft: Record<string, unknown>, line: RunLine): void {
   merge(draft, "endpoint", defined({ base_url: baseUrl, api_key: key ?? usual }));
 }
 
-function samplingOf(line: RunLine): Record<string, unknown> {
+function samplingOf(line: PlayLine): Record<string, unknown> {
   const given = line.text("sampling-args");
   return {
     ...defined({ max_tokens: line.number("max-tokens"), temperature: line.number("temperature") }),

@@ -1,5 +1,6 @@
 /** Fills what the flags left open in a run request, from the environment and from what the platform offers. */
-import type { EnvironmentView, RunRequestInput } from "../core/run.ts";
+import type { EvalRequestInput } from "../core/eval-request.ts";
+import type { EnvironmentView } from "../core/run.ts";
 import type { Connection } from "./connect.ts";
 import type { DraftRequest } from "./eval-arguments.ts";
 import { unreachable, usageError } from "./exit.ts";
@@ -14,22 +15,40 @@ export async function completeRequest(
   draft: DraftRequest,
   connection: Connection,
   options: ChoiceOptions,
-): Promise<RunRequestInput> {
+): Promise<EvalRequestInput> {
+  const { environment, played } = await completePlay(draft, connection, options);
+  return { ...played, num_examples: examplesFor(draft, environment) };
+}
+
+export interface Played {
+  readonly environment: EnvironmentView;
+  /** The draft with its environment, its model and its endpoint. */
+  readonly played: EvalRequestInput;
+}
+
+/** What a draft of a run of any kind leaves open. */
+export async function completePlay(
+  draft: DraftRequest,
+  connection: Connection,
+  options: ChoiceOptions,
+): Promise<Played> {
   const named = connection.environment;
   if (named === null) throw usageError("name an environment", "environment");
   const environment = await findEnvironment(named, connection);
-  const request: RunRequestInput = {
-    ...draft,
-    environment: named.name,
-    ...chooseModel(draft, environment.id, connection, options),
-    num_examples: examplesFor(draft, environment),
-  };
-  const { endpoint } = request;
+  if (environment.dataset === "uploaded" && draft.dataset === undefined) {
+    throw usageError(
+      `${environment.id} has no rows of its own: give some with --dataset`,
+      "dataset",
+    );
+  }
+  const choice = chooseModel(draft, environment.id, connection, options);
+  const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
+  const { endpoint } = played;
   // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where a named one is.
   if (connection.kind !== "remote" && typeof endpoint !== "string") {
     await checkReachable(endpoint.base_url);
   }
-  return request;
+  return { environment, played };
 }
 
 async function findEnvironment(
@@ -63,12 +82,6 @@ function isList(answer: unknown): answer is readonly EnvironmentView[] {
 }
 
 function examplesFor(draft: DraftRequest, environment: EnvironmentView): number {
-  if (environment.dataset === "uploaded" && draft.dataset === undefined) {
-    throw usageError(
-      `${environment.id} has no rows of its own: give some with --dataset`,
-      "dataset",
-    );
-  }
   return draft.num_examples ?? (environment.dataset === "generated" ? GENERATED_EXAMPLES : -1);
 }
 

@@ -1,8 +1,8 @@
 /** What `rollcall eval` takes, after `vf-eval`'s flags where both have one, and what compares its runs. */
 import { command, type Flags, PLATFORM_FLAGS } from "./command-line.ts";
 
-/** What says which run to make, and where. */
-export const RUN_FLAGS = {
+/** What says who plays what, and where, in a run of any kind. */
+export const PLAY_FLAGS = {
   model: { short: "m", value: "NAME", says: "the model, as its endpoint calls it" },
   "base-url": {
     short: "b",
@@ -25,8 +25,6 @@ export const RUN_FLAGS = {
     value: "FILE|ID",
     says: "task rows: a JSONL file, or id or name of an uploaded dataset",
   },
-  "num-examples": { short: "n", value: "N", says: "tasks; -1 = all, the default if they end" },
-  "rollouts-per-example": { short: "r", value: "N", says: "default 1" },
   "max-concurrent": { short: "c", value: "N", says: "rollouts running at once; default 32" },
   "max-tokens": { short: "t", value: "N", says: "of one reply" },
   temperature: { short: "T", value: "X", says: "of sampling" },
@@ -52,6 +50,13 @@ export const RUN_FLAGS = {
   metadata: { value: "k=v", repeatable: true, says: "to find the run again" },
   force: { says: "let the built-in policy play what it has never seen" },
   ephemeral: { says: "a platform of its own that keeps nothing" },
+} as const satisfies Flags;
+
+/** What says which run to make. */
+export const RUN_FLAGS = {
+  "num-examples": { short: "n", value: "N", says: "tasks; -1 = all, the default if they end" },
+  "rollouts-per-example": { short: "r", value: "N", says: "default 1" },
+  ...PLAY_FLAGS,
 } as const satisfies Flags;
 
 export const EVAL = command({

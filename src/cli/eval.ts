@@ -37,7 +37,7 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
     const ends = { interrupt: interrupt.signal, timeout };
     const ended = await playedRun(run, connection, term, tally, {
       ...ends,
-      again: "rollcall eval",
+      again: args.again,
     });
     const seconds = (performance.now() - started) / 1000;
     const { client } = connection;

@@ -29,7 +29,7 @@ export async function followRun(
     const now = performance.now();
     if (now - readAt < READ_EVERY_MS) continue;
     readAt = now;
-    const run = await readIfUp(client, runId);
+    const run = await ifUp(() => client.getRun(runId));
     if (run !== null) onProgress(run);
   }
   const ended = await readEnded(client, runId, signal);
@@ -43,7 +43,7 @@ async function readEnded(
   signal: AbortSignal,
 ): Promise<RunView> {
   for (let reads = 1; ; reads += 1) {
-    const run = await readIfUp(client, runId);
+    const run = await ifUp(() => client.getRun(runId));
     if (run !== null && hasEnded(run)) return run;
     if (reads >= FINAL_READS) throw new Error(`${runId} says it ended, but reads as running`);
     await sleep(READ_EVERY_MS, undefined, { signal });
@@ -54,10 +54,10 @@ export function hasEnded(run: RunView): boolean {
   return run.status === "completed" || run.status === "failed" || run.status === "cancelled";
 }
 
-/** Null while the platform is being started again; the event stream is what gives up. */
-async function readIfUp(client: RollcallClient, runId: string): Promise<RunView | null> {
+/** Null while the platform is being started again; whoever follows a run decides when to give up. */
+export async function ifUp<T>(read: () => Promise<T>): Promise<T | null> {
   try {
-    return await client.getRun(runId);
+    return await read();
   } catch (error) {
     if (error instanceof TypeError) return null;
     if (error instanceof ApiRequestError && error.status >= 500) return null;

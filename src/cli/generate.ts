@@ -18,6 +18,9 @@ import { printJson, type Terminal, terminal } from "./terminal.ts";
 
 type Line = CommandLine<keyof typeof GENERATE.flags>;
 
+/** What says which rows go where. */
+const CHOSEN = ["out", "format", "min-reward", "best-of-group", "dedupe"] as const;
+
 export async function generateCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(GENERATE, argv);
   const out = outFile(line.text("out"));
@@ -37,7 +40,7 @@ export async function generateCommand(argv: readonly string[]): Promise<ExitCode
   try {
     const run = await begun(line, draft, connection, term, interrupt.signal);
     const tally = new RewardTally();
-    const again = `rollcall generate --out ${out}${filtersOf(line)}`;
+    const again = `rollcall generate${line.asGiven(CHOSEN)}`;
     const ends = { interrupt: interrupt.signal, timeout, again };
     const ended = await playedRun(run, connection, term, tally, ends);
     const rows = connection.client.exportRun(ended.id, query, { signal: interrupt.signal });
@@ -78,18 +81,6 @@ async function begun(
   const dataset = given === undefined ? null : datasetArgument(given);
   const args = { draft, dataset, force: line.on("force") };
   return await startedRun(args, connection, term, signal);
-}
-
-/** The flags that choose rows, as they were given. */
-function filtersOf(line: Line): string {
-  const valued = (["format", "min-reward"] as const).map((name) => {
-    const value = line.text(name);
-    return value === undefined ? "" : ` --${name} ${value}`;
-  });
-  const switched = (["best-of-group", "dedupe"] as const).map((name) =>
-    line.on(name) ? ` --${name}` : "",
-  );
-  return [...valued, ...switched].join("");
 }
 
 function summaryOf(run: RunView, format: string, rows: number, file: string) {

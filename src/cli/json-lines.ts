@@ -1,16 +1,32 @@
 /** Rows as JSON lines, as they come: to stdout, or to a file. */
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, renameSync, statSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { usageError } from "./exit.ts";
 import { isBrokenPipe } from "./terminal.ts";
 
-/** How many rows there were. `flag` names the file in the error when it cannot be written. */
+/**
+ * How many rows there were. `flag` names the file in the error when it cannot be written. Until it has all of them it is
+ * named `.partial`, so that no half of it looks whole, and what stood there before stays until then.
+ */
 export async function writeLines(
   rows: AsyncIterable<object>,
   file: string,
   flag: string,
 ): Promise<number> {
+  if (!mayBeReplaced(file)) return await writeFile(rows, file, flag);
+  const partial = `${file}.partial`;
+  const written = await writeFile(rows, partial, flag);
+  renameSync(partial, file);
+  return written;
+}
+
+/** Not a pipe or a device. */
+function mayBeReplaced(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+}
+
+async function writeFile(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
   const stream = createWriteStream(file);
   try {
     await once(stream, "open");

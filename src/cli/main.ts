@@ -17,6 +17,7 @@ type Handler = (argv: readonly string[]) => Promise<ExitCode>;
 /** Loaded one by one: a command should not wait for what another needs. */
 const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   eval: async (argv) => (await import("./eval.ts")).evalCommand(argv),
+  train: async (argv) => (await import("./train.ts")).trainCommand(argv),
   compare: async (argv) => (await import("./compare.ts")).compareCommand(argv),
   generate: async (argv) => (await import("./generate.ts")).generateCommand(argv),
   rescore: async (argv) => (await import("./rescore.ts")).rescoreCommand(argv),

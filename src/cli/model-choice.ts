@@ -3,7 +3,7 @@
  * platform. The policy knows a few environments, at the sizes of its table; what it has never seen is refused unless
  * the caller insists.
  */
-import type { RunRequestInput } from "../core/run.ts";
+import type { EvalRequestInput } from "../core/eval-request.ts";
 import {
   KNOWN_ENVIRONMENTS,
   knownEnvironment,
@@ -14,11 +14,13 @@ import type { Connection } from "./connect.ts";
 import type { DraftRequest } from "./eval-arguments.ts";
 import { usageError } from "./exit.ts";
 
-type Choice = Pick<RunRequestInput, "endpoint" | "model"> & Partial<RunRequestInput>;
+type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;
 
 export interface ChoiceOptions {
   /** The policy may play what it has never seen. */
   readonly force: boolean;
+  /** It must: what the draft and the environment name is not looked at. */
+  readonly policyOnly?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -29,14 +31,14 @@ export function chooseModel(
   connection: Pick<Connection, "policyUrl">,
   options: ChoiceOptions,
 ): Choice {
-  const endpoint = namedEndpoint(draft);
+  const endpoint = options.policyOnly === true ? null : namedEndpoint(draft);
   if (endpoint === null) return policyChoice(draft, environment, connection.policyUrl, options);
   if (draft.model === undefined) throw usageError("name a model with -m", "model");
   return { model: draft.model, endpoint };
 }
 
 /** Null when neither the command nor the environment names one. */
-function namedEndpoint({ endpoint: given }: DraftRequest): RunRequestInput["endpoint"] | null {
+function namedEndpoint({ endpoint: given }: DraftRequest): EvalRequestInput["endpoint"] | null {
   if (typeof given === "string" || given?.base_url) return given;
   const base_url = process.env["OPENAI_BASE_URL"];
   if (!base_url) return null;
@@ -48,7 +50,7 @@ function policyChoice(
   draft: DraftRequest,
   environment: string,
   policyUrl: string | null,
-  { force, say }: ChoiceOptions,
+  { force, policyOnly = false, say }: ChoiceOptions,
 ): Choice {
   if (draft.model !== undefined && draft.model !== POLICY_MODEL) {
     throw usageError(`name the endpoint of ${draft.model} with -b`, "base-url");
@@ -63,7 +65,9 @@ function policyChoice(
       "base-url",
     );
   }
-  say(`No -b and no OPENAI_BASE_URL: the policy beside the platform plays ${environment}.`);
+  if (!policyOnly) {
+    say(`No -b and no OPENAI_BASE_URL: the policy beside the platform plays ${environment}.`);
+  }
   const args = draft.environment_args ?? known?.environment_args;
   return {
     model: POLICY_MODEL,

@@ -9,6 +9,7 @@ import { countText, namedCounts, sum, timeText } from "./format.ts";
 import { onPlatform } from "./on-platform.ts";
 import { safeLine } from "./safe-text.ts";
 import { resultsTable } from "./table.ts";
+import { trainingFields } from "./training-fields.ts";
 
 export function runShowCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_SHOW, argv);
@@ -49,7 +50,8 @@ function runText(run: RunView, room: number): string {
     model: `${run.model} at ${where}`,
     judges: jsonOrNothing(judges) || null,
     sampling: jsonOrNothing(run.sampling) || null,
-    tasks: `${countText(run.num_examples)} × ${countText(run.rollouts_per_example)} rollouts, seed ${run.seed}`,
+    tasks: tasksText(run),
+    ...(run.training && trainingFields(run.training)),
     counts: namedCounts({
       pending: counts.pending,
       "in flight": counts.in_flight,
@@ -70,6 +72,13 @@ function runText(run: RunView, room: number): string {
     return [name, value === null ? null : safeLine(value)] as const;
   });
   return `${details(Object.fromEntries(lines))}\n\n${resultsTable([run], room)}`;
+}
+
+function tasksText({ training, num_examples, rollouts_per_example, seed }: RunView): string {
+  if (training === null) {
+    return `${countText(num_examples)} × ${countText(rollouts_per_example)} rollouts, seed ${seed}`;
+  }
+  return `groups of ${countText(training.group_size)} rollouts, seed ${seed}, ${countText(training.holdout)} held out`;
 }
 
 function forkText({ forked_from }: RunView): string | null {

@@ -28,6 +28,7 @@ const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) };
 const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
 const SUMMARY = { run_id: expect.stringMatching(/^run_/), status: "completed" };
+const ESTIMATE_OF_16 = { mean: expect.any(Number), se: expect.any(Number), n: 16 };
 const ENDPOINT = { object: "endpoint", id: expect.stringMatching(/^ep_/) };
 const DATASET = { object: "dataset", id: expect.stringMatching(/^ds_/), rows: 3 };
 const DELETED = { deleted: true };
@@ -35,6 +36,24 @@ const DELETED = { deleted: true };
 /** What the examples of a command print: as text, and as the object of --json. */
 const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> = {
   eval: { text: /^environment +reward[\s\S]*\n\nRewards of \d+ scored rollouts\n/, json: SUMMARY },
+  train: {
+    json: {
+      ...SUMMARY,
+      ...{ steps: 2, policy_version: 2, before: ESTIMATE_OF_16, after: ESTIMATE_OF_16 },
+      ...{
+        max_lag: expect.any(Number),
+        max_off_policy_steps: 2,
+        batches: { shipped: 2, acked: 2, voided: 0 },
+      },
+      rollouts: expect.objectContaining({ unscored: 0, failed: 0 }),
+      samples: expect.objectContaining({ untrainable: 0 }),
+      first_step: { ratio_max_abs_error: expect.closeTo(0, 4), kl: expect.closeTo(0, 6) },
+      reward_by_step: [
+        [1, expect.any(Number)],
+        [2, expect.any(Number)],
+      ],
+    },
+  },
   compare: {
     text: /^run +run_\w+ +calculator[\s\S]*\ndifference +0\.000[\s\S]*\nmatched +4 tasks\n/,
     json: { object: "comparison", metric: "right", n_matched: 4, flipped: [] },
@@ -142,10 +161,13 @@ afterAll(async () => {
 /** A line of the page, run by a shell. */
 function run(line: string): Promise<{ stdout: string; stderr: string }> {
   const command = line.replaceAll("MODEL_URL", model.url).replaceAll("-m MODEL", "-m m");
+  // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
+  const named = line.startsWith("rollcall train") ? "" : platform.url;
   const env = {
     ...process.env,
     ...ids,
-    ROLLCALL_URL: platform.url,
+    ROLLCALL_URL: named,
+    ROLLCALL_DIR: platform.directory,
     ROLLCALL_API_KEY: platform.key,
     OPENAI_API_KEY: "",
     MODEL_KEY: "sk-a-key-of-some-length-1234",

@@ -120,6 +120,30 @@ test("runs are listed newest first, as many as were asked for, and it is said th
   expect((await run("run list --limit 1")).stdout).toContain("There are more: --limit N");
 }, 30_000);
 
+test("a training that is interrupted is paused, says how it goes on, and goes on so", async () => {
+  // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
+  const here = { ROLLCALL_URL: "", ROLLCALL_DIR: platform.directory };
+  const argv = ["train", "calculator", "--max-steps", "2", "--eval-examples", "0"];
+  let pressed = false;
+  const cut = await rollcall(argv, here, (said, kill) => {
+    if (pressed || !/^Run run_/m.test(said)) return;
+    pressed = true;
+    kill("SIGINT");
+  });
+  const [, goOn = "", id = ""] = /rollcall (train --resume (run_\w+))\n/.exec(cut.stderr) ?? [];
+  expect([cut.code, (await client.getRun(id)).status]).toEqual([130, "paused"]);
+  const second = await rollcall(argv, here);
+  expect([second.code, second.stderr]).toEqual([
+    2,
+    expect.stringContaining(`${id} is training this`),
+  ]);
+  const again = await rollcall([...goOn.split(" "), "--json"], here);
+  expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
+    0,
+    { run_id: id, status: "completed", steps: 2, before: null, after: null },
+  ]);
+}, 120_000);
+
 test("a reader that stops reading ends the results without a word", async () => {
   const { id } = await client.createRun({
     environment: "calculator",

@@ -1,41 +1,8 @@
 import { expect, test } from "vitest";
 import { Display } from "../../src/cli/display.ts";
-import { type Output, terminal } from "../../src/cli/terminal.ts";
+import { terminal } from "../../src/cli/terminal.ts";
 import { aRun } from "./a-run.ts";
-
-/** A stream that keeps what was written, and a window somebody drags. */
-class Window implements Output {
-  readonly isTTY: boolean;
-  columns: number;
-  rows = 24;
-  text = "";
-  readonly #listeners: (() => void)[] = [];
-
-  constructor(isTTY: boolean, columns = 60) {
-    this.isTTY = isTTY;
-    this.columns = columns;
-  }
-
-  write(text: string): void {
-    this.text += text;
-  }
-
-  on(_event: "resize", listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
-  resize(columns: number): void {
-    this.columns = columns;
-    for (const listener of this.#listeners) listener();
-  }
-
-  /** What was written since the last look. */
-  taken(): string {
-    const { text } = this;
-    this.text = "";
-    return text;
-  }
-}
+import { Window } from "./a-window.ts";
 
 function stage(isTTY: boolean, env: Record<string, string> = { NO_COLOR: "1" }) {
   const [stdout, stderr] = [new Window(isTTY), new Window(isTTY)];

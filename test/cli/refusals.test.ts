@@ -13,6 +13,8 @@ import { runResultsCommand } from "../../src/cli/run-results.ts";
 import { runCancelCommand } from "../../src/cli/run-show.ts";
 import { runWatchCommand } from "../../src/cli/run-watch.ts";
 import { secretSetCommand } from "../../src/cli/secret.ts";
+import { startCommand } from "../../src/cli/start.ts";
+import { trainCommand } from "../../src/cli/train.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 
 async function refusal(command: () => Promise<unknown>): Promise<string> {
@@ -51,6 +53,13 @@ test.each([
   [endpointUpdateCommand, "x", "name what is to change"],
   [endpointUpdateCommand, "x --rpm 5 --no-rpm", "--no-rpm: not beside --rpm"],
   [secretSetCommand, "X --from-env NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
+  [startCommand, "--environment gsm8k", "calculator, guess-number, grid-walk, reverse-text"],
+  [trainCommand, "a b", "one environment, not a, b"],
+  [trainCommand, "calculator -m m -b http://h/v1", "name a trainer of yours: pull or push:URL"],
+  [trainCommand, "calculator --trainer mail", "mail is not embedded, pull or push:URL"],
+  [trainCommand, "calculator --trainer push:nowhere", "push:nowhere is not embedded"],
+  [trainCommand, "calculator --learning-rate -1", "--learning-rate: must be 0 or more"],
+  [trainCommand, "calculator --max-steps 0", "--max-steps: must be a whole number, 1 at least"],
   [completionCommand, "powershell", "there are bash, zsh and fish"],
 ])("%o %s is refused as wrong usage", async (command, argv, message) => {
   const words = argv.split(" ").filter((word) => word !== "");

@@ -16,32 +16,21 @@ function newDirectory(): string {
   return directory;
 }
 
-test("start --once plays the demo, prints a table with standard errors, and leaves nothing running", async () => {
+test("start --once trains the demo, says before and after with their intervals, and leaves nothing running", async () => {
   const directory = newDirectory();
-  const { code, stdout } = await rollcall(["start", "--once", "--port", String(testPort(0))], {
-    ROLLCALL_DIR: directory,
-  });
-  expect(code).toBe(0);
+  const short = ["--max-steps", "2", "--eval-examples", "16"];
+  const argv = ["start", "--once", ...short, "--port", String(testPort(0))];
+  const { code, stdout, stderr } = await rollcall(argv, { ROLLCALL_DIR: directory });
+  expect(code, stderr).toBe(0);
   expect(stdout).toMatch(/Rollcall +http:\/\/127\.0\.0\.1:\d+/);
   expect(stdout).toMatch(/curl -H "Authorization: Bearer rk_/);
-  const rows = stdout.matchAll(/^(\S+) +0\.\d+ ± 0\.\d+ +40 +80 .*scored 80$/gm);
-  expect(Array.from(rows, ([, environment]) => environment)).toEqual([
-    "calculator",
-    "guess-number",
-    "grid-walk",
-    "reverse-text",
-  ]);
+  const evals = stdout.matchAll(/^(before|after) +\d\.\d+ ± 0\.\d+ \(95 %: .*\), 16 tasks$/gm);
+  expect(Array.from(evals, ([, when]) => when)).toEqual(["before", "after"]);
+  expect(stdout).toMatch(/\n2 steps, policy v2, .*\nrollouts: scored \d+\nrun run_/);
+  expect(stderr).toMatch(/\ncalculator {2}step 2\/2 · /);
   expect(existsSync(join(directory, "platform.lock"))).toBe(false);
   expect(readReadyFile(directory)).toBeNull();
-}, 60_000);
-
-test("start refuses a demo on an environment the policy does not know, and names those it does", async () => {
-  const { code, stderr } = await rollcall(["start", "--environment", "gsm8k"], {
-    ROLLCALL_DIR: newDirectory(),
-  });
-  expect(code).toBe(2);
-  expect(stderr).toContain("calculator, guess-number, grid-walk, reverse-text");
-});
+}, 120_000);
 
 test("serve is ready when it says so, and SIGTERM stops it with 0", async () => {
   const directory = newDirectory();

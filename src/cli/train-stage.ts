@@ -1,0 +1,35 @@
+/** What every part of a training needs: where it happens, who trains, and what ends it. */
+import { join } from "node:path";
+import { startTrainer, type TrainerProcess } from "../local/trainer-process.ts";
+import type { Connection } from "./connect.ts";
+import type { Terminal } from "./terminal.ts";
+import type { TrainerChoice } from "./train-arguments.ts";
+
+export interface Stage {
+  readonly connection: Connection;
+  readonly term: Terminal;
+  /** Aborted when nothing more is to be done, for whatever reason. */
+  readonly signal: AbortSignal;
+  readonly trainer: TrainerChoice;
+}
+
+/** What the trainer learns by; kept with the run, so that it goes on as it began. */
+export interface LearningSettings {
+  readonly learningRate: number;
+  readonly loss: string;
+  readonly seed: number;
+}
+
+/** Warms up at once. */
+export function embeddedTrainer(
+  { connection, term }: Pick<Stage, "connection" | "term">,
+  policyUrl: string,
+  settings: LearningSettings,
+): TrainerProcess {
+  return startTrainer({ url: connection.url, policyUrl, ...settings, say: term.say });
+}
+
+/** Where the embedded trainer keeps a run's weights. */
+export function checkpointOf({ directory }: Connection, runId: string): string {
+  return join(directory, "trainers", runId);
+}

@@ -1,0 +1,100 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { terminal } from "../../src/cli/terminal.ts";
+import { displayWidth } from "../../src/cli/text-width.ts";
+import { TrainingDisplay } from "../../src/cli/training-display.ts";
+import { type TrainingPicture, trainingPicture } from "../../src/cli/training-picture.ts";
+import { firstStep } from "../../src/cli/training-series.ts";
+import { aTraining, aTrainingRun, STEPS } from "./a-training.ts";
+import { Window } from "./a-window.ts";
+
+const PICTURE: TrainingPicture = {
+  run: aTrainingRun(),
+  training: aTraining(),
+  series: STEPS,
+  pace: { seconds: 21.4, rolloutsPerSecond: 148.2, tokensPerSecond: 9120 },
+  before: 0.305,
+};
+
+function drawn(columns: number, rows = 24, picture = PICTURE): string[] {
+  return trainingPicture(picture, { columns, rows, colour: false });
+}
+
+test("a picture has where the training stands, the curve, and how fast it goes", () => {
+  const lines = drawn(130);
+  expect(lines[0]).toBe("calculator  step 12/40 · 22 s");
+  expect(lines[1]).toContain("1.00 ┤");
+  expect(lines.at(-1)).toBe(
+    "reward 0.580 · this batch 0.500 · policy v11 · lag 1.3 (most 2) · 9,120 tokens/s · 148 rollouts/s · trainer idle 4 %",
+  );
+});
+
+test("a narrow terminal gets fewer numbers, on two lines, and never a line too long", () => {
+  expect(drawn(60).slice(-2)).toEqual([
+    "reward 0.580 · policy v11 · lag 1.3 (most 2)",
+    "9,120 tokens/s · 148 rollouts/s · trainer idle 4 %",
+  ]);
+  for (let columns = 1; columns < 140; columns += 1) {
+    for (const rows of [3, 8, 24]) {
+      const lines = drawn(columns, rows);
+      expect(lines.length).toBeLessThanOrEqual(rows);
+      for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(columns);
+    }
+  }
+});
+
+test("why nothing moves is said", () => {
+  const flow = { state: "waiting_for_trainer", reason: "2 batches ahead" } as const;
+  const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ flow }) });
+  expect(lines.join("\n")).toContain("waiting_for_trainer: 2 batches ahead");
+});
+
+test("nothing is known yet: the picture says where it stands, and no number that was not measured", () => {
+  const training = aTraining({ steps_trained: 0, trainer: null, policy_version: 0 });
+  const pace = { seconds: 0, rolloutsPerSecond: null, tokensPerSecond: null };
+  const lines = drawn(80, 24, { ...PICTURE, training, pace, series: [], before: null });
+  expect([lines[0], lines.at(-1)]).toEqual(["calculator  step 0/40 · 0 s", "policy v0"]);
+});
+
+function display(isTTY: boolean) {
+  const stderr = new Window(isTTY, 80);
+  const around = { stdout: new Window(isTTY), stderr, env: { NO_COLOR: "1" }, on: () => undefined };
+  let clock = 0;
+  const shown = new TrainingDisplay(terminal(false, around), () => clock, 0.305);
+  const show = (ms: number, steps_trained: number, scored: number) => {
+    clock = ms;
+    const training = aTraining({ steps_trained });
+    const run = aTrainingRun({ counts: { ...aTrainingRun().counts, scored } });
+    shown.show({ run, training, series: STEPS.slice(0, steps_trained) });
+  };
+  return { stderr, show };
+}
+
+test("without a terminal there is a plain line at every tenth of the steps", () => {
+  const { stderr, show } = display(false);
+  for (let step = 0; step <= 12; step += 1) show(1000 * step, step, 64 * step);
+  const lines = stderr.taken().trimEnd().split("\n");
+  expect(lines.map((line) => line.split(" · ")[0])).toEqual([
+    "calculator  step 4/40",
+    "calculator  step 8/40",
+    "calculator  step 12/40",
+  ]);
+  expect(lines[1]).toBe(
+    "calculator  step 8/40 · 8 s · reward 0.506 · this batch 0.580 · policy v11 · lag 1.3 (most 2) · 0.0 tokens/s · 64 rollouts/s · trainer idle 4 %",
+  );
+});
+
+test("on a terminal it is drawn in place, with the rates of the last seconds", () => {
+  const { stderr, show } = display(true);
+  show(0, 1, 0);
+  show(2000, 2, 200);
+  stderr.taken();
+  show(4000, 3, 600);
+  const redrawn = stripVTControlCharacters(stderr.taken());
+  expect(redrawn).toMatch(/^calculator {2}step 3\/40[\s\S]*\n150 rollouts\/s/);
+});
+
+test("the first step says how far the trainer's probabilities are from the engine's", () => {
+  expect(firstStep(STEPS)).toEqual({ ratio_max_abs_error: 3e-7, kl: 1e-8 });
+  expect(firstStep([])).toEqual({ ratio_max_abs_error: null, kl: null });
+});
