@@ -2,8 +2,9 @@
  * The conversation both sides play: one question, a tool call on every turn but the last, and an answer. It is decided
  * by the number of turns alone, so the model, the platform and the baseline agree on it without talking.
  */
+
+import type { EvalRequestInput } from "../src/core/eval-request.ts";
 import type { Message, ToolDefinition } from "../src/core/messages.ts";
-import type { RunRequestInput } from "../src/core/run.ts";
 import type { Reply } from "../test/fakes/completion-body.ts";
 
 /** Conversations running at once, on both sides and at every latency. */
@@ -11,7 +12,7 @@ export const IN_FLIGHT = 100;
 export const MODEL = "bench";
 
 export interface Workload {
-  readonly environment: Pick<RunRequestInput, "environment" | "environment_args">;
+  readonly environment: Pick<EvalRequestInput, "environment" | "environment_args">;
   readonly question: string;
   readonly tools: readonly ToolDefinition[];
   readonly call: { readonly name: string; readonly arguments: Readonly<Record<string, number>> };

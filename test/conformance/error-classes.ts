@@ -1,12 +1,15 @@
 /** The classes that vectors name, in the product or in the language. */
 import {
   AuthenticationError,
+  BrowserSandboxError,
   EmptyModelResponseError,
   EnvError,
   InfraError,
   InvalidModelResponseError,
+  KeyError,
   ModelError,
   OverlongPromptError,
+  RolloutError,
   SandboxError,
   ScoringError,
   ToolCallError,
@@ -23,7 +26,7 @@ export class ValueError extends Error {
 }
 
 /** Python's own errors: causes, and what test functions throw. */
-const BUILT_IN = ["RuntimeError", "KeyError", "IndexError", "AssertionError", "TimeoutError"];
+const BUILT_IN = ["RuntimeError", "IndexError", "AssertionError", "TimeoutError"];
 
 function named(name: string): ErrorClass {
   return class extends Error {
@@ -33,10 +36,12 @@ function named(name: string): ErrorClass {
 
 const CLASSES: Readonly<Record<string, ErrorClass>> = {
   AuthenticationError,
+  BrowserSandboxError,
   EmptyModelResponseError,
   EnvError,
   InfraError,
   InvalidModelResponseError,
+  KeyError,
   ModelError,
   OverlongPromptError,
   SandboxError,
@@ -51,7 +56,8 @@ const CLASSES: Readonly<Record<string, ErrorClass>> = {
   SyntaxError,
   JSONDecodeError: SyntaxError,
   Exception: Error,
-  Error,
+  // The reference's own base class.
+  Error: RolloutError,
   ...Object.fromEntries(BUILT_IN.map((name) => [name, named(name)])),
 };
 
@@ -82,7 +88,8 @@ export function stopClasses(names: readonly string[]): ErrorClass[] {
 
 /** The name a vector uses for a class of ours. */
 export function recordedName(name: string): string {
-  return name === "SyntaxError" ? "JSONDecodeError" : name;
+  if (name === "SyntaxError") return "JSONDecodeError";
+  return name === "RolloutError" ? "Error" : name;
 }
 
 /** Why what was thrown is not the failure that is wanted; null when it is. */

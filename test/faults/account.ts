@@ -1,5 +1,6 @@
 /** What is known of one plan once it has been played: from the API, from the model, from the tools. Plain data. */
 import type { RunAudit } from "../../src/core/audit.ts";
+import type { Judgement } from "../../src/core/judgement.ts";
 import type { ResultRow, RunView } from "../../src/core/run.ts";
 import type { ToolRun } from "./desk.ts";
 import type { AskedCall } from "./fault-model.ts";
@@ -25,6 +26,8 @@ export interface Told {
   readonly results: readonly ResultRow[];
   /** Tokens of the turns stored with each rollout. */
   readonly tokens_stored: number;
+  /** Of all rollouts. */
+  readonly judgements: readonly Judgement[];
   readonly audit: RunAudit;
 }
 
@@ -42,6 +45,9 @@ export interface Account {
   readonly calls: ReadonlyMap<string, AskedCall>;
   /** The most calls that waited for their answers at once. */
   readonly most_open: number;
+  /** Calls of the judge, by idempotency key; none where the plan asks none. */
+  readonly judge_calls: ReadonlyMap<string, AskedCall>;
+  readonly most_judging: number;
   readonly tool_runs: readonly ToolRun[];
   readonly deaths: readonly Death[];
   readonly outages: readonly Outage[];

@@ -1,5 +1,6 @@
 /** The suite can fail: each rule sees what it is there to see. */
 import { expect, test } from "vitest";
+import type { Judgement } from "../../src/core/judgement.ts";
 import type { ResultRow, RunView } from "../../src/core/run.ts";
 import type { Account } from "./account.ts";
 import { violationsOf } from "./check.ts";
@@ -145,10 +146,62 @@ test("a turn asked for after a later one is seen, also across a kill", () => {
   ).toEqual(["turn_order"]);
 });
 
+/** The run of two rollouts, and of a judge that was asked of each. */
+function judged(changes: { asked?: readonly string[]; verdicts?: readonly Judgement[] } = {}) {
+  const good = account();
+  const { asked = ["first", "second"], verdicts = asked.map((key) => verdictOf(key)) } = changes;
+  const usage = { prompt_tokens: 4, completion_tokens: 1, total_tokens: 5 };
+  const judge_calls = new Map(
+    asked.map((rollout, index) => {
+      const requests = [{ at: 20 + index, ended: "answered" as const }];
+      return [`run:judge:0:${rollout}:0`, { rollout, turn: 0, requests, usage, changed: false }];
+    }),
+  );
+  const { report } = good.told.run;
+  const total_tokens = verdicts.reduce((sum, verdict) => sum + verdict.usage.total_tokens, 0);
+  const judge = { ...usage, total_tokens, calls: verdicts.length };
+  const run = { ...good.told.run, report: { ...report, usage: { ...report.usage, judge } } };
+  return { ...good, judge_calls, told: { ...good.told, run, judgements: verdicts } };
+}
+
+function verdictOf(key: string, verdict: string | null = "well"): Judgement {
+  const usage = { prompt_tokens: 4, completion_tokens: 1, total_tokens: 5 };
+  const said = { judge: "default", model: "m", verdict, reason: null, error: null, usage };
+  return { ...said, key, pass: 0, seed: null, left_out: 0, cached: false, calls: 1 };
+}
+
+test("a verdict that is lost, doubled or none is seen", () => {
+  expect(rules(judged())).toEqual([]);
+  const [first, second] = [verdictOf("first"), verdictOf("second")];
+  expect(rules(judged({ verdicts: [first] }))).toEqual(["verdicts", "judge_tokens"]);
+  const twice = [first, second, { ...second, usage: { ...second.usage, total_tokens: 0 } }];
+  expect(rules(judged({ verdicts: twice }))).toEqual(["verdicts"]);
+  expect(rules(judged({ verdicts: [first, verdictOf("second", null)] }))).toEqual(["verdicts"]);
+});
+
+test("a judge's token counted twice or not at all is seen", () => {
+  const good = judged();
+  const { report } = good.told.run;
+  const judge = { ...report.usage.judge, total_tokens: 11 };
+  const run = { ...good.told.run, report: { ...report, usage: { ...report.usage, judge } } };
+  expect(rules({ ...good, told: { ...good.told, run } })).toEqual(["judge_tokens"]);
+  expect(rules({ ...good, told: { ...good.told, judgements: [] } })).toContain("judge_tokens");
+});
+
+test("a judge that is asked again for no reason is seen", () => {
+  const good = judged();
+  const [key = "", call] = [...good.judge_calls][0] ?? [];
+  if (call === undefined) throw new Error("no call");
+  const requests = [...call.requests, { at: 30, ended: "answered" as const }];
+  const judge_calls = new Map(good.judge_calls).set(key, { ...call, requests });
+  expect(rules({ ...good, judge_calls })).toEqual(["sampled_again"]);
+});
+
 test("more calls at once than the run allows are seen", () => {
   const good = account();
   expect(rules({ ...good, most_open: good.plan.max_concurrent })).toEqual([]);
   expect(rules({ ...good, most_open: good.plan.max_concurrent + 1 })).toEqual(["window"]);
+  expect(rules({ ...good, most_judging: good.plan.max_concurrent + 1 })).toEqual(["window"]);
 });
 
 test("a call sent again with another prompt is seen", () => {

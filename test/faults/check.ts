@@ -17,15 +17,17 @@ const RULES: Readonly<Record<string, Rule>> = {
   audit: auditHolds,
   rollouts: everyRolloutOnce,
   content: sameAsCalm,
-  window: ({ most_open, plan }) =>
-    most_open <= plan.max_concurrent
-      ? []
-      : [`${most_open} calls at once of ${plan.max_concurrent}`],
-  sampled_again: (account) =>
-    [...account.calls].flatMap(([key, call]) => again(key, call, account)),
-  turn_order: turnsInOrder,
-  prompt_changed: ({ calls }) => [...calls].flatMap(([key, { changed }]) => (changed ? [key] : [])),
+  window: ({ most_open, most_judging, plan: { max_concurrent } }) =>
+    [most_open, most_judging]
+      .filter((most) => most > max_concurrent)
+      .map((most) => `${most} calls at once of ${max_concurrent}`),
+  sampled_again: (account) => allCalls(account).flatMap(([key, call]) => again(key, call, account)),
+  turn_order: ({ calls, judge_calls }) => [...turnsInOrder(calls), ...turnsInOrder(judge_calls)],
+  prompt_changed: (account) =>
+    allCalls(account).flatMap(([key, { changed }]) => (changed ? [key] : [])),
   tokens: sameTokens,
+  verdicts: oneVerdictEach,
+  judge_tokens: sameJudgeTokens,
   tools: toolsRunRight,
   recovery: (account) => account.deaths.flatMap((death) => slowRecovery(death, account)),
 };
@@ -88,14 +90,22 @@ function again(key: string, { requests }: AskedCall, { deaths }: Account): strin
   });
 }
 
+/** A call's time counts from its departure; on a busy machine the model sees it later. */
+const ARRIVES_WITHIN_MS = 250;
+
 /** After a fault, after its sender hung up or was killed, after its deadline. */
 function mayBeAsked(before: Asked, { at }: Asked, deaths: readonly Death[]): boolean {
   if (before.ended === "fault" || before.ended === "open") return true;
-  return at - before.at >= CALL_TIMEOUT_MS || diedBetween(before.at, at, deaths);
+  const gaveUp = at - before.at >= CALL_TIMEOUT_MS - ARRIVES_WITHIN_MS;
+  return gaveUp || diedBetween(before.at, at, deaths);
+}
+
+function allCalls({ calls, judge_calls }: Account) {
+  return [...calls, ...judge_calls];
 }
 
 /** Once a later turn was asked for, the one before it is stored, and stays so. */
-function turnsInOrder({ calls }: Account): string[] {
+function turnsInOrder(calls: Account["calls"]): string[] {
   const asked = [...calls.values()].flatMap(({ rollout, turn, requests }) =>
     requests.map(({ at }) => ({ rollout, turn, at })),
   );
@@ -118,14 +128,45 @@ function sameTokens(account: Account): string[] {
 }
 
 export function tokensOf({ told, calls }: Pick<Account, "told" | "calls">) {
-  const answered = [...calls.values()].filter(({ requests }) =>
-    requests.some(({ ended }) => ended === "answered"),
-  );
   return {
     recorded: told.run.report.usage.total_tokens,
     stored: told.tokens_stored,
-    reported: answered.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0),
+    reported: tokensAnswered(calls),
   };
+}
+
+/** What the model said of each call it answered, once. */
+function tokensAnswered(calls: Account["calls"]): number {
+  const answered = [...calls.values()].filter(({ requests }) =>
+    requests.some(({ ended }) => ended === "answered"),
+  );
+  return answered.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0);
+}
+
+/** Whatever the judge was asked has one verdict, on one rollout. */
+function oneVerdictEach({ told: { judgements }, judge_calls }: Account): string[] {
+  const asked = new Set([...judge_calls.values()].map(({ rollout }) => rollout));
+  const given = judgements.map(({ key }) => key);
+  const missing = [...asked].filter((key) => !given.includes(key));
+  const twice = given.filter((key, at) => given.indexOf(key) < at);
+  const none = judgements.flatMap(({ key, verdict, error }) =>
+    verdict === null ? [`${key} has none: ${error}`] : [],
+  );
+  return [
+    ...missing.map((key) => `${key} was asked and has no verdict`),
+    ...twice.map((key) => `${key} has more than one verdict`),
+    ...none,
+  ];
+}
+
+/** The run's sum, the sum over verdicts, and what the judge said of each call once: one number. */
+function sameJudgeTokens({ told, judge_calls }: Account): string[] {
+  const recorded = told.run.report.usage.judge?.total_tokens ?? 0;
+  const stored = told.judgements.reduce((sum, { usage }) => sum + usage.total_tokens, 0);
+  const reported = tokensAnswered(judge_calls);
+  return recorded === stored && stored === reported
+    ? []
+    : [`recorded ${recorded}, stored with verdicts ${stored}, reported by the judge ${reported}`];
 }
 
 function toolsRunRight({ tool_runs, deaths }: Account): string[] {
@@ -160,7 +201,8 @@ function placeOf({ group, slot, attempt }: ResultRow): string {
   return `${group}/${slot}/${attempt}`;
 }
 
-/** All of a row but its id and its times. */
-function contentOf({ rollout_id: _id, timing: _timing, error, ...row }: ResultRow): string {
+/** All of a row but its id and its times, and what its judges cost: calls that were lost are in it. */
+function contentOf(result: ResultRow): string {
+  const { rollout_id: _id, timing: _timing, judge_usage: _cost, error, ...row } = result;
   return JSON.stringify({ ...row, error: error === null ? null : [error.error, error.message] });
 }

@@ -1,7 +1,8 @@
 /**
  * The model of a plan: what it says is a function of (seed, tools, whole message history), so that a run under faults
  * must come to the same end as a run without. It lives outside the processes a plan kills, and its log is the truth
- * about what was asked. A call that meets faults meets them on its first tries.
+ * about what was asked. A call that meets faults meets them on its first tries. It judges as well: the same way, and
+ * known by its keys.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Message, ToolDefinition, Usage } from "../../src/core/messages.ts";
@@ -25,9 +26,11 @@ export interface Asked {
   ended: Ending;
 }
 
-/** One call of one turn of one rollout, as often as it was sent. */
+/** One call of one turn of one rollout, as often as it was sent; or one asking of a judge. */
 export interface AskedCall {
+  /** The judge's: what it was asked, as its verdict is known by. */
   readonly rollout: string;
+  /** The judge's: its replies before this one, which were no verdicts. */
   readonly turn: number;
   readonly requests: Asked[];
   readonly usage: Usage | null;
@@ -69,6 +72,7 @@ const OVERFLOW: Fault = {
 };
 const REFUSAL: Fault = { kind: "status", status: 400 };
 const SILENCE: Answer = { fault: { kind: "hang" } };
+const ABORTED: Answer = { content: "Half of a", finish_reason: "abort" };
 /** Every one of them may be asked again. */
 const PASSING: readonly Answer[] = [
   ...[429, 500, 502, 503].map((status) => ({ fault: { kind: "status", status } as const })),
@@ -78,7 +82,7 @@ const PASSING: readonly Answer[] = [
   { fault: { kind: "garbage" } },
   { fault: { kind: "empty_choices" } },
   SILENCE,
-  { content: "Half of a", finish_reason: "abort" },
+  ABORTED,
 ];
 
 type Settings = Pick<
@@ -130,14 +134,21 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
 }
 
 function newCall(key: string, plan: Settings, request: ModelRequest): AskedCall {
-  const [rollout = "", turn] = key.split(":");
+  const [turn, rollout = ""] = key.split(":").reverse();
   const said = sayingOf(plan, request);
   const usage = "fault" in said ? null : (said.usage ?? null);
   return { rollout, turn: Number(turn), requests: [], usage, changed: false };
 }
 
-/** Group, slot, attempt and turn of a key: `ro_<run>_<group>_<slot>_<attempt>_<code>:<turn>`. */
+const JUDGES = ":judge:";
+
+/**
+ * What is the same of a key in every run: group, slot, attempt and turn of `ro_<run>_<group>_<slot>_<attempt>_<code>:<turn>`,
+ * what follows on the run of `<run>:judge:<unit>:<ask>:<replies>`.
+ */
 function placeOf(key: string): string {
+  const [, asked] = key.split(JUDGES);
+  if (asked !== undefined) return asked;
   const [, , group, slot, attempt] = key.split("_");
   return [group, slot, attempt, key.split(":")[1]].join("/");
 }
@@ -158,7 +169,9 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   const random = seededRandom("model faults", plan.seed, place);
   if (random() >= plan.model_faults) return [];
   const { silence } = LIMITS_OF[plan.driver];
-  const faults = PASSING.filter((fault) => silence || fault !== SILENCE);
+  // Of a judge half a reply is a reply: no verdict, and it has its cost.
+  const odd = place.includes(":") ? ABORTED : null;
+  const faults = PASSING.filter((fault) => fault !== odd && (silence || fault !== SILENCE));
   return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
     return faults[Math.floor(random() * faults.length)] ?? { fault: REFUSAL };
   });
@@ -166,7 +179,9 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
 
 /** What this history is answered with, however often it is asked. */
 function sayingOf(plan: Settings, request: ModelRequest): ReplyParts | { readonly fault: Fault } {
-  const { messages, tools } = request;
+  const { messages, tools, headers } = request;
+  const key = String(headers["idempotency-key"]);
+  if (key.includes(JUDGES)) return verdictOf(plan, key, messages);
   const history = JSON.stringify(messages);
   const random = seededRandom("model", plan.seed, history);
   const turn = messages.filter(({ role }) => role === "assistant").length;
@@ -183,6 +198,16 @@ function sayingOf(plan: Settings, request: ModelRequest): ReplyParts | { readonl
     toolCall(tools, random, `call_${turn}_${index}`),
   );
   return { content, tool_calls: calls, usage };
+}
+
+/** Its first reply is no verdict now and then: it is asked once more then, as for another reply. */
+function verdictOf({ seed }: Settings, key: string, messages: readonly Message[]): ReplyParts {
+  const first = key.endsWith(":0");
+  const random = seededRandom("judge", seed, first ? 0 : 1, JSON.stringify(messages));
+  const usage = usageOf(messages, Math.floor(random() * 1000));
+  if (first && random() < 0.1) return { content: "It is reported splendidly.", usage };
+  const verdict = ["poorly", "fairly", "well"][Math.floor(random() * 3)];
+  return { content: JSON.stringify({ reason: "It reads so.", verdict }), usage };
 }
 
 function toolCall(tools: readonly ToolDefinition[], random: () => number, id: string) {

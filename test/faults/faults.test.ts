@@ -18,15 +18,16 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 }
 
 test(
-  "a plan of kills, lost messages and a failing model ends as the calm run does",
+  "a plan of kills, lost messages, a failing model and a failing judge ends as the calm run does",
   async () => {
-    const outcome = await faults(...ONE, "--seed", "588", "--rollouts", "40", "--port", "22900");
+    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "40", "--port", "22900");
     expect(outcome.code, outcome.stderr).toBe(0);
     const { plans, failed } = read(outcome);
     expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
     expect(failed).toBe(0);
-    expect(plans[0]).toMatchObject({ seed: 588, ok: true, rollouts: 40, answered: 40 });
+    expect(plans[0]).toMatchObject({ seed: 4998, ok: true, rollouts: 40, answered: 40 });
     expect(plans[0]?.faults.kills).toBeGreaterThan(0);
+    expect(plans[0]?.judge_calls).toBeGreaterThan(0);
     expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
   },
   LIMIT_MS,

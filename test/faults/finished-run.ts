@@ -6,7 +6,13 @@ import type { Account, Death, Told } from "./account.ts";
 import { planOf } from "./plan.ts";
 
 export function finishedRun(deaths: readonly Death[]): Account {
-  const told: Told = { run: RUN, results: [row("a", 0), row("b", 1)], tokens_stored: 40, audit };
+  const told: Told = {
+    run: RUN,
+    results: [row("a", 0), row("b", 1)],
+    tokens_stored: 40,
+    judgements: [],
+    audit,
+  };
   const keys = ["a:0", "a:1", "b:0", "b:1"];
   return {
     plan: { ...planOf(1, 2), num_examples: 2, rollouts_per_example: 1 },
@@ -14,6 +20,8 @@ export function finishedRun(deaths: readonly Death[]): Account {
     told,
     calls: new Map(keys.map((key, index) => [key, call(key, 10 + index)])),
     most_open: 2,
+    judge_calls: new Map(),
+    most_judging: 0,
     tool_runs: [],
     deaths,
     outages: [],

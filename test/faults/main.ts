@@ -18,6 +18,7 @@ import { bundleFaultWorker } from "./fault-worker.ts";
 import { type Driver, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
 import { playPlan } from "./play-plan.ts";
+import { playTrainingPlans } from "./training/plans.ts";
 
 const HELP = `Usage: npm run faults -- [flags]
 
@@ -29,6 +30,8 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --plan K          only the K-th of them
       --rollouts R      of each plan; default 120
       --turns T         of every rollout, 1 to 6; default as the model has it
+      --judges          every plan asks judges; else one in six
+      --training        plans of training runs: their trainers die and go back to earlier weights, too
       --driver D        who waits for the model: alarm (default) or queue
       --sabotage        drop every message and silence the sweep: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 240
@@ -44,6 +47,8 @@ const OPTIONS = {
   plan: { type: "string" },
   rollouts: { type: "string", default: "120" },
   turns: { type: "string" },
+  judges: { type: "boolean" },
+  training: { type: "boolean", default: false },
   driver: { type: "string", default: "alarm" },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "240" },
@@ -67,11 +72,18 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     whole("port"),
   ];
   const seeds = seedsOf(count, first, values.plan);
-  const shape = { driver: driverOf(values.driver), turns: turnsOf(values.turns) };
+  const shape = {
+    driver: driverOf(values.driver),
+    turns: turnsOf(values.turns),
+    judged: values.judges,
+  };
   const endsWithinMs = whole("ends-within") * 1000;
   if (values.timeout !== undefined)
     endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
   await bundleFaultWorker();
+  if (values.training) {
+    return await playTrainingPlans(seeds, { port: port + 10, endsWithinMs }, values.json);
+  }
   const calm = await new Boot(port, "").start();
   const stage = { calm, port: port + 10, endsWithinMs };
   const plans: PlanReport[] = [];

@@ -22,6 +22,8 @@ export interface PlanReport {
   readonly calls: number;
   readonly calls_resent: number;
   readonly max_same_key: number;
+  /** Of judges, however often each was sent. */
+  readonly judge_calls: number;
   readonly tokens_recorded: number;
   readonly tokens_stored: number;
   readonly recovery_ms: readonly number[];
@@ -29,10 +31,10 @@ export interface PlanReport {
 }
 
 export function reportOf(account: Account): PlanReport {
-  const { plan, told, calls, deaths, injected } = account;
+  const { plan, told, calls, judge_calls, deaths, injected } = account;
   const violations = violationsOf(account);
-  const sent = [...calls.values()].map(({ requests }) => requests.length);
-  const total = sent.reduce((sum, count) => sum + count, 0);
+  const sent = timesSent(calls);
+  const total = sum(sent);
   const { recorded, stored } = tokensOf(account);
   const at_kill = deaths.map(({ in_flight }) => in_flight);
   return {
@@ -49,6 +51,7 @@ export function reportOf(account: Account): PlanReport {
     calls: total,
     calls_resent: total - sent.length,
     max_same_key: Math.max(0, ...sent),
+    judge_calls: sum(timesSent(judge_calls)),
     tokens_recorded: recorded,
     tokens_stored: stored,
     recovery_ms: deaths.flatMap(({ recovery_ms }) => recovery_ms ?? []),
@@ -56,10 +59,19 @@ export function reportOf(account: Account): PlanReport {
   };
 }
 
+function timesSent(calls: Account["calls"]): number[] {
+  return [...calls.values()].map(({ requests }) => requests.length);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
+
 export function planLine(report: PlanReport, seconds: number): string {
   const { seed, ok, faults, in_flight_at_kill, rollouts, calls, calls_resent } = report;
   const { kills, dropped, duplicated, delayed, store_failures, model_faults } = faults;
   const killed = kills === 0 ? "" : ` (in flight ${in_flight_at_kill.join(", ")})`;
+  const judged = report.judge_calls === 0 ? "" : `, ${report.judge_calls} of judges`;
   const line = [
     `seed ${seed}: ${ok ? "ok" : "FAILED"}`,
     `${rollouts} rollouts`,
@@ -67,7 +79,7 @@ export function planLine(report: PlanReport, seconds: number): string {
     `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}`,
     `store failures ${store_failures}`,
     `model faults ${model_faults}`,
-    `calls ${calls}, ${calls_resent} of them again`,
+    `calls ${calls}, ${calls_resent} of them again${judged}`,
     `recovery ${report.recovery_ms.join(", ") || "–"} ms`,
     `${seconds.toFixed(1)} s`,
   ].join(" · ");

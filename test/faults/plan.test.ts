@@ -25,6 +25,14 @@ test("turns that are asked for are the plan's, in an environment that lets the m
   expect(new Set(asked.map(({ environment }) => environment))).toEqual(new Set(["errands"]));
 });
 
+test("some plans ask judges, and all of them where that is asked for", () => {
+  const judged = plans.filter((plan) => plan.judged);
+  expect(new Set(judged.map(({ environment }) => environment))).toEqual(new Set(["errands"]));
+  expect(judged.length).toBeLessThan(plans.length / 3);
+  const asked = seeds.map((seed) => planOf(seed, 120, { judged: true }));
+  expect(asked.every((plan) => plan.judged && plan.environment === "errands")).toBe(true);
+});
+
 test("every plan kills, and between them the plans do all there is to do", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
   const kinds = incidents.map((incident) =>

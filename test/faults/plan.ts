@@ -41,6 +41,8 @@ export interface FaultPlan {
   /** Who waits for the model. */
   readonly driver: Driver;
   readonly environment: "calculator" | "guess-number" | "grid-walk" | "reverse-text" | "errands";
+  /** Only of errands: judges are asked as well. */
+  readonly judged: boolean;
   readonly num_examples: number;
   readonly rollouts_per_example: number;
   readonly max_concurrent: number;
@@ -73,12 +75,14 @@ const ENVIRONMENTS = [
 export interface PlanShape {
   readonly driver?: Driver;
   readonly turns?: number | null;
+  /** Absent: as it comes. */
+  readonly judged?: boolean | undefined;
 }
 
 export function planOf(
   seed: number,
   rollouts: number,
-  { driver = "alarm", turns = null }: PlanShape = {},
+  { driver = "alarm", turns = null, judged }: PlanShape = {},
 ): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
@@ -86,10 +90,11 @@ export function planOf(
     [1, 2, 4].filter((size) => rollouts % size === 0),
     random(),
   );
-  return {
+  const environment = turns === null ? pick(ENVIRONMENTS, random()) : "errands";
+  const plan = {
     seed,
     driver,
-    environment: turns === null ? pick(ENVIRONMENTS, random()) : "errands",
+    environment: judged === true ? "errands" : environment,
     num_examples: rollouts / rollouts_per_example,
     rollouts_per_example,
     max_concurrent: Math.round(upTo(24, 64)),
@@ -106,7 +111,9 @@ export function planOf(
     late_drops: random() < 0.1,
     sweep: true,
     incidents: incidentsOf(random),
-  };
+  } as const;
+  const asks = random() < 0.5;
+  return { ...plan, judged: plan.environment === "errands" && (judged ?? asks) };
 }
 
 /** The plan with every message dropped and nothing to find what was lost: it must fail. */

@@ -4,7 +4,9 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../src/core/audit.ts";
-import type { ResultRow, RunRequestInput, RunView } from "../../src/core/run.ts";
+import type { EvalRequestInput } from "../../src/core/eval-request.ts";
+import type { Judgement } from "../../src/core/judgement.ts";
+import type { ResultRow, RunView } from "../../src/core/run.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { Served } from "../local/served-platform.ts";
@@ -34,46 +36,53 @@ export interface Stage {
 
 export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> {
   const { queues, sweep } = plan;
-  const [model, desk] = [
+  const [model, judge, desk] = [
+    await startFaultModel(plan),
     await startFaultModel(plan),
     await openDesk({ ...CALM, ...queues, sweep }),
   ];
   const boot = new Boot(stage.port, `${desk.url}/knobs`, plan.driver);
   try {
     const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
-    const run = await client(served).createRun(requestOf(plan, model, desk));
-    const scene = { boot, model, desk, run: run.id };
+    const run = await client(served).createRun(requestOf(plan, { model, judge, desk }));
+    const scene = { boot, model, judge, desk, run: run.id };
     const { deaths, outages } = await befall(plan, scene, calm.run.report.turns);
     const told = await tellEnded(boot, run.id, stage.endsWithinMs);
-    const injected = injectedOf(boot, model);
-    const seen = { calls: model.calls, most_open: model.mostOpen(), tool_runs: desk.runs };
+    const injected = injectedOf(boot, [model, judge]);
+    const asked = { calls: model.calls, most_open: model.mostOpen() };
+    const judged = { judge_calls: judge.calls, most_judging: judge.mostOpen() };
+    const seen = { ...asked, ...judged, tool_runs: desk.runs };
     return { plan, calm, told, ...seen, deaths, outages, injected };
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
     throw error;
   } finally {
     await boot.end();
-    await Promise.all([model.stop(), desk.stop()]);
+    await Promise.all([model.stop(), judge.stop(), desk.stop()]);
   }
 }
 
 async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
-  const model = await startFaultModel({ ...plan, model_faults: 0, latency_ms: 0 });
+  const well = { ...plan, model_faults: 0, latency_ms: 0 };
+  const [model, judge] = [await startFaultModel(well), await startFaultModel(well)];
   const desk = await openDesk(CALM);
   try {
     const rollcall = client(served);
-    const { id } = await rollcall.createRun(requestOf(plan, model, desk));
+    const { id } = await rollcall.createRun(requestOf(plan, { model, judge, desk }));
     return await tell(rollcall, await ended(rollcall, id, 60_000));
   } finally {
-    await Promise.all([model.stop(), desk.stop()]);
+    await Promise.all([model.stop(), judge.stop(), desk.stop()]);
   }
 }
 
-function requestOf(plan: FaultPlan, model: FaultModel, desk: Desk): RunRequestInput {
-  const { environment, num_examples, rollouts_per_example, max_concurrent, seed } = plan;
+function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalRequestInput {
+  const { environment, judged, num_examples, rollouts_per_example, max_concurrent, seed } = plan;
+  const judges = { default: { endpoint: { base_url: judge.url }, model: "fault-judge" } };
   return {
     environment,
-    environment_args: environment === "errands" ? { desk: desk.url } : {},
+    environment_args: environment === "errands" ? { desk: desk.url, judged } : {},
+    // What is found there is not asked for, so that what is asked for can be counted.
+    ...(judged && { judges, judge_cache: false }),
     model: "fault-model",
     endpoint: { base_url: model.url },
     num_examples,
@@ -88,10 +97,15 @@ function requestOf(plan: FaultPlan, model: FaultModel, desk: Desk): RunRequestIn
   };
 }
 
-interface Scene {
-  readonly boot: Boot;
+/** What a plan leaves alive. */
+interface Outside {
   readonly model: FaultModel;
+  readonly judge: FaultModel;
   readonly desk: Desk;
+}
+
+interface Scene extends Outside {
+  readonly boot: Boot;
   /** The run's id. */
   readonly run: string;
 }
@@ -132,10 +146,10 @@ async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Out
 }
 
 async function die({ victim }: Kill, { driver }: FaultPlan, scene: Scene): Promise<Death> {
-  const { boot, model, run } = scene;
+  const { boot, model, judge, run } = scene;
   const { served, directory } = standing(boot);
   const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
-  const target = { served, directory, serveAgain: boot.start, model, in_flight };
+  const target = { served, directory, serveAgain: boot.start, model, judge, in_flight };
   const struck = await strike(victim, target);
   boot.served = struck.served;
   return struck.death;
@@ -198,10 +212,12 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
   const results: ResultRow[] = [];
   for await (const row of rollcall.results(run.id)) results.push(row);
   const ids = results.map(({ rollout_id }) => rollout_id);
+  const judgements: Judgement[] = [];
   let tokens_stored = 0;
   const lane = async () => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
-      const { turns } = await rollcall.getRollout(id);
+      const { turns, judgements: said } = await rollcall.getRollout(id);
+      judgements.push(...said);
       for (const { usage } of turns) tokens_stored += usage?.total_tokens ?? 0;
     }
   };
@@ -210,6 +226,7 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
     run,
     results,
     tokens_stored,
+    judgements,
     audit: await auditDrained(rollcall, run.id, results.length),
   };
 }
@@ -228,8 +245,9 @@ async function auditDrained(
   }
 }
 
-function injectedOf(boot: Boot, model: FaultModel): Injected {
-  const requests = [...model.calls.values()].flatMap((call) => call.requests);
+function injectedOf(boot: Boot, models: readonly FaultModel[]): Injected {
+  const calls = models.flatMap((model) => [...model.calls.values()]);
+  const requests = calls.flatMap((call) => call.requests);
   return {
     dropped: boot.faults("dropped"),
     duplicated: boot.faults("duplicated"),

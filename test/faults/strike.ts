@@ -18,16 +18,17 @@ interface Target {
   /** The next start of the platform on its directory. */
   readonly serveAgain: () => Promise<Served>;
   readonly model: FaultModel;
+  readonly judge: FaultModel;
   /** Rollouts in flight at this moment, at least. */
   readonly in_flight: number;
 }
 
 export async function strike(
   victim: Victim,
-  { served, directory, serveAgain, model, in_flight }: Target,
+  { served, directory, serveAgain, model, judge, in_flight }: Target,
 ): Promise<{ served: Served; death: Death }> {
   // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
-  const release = model.hold();
+  const releases = [model.hold(), judge.hold()];
   try {
     const dead = deathOf(served.workerd);
     kill(victim, served);
@@ -39,7 +40,7 @@ export async function strike(
     const { readyAt: ready_at } = again;
     return { served: again, death: { victim, ...died, in_flight, ready_at, recovery_ms } };
   } finally {
-    release();
+    for (const release of releases) release();
   }
 }
 

@@ -6,6 +6,7 @@ import worker, {
   EndpointObject as RealEndpointObject,
   RolloutObject as RealRolloutObject,
   RunObject as RealRunObject,
+  TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
 import type { RunMessage } from "../../src/runtime/wire.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
@@ -45,6 +46,12 @@ export class EndpointObject extends RealEndpointObject {
   }
 }
 
+export class TrainerObject extends RealTrainerObject {
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    super(ctx, faulty(env).env);
+  }
+}
+
 export default {
   fetch: (request, env, context) => worker.fetch(request, faulty(env).env, context),
   queue: (batch, env) => worker.queue(batch, faulty(env).env),
@@ -58,6 +65,9 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ROLLOUT_GROUPS: new FaultyQueue(env.ROLLOUT_GROUPS, knobs),
     ROLLOUT_SCORES: new FaultyQueue(env.ROLLOUT_SCORES, knobs),
     ROLLOUT_JUDGEMENTS: new FaultyQueue(env.ROLLOUT_JUDGEMENTS, knobs),
+    ROLLOUT_JUDGEMENTS_1: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_1, knobs),
+    ROLLOUT_JUDGEMENTS_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_2, knobs),
+    ROLLOUT_JUDGEMENTS_3: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_3, knobs),
     RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
     MODEL_CALLS: new FaultyQueue(env.MODEL_CALLS, knobs),
     STORE: failing(env.STORE, "STORE", knobs),

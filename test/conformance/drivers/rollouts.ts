@@ -177,7 +177,7 @@ function outcome({ trajectory }: RolloutReport): object {
     is_truncated,
     is_completed: stop_condition !== null,
     timed_out: stop_condition === "timeout_reached",
-    error: error?.error ?? null,
+    error: error === null ? null : recordedName(error.error),
     error_cause: cause === undefined ? null : recordedName(cause),
     steps: turns.length,
     step_truncated: turns.map((turn) => turn.is_truncated),

@@ -1,12 +1,13 @@
 /**
  * Tools with effects outside the rollout: each run is reported, under its idempotency key, to a desk that counts them.
- * `look_up` may run again, `book` must not. Scored by whole groups.
+ * `look_up` may run again, `book` must not. Scored by whole groups, and by a judge where that is asked for.
  */
 import {
   type Capabilities,
   dataset,
   defineEnvironment,
   inject,
+  JudgeRubric,
   StatefulToolEnv,
   tool,
 } from "rollcall";
@@ -45,9 +46,9 @@ const book = tool({
 });
 
 export const loadEnvironment = defineEnvironment({
-  args: z.strictObject({ desk: z.url() }),
+  args: z.strictObject({ desk: z.url(), judged: z.boolean().default(false) }),
   needs: ["fetch"],
-  build: ({ desk }) =>
+  build: ({ desk, judged }) =>
     new StatefulToolEnv({
       dataset: dataset(Task, (index, random) => ({
         question: `Errand ${index}: run ${1 + Math.floor(random() * 1000)} errands.`,
@@ -61,11 +62,20 @@ export const loadEnvironment = defineEnvironment({
         visit: state.live,
         errands: state,
       }),
-      rubric: {
-        groupRewards: { done: (group) => group.map(({ state }) => state.done) },
-        metrics: { said: ({ completion }) => completion.length },
-      },
+      rubric: [
+        {
+          groupRewards: { done: (group) => group.map(({ state }) => state.done) },
+          metrics: { said: ({ completion }) => completion.length },
+        },
+        ...(judged ? [manner] : []),
+      ],
     }),
+});
+
+const manner = new JudgeRubric<z.infer<typeof Task>, Errands>({
+  name: "manner",
+  prompt: "Errands: {question}\nReport:\n{response}\nHow well is it reported?",
+  choices: { poorly: 0, fairly: 1, well: 2 },
 });
 
 /** Throws when the desk does not count the visit: a tool that cannot report its run must not look as if it had. */
