@@ -22,15 +22,20 @@ export async function migrate(database: Database, folder: string): Promise<strin
   const applied = new Set(results.map((row) => row["name"]));
   const missing = migrationsIn(folder).filter((name) => !applied.has(name));
   if (missing.length === 0) return [];
-  const { unstable_splitSqlQuery: split } = await import("wrangler");
   for (const name of missing) {
-    const statements = split(readFileSync(join(folder, name), "utf8"));
+    const statements = statementsIn(readFileSync(join(folder, name), "utf8"));
     await database.batch([
       ...statements.map((statement) => database.prepare(statement)),
       database.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
     ]);
   }
   return missing;
+}
+
+/** As drizzle-kit writes them: apart by a mark, which is a comment to whoever else reads the file. */
+export function statementsIn(migration: string): string[] {
+  const statements = migration.split("--> statement-breakpoint");
+  return statements.map((statement) => statement.trim()).filter((statement) => statement !== "");
 }
 
 function migrationsIn(folder: string): string[] {

@@ -1,9 +1,11 @@
 /**
- * wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself. Nothing here
+ * wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself
+ * (worker-options.ts). Nothing here
  * names a binding but the three values a deployment gets from its operator.
  */
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { convertV4MiniflareOptions, type Log, type MiniflareOptions } from "miniflare";
+import { readWorkerOptions } from "./worker-options.ts";
 
 interface LocalRuntime {
   /** The folder of wrangler.toml. */
@@ -22,10 +24,7 @@ interface LocalRuntime {
 }
 
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
-  // Wrangler reports what it reads on stdout, which belongs to the command.
-  process.env["WRANGLER_LOG"] ??= "error";
-  const { unstable_getMiniflareWorkerOptions: read } = await import("wrangler");
-  const { workerOptions } = read(join(runtime.root, "wrangler.toml"));
+  const workerOptions = await readWorkerOptions(runtime.root, dirname(runtime.bundle));
   // The bundle is one module: the rules for loading others have nothing left to apply to.
   const { modulesRules: _, ...worker } = workerOptions;
   return convertV4MiniflareOptions({
