@@ -36,6 +36,7 @@ const runtime = await miniflareOptions({
   bundle,
   store: join(directory, "store"),
   port,
+  deathsBefore: () => 0,
   bindings: {
     LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
     ROLLCALL_SECRET: secretOf(directory),

@@ -1,10 +1,10 @@
 /**
  * wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself
  * (worker-options.ts). Nothing here
- * names a binding but the three values a deployment gets from its operator.
+ * names a binding but the three values a deployment gets from its operator, and one that no deployment has: LAST_END.
  */
 import { dirname } from "node:path";
-import { convertV4MiniflareOptions, type Log, type MiniflareOptions } from "miniflare";
+import { convertV4MiniflareOptions, type Log, type MiniflareOptions, Response } from "miniflare";
 import { readWorkerOptions } from "./worker-options.ts";
 
 interface LocalRuntime {
@@ -16,6 +16,8 @@ interface LocalRuntime {
   readonly port: number;
   /** Values for this machine: secrets, and variables that stand in wrangler.toml with a deployment's value. */
   readonly bindings: Readonly<Record<string, string | number>>;
+  /** How many workerds before the one that asks died, or had to be ended, one after the other. */
+  readonly deathsBefore: () => number;
   readonly log: Log;
   /** What the Worker printed, line by line. */
   readonly onOutput: (line: string) => void;
@@ -32,6 +34,10 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     modules: [{ type: "ESModule", path: runtime.bundle }],
     modulesRoot: dirname(runtime.bundle),
     bindings: { ...Object(worker["bindings"]), ...runtime.bindings },
+    serviceBindings: {
+      ...Object(worker["serviceBindings"]),
+      LAST_END: () => Response.json({ deaths: runtime.deathsBefore() }),
+    },
     host: "127.0.0.1",
     port: runtime.port,
     resourcePersistencePath: runtime.store,

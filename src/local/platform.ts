@@ -11,7 +11,7 @@ import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
-import { answersHealthz } from "./healthz.ts";
+import { healthOf } from "./healthz.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
@@ -22,6 +22,8 @@ import {
   apiKeyOf,
   keepPolicyPort,
   makeThrowAwayDirectory,
+  noteRunning,
+  noteStopped,
   openStateDirectory,
   policyPort,
   type ReadyFile,
@@ -49,6 +51,8 @@ export interface PlatformOptions {
   readonly worker?: Pick<WorkerParts, "entry" | "folder"> | undefined;
   /** Which values replace those of wrangler.toml; for tests and benchmarks. */
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
+  /** Milliseconds without any answer after which workerd is ended and started again: 30 s unless a test says otherwise. */
+  readonly hungAfterMs?: number | undefined;
 }
 
 export interface Platform {
@@ -64,6 +68,9 @@ export interface Platform {
   /** Ends workerd, removes the ready file and gives the directory back. Work under way goes on at the next boot. */
   stop(): Promise<void>;
 }
+
+/** Longer than anything that a rollout computes in one go: what is slow must not be taken for stuck. */
+const HUNG_AFTER_MS = 30_000;
 
 /** What to undo at the stop, last first. */
 type Undo = (() => void | Promise<void>)[];
@@ -111,19 +118,40 @@ async function start(
   const { url, miniflare, watch } = await launch(options, lock, undo, {
     root,
     bundle,
+    directory,
     store: store.path,
+    deathsBefore: noteRunning(directory) ? 1 : 0,
     bindings: { ...machineBindings(directory), ...options.bindings },
     onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
     onDown: () => removeReadyFile(directory),
   }).catch((error: unknown) => {
     throw faultOf(error, bundle, options.environments ?? []);
   });
-  const database = await miniflare.getD1Database("DB");
-  await migrate(database, join(root, "migrations"));
-  await seedApiKey(database, key, Date.now());
+  await prepareDatabase(miniflare, watch, join(root, "migrations"), key);
   await watch.begin();
   const workerdPid = () => watch.pid();
   return { url, key, directory, store, policyUrl: policy.url, workerdPid, lost: watch.lost };
+}
+
+/** A workerd that dies meanwhile (what is left of an earlier run may hang it at once) is waited for, and asked again. */
+async function prepareDatabase(
+  miniflare: Miniflare,
+  watch: WorkerdWatch,
+  migrations: string,
+  key: string,
+): Promise<void> {
+  for (;;) {
+    await watch.answers();
+    const deaths = watch.deaths();
+    try {
+      const database = await miniflare.getD1Database("DB");
+      await migrate(database, migrations);
+      await seedApiKey(database, key, Date.now());
+      return;
+    } catch (error) {
+      if (!(await watch.hasDiedSince(deaths))) throw error;
+    }
+  }
 }
 
 function bundleFor(options: PlatformOptions, root: string, directory: string): Promise<string> {
@@ -147,7 +175,10 @@ function faultOf(error: unknown, bundle: string, own: readonly EnvironmentPackag
 interface Launch {
   readonly root: string;
   readonly bundle: string;
+  readonly directory: string;
   readonly store: string;
+  /** 1 when the workerd before this boot's first was not stopped in order. */
+  readonly deathsBefore: number;
   readonly bindings: Readonly<Record<string, string | number>>;
   readonly onUp: (url: string, workerdPid: number) => void;
   readonly onDown: () => void;
@@ -170,7 +201,7 @@ async function launch(
   for (let from = wanted; ; ) {
     const port = await freePort(from);
     try {
-      const launched = await launchOn(port, options.say, lock, undo, what);
+      const launched = await launchOn(port, options, lock, undo, what);
       if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
@@ -183,7 +214,7 @@ async function launch(
 
 async function launchOn(
   port: number,
-  say: (line: string) => void,
+  options: PlatformOptions,
   lock: DirectoryLock,
   undo: Undo,
   what: Launch,
@@ -192,30 +223,33 @@ async function launchOn(
   const watch = new WorkerdWatch({
     port,
     lock,
-    say,
-    answers: () => answersHealthz(url),
+    say: options.say,
+    health: () => healthOf(url),
+    hungAfterMs: options.hungAfterMs ?? HUNG_AFTER_MS,
     onUp: (pid) => what.onUp(url, pid),
     onDown: what.onDown,
   });
-  const options = await miniflareOptions({
+  const runtime = await miniflareOptions({
     ...what,
     port,
+    deathsBefore: () => what.deathsBefore + watch.deaths(),
     log: new StderrLog(LogLevel.ERROR),
     onOutput: (line) => process.stderr.write(`${line}\n`),
     onRestart: () => watch.restarted(),
   });
-  const miniflare = withoutSignalHandlers(() => new Miniflare(options));
+  const miniflare = withoutSignalHandlers(() => new Miniflare(runtime));
   try {
     await Promise.all([miniflare.ready, watch.find()]);
   } catch (error) {
-    watch.stop();
+    await watch.stop();
     // What failed is known; that it also cannot be disposed of adds nothing.
     await Promise.allSettled([miniflare.dispose()]);
     throw error;
   }
   undo.push(async () => {
-    watch.stop();
+    const orderly = await watch.stop();
     await miniflare.dispose();
+    if (orderly) noteStopped(what.directory);
   });
   return { url, miniflare, watch };
 }

@@ -1,10 +1,11 @@
 /**
  * The state directory: everything a local platform keeps. `platform.lock` (whose it is), `platform.json` (present only
- * while the platform answers), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
+ * while the platform answers), `running` (from before workerd starts until it is stopped in order), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
 import {
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -77,6 +78,20 @@ export function removeReadyFile(directory: string): void {
   rmSync(readyPath(directory), { force: true });
 }
 
+/**
+ * Notes that a workerd is about to run here. True when the note was there already: the one before was never stopped in
+ * order, so whatever it was doing may have ended it.
+ */
+export function noteRunning(directory: string): boolean {
+  const there = existsSync(runningPath(directory));
+  writeFileSync(runningPath(directory), "");
+  return there;
+}
+
+export function noteStopped(directory: string): void {
+  rmSync(runningPath(directory), { force: true });
+}
+
 /** What the file says; whether the platform still answers is another question. */
 export function readReadyFile(directory: string): ReadyFile | null {
   const text = readIfThere(readyPath(directory));
@@ -90,6 +105,10 @@ export function policyPort(directory: string): number {
 
 export function keepPolicyPort(directory: string, port: number): void {
   replaceFile(join(directory, "policy-port"), String(port));
+}
+
+function runningPath(directory: string): string {
+  return join(directory, "running");
 }
 
 function readyPath(directory: string): string {

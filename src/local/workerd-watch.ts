@@ -1,17 +1,22 @@
 /**
  * Watches the one workerd of a platform. Miniflare starts a workerd that died again, by itself and on the same port;
- * this notices the death, tells, and says when the platform answers again, or that it never will.
+ * this notices the death, tells, and says when the platform answers again, or that it never will. A workerd that runs
+ * and answers nothing any more (all objects share one thread, and something on it computes without end) is ended here,
+ * so that it is started again like one that died.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DirectoryLock } from "./directory-lock.ts";
+import type { Health } from "./healthz.ts";
 import { findWorkerd, type ProcessMark } from "./processes.ts";
 
 interface WatchOptions {
   readonly port: number;
   readonly lock: DirectoryLock;
   readonly say: (line: string) => void;
-  /** Whether the platform answers at this moment. */
-  readonly answers: () => Promise<boolean>;
+  /** What the platform says of itself at this moment. */
+  readonly health: () => Promise<Health>;
+  /** Milliseconds without any answer after which workerd is ended. */
+  readonly hungAfterMs: number;
   /** The platform answers; this is its workerd. */
   readonly onUp: (workerdPid: number) => void;
   /** It no longer does. */
@@ -19,17 +24,33 @@ interface WatchOptions {
 }
 
 const LOOK_EVERY_MS = 200;
+/** Each is a request: they must not be felt. */
+const ASK_EVERY_MS = 1000;
 const LOOK_FOR_NEW_EVERY_MS = 20;
-const UP_WITHIN_MS = 30_000;
+/** One question counts for no more, whatever else kept this process from asking: a laptop that slept, a busy thread. */
+const LONGEST_SILENCE_MS = 2500;
+const NEW_WITHIN_MS = 30_000;
+/** Deaths in a row with no answer in between: whatever ends it each time is not going to be found out. */
+const MOST_DEATHS = 12;
 
 export class WorkerdWatch {
   readonly lost: Promise<Error>;
   readonly #options: WatchOptions;
   readonly #lose: (reason: Error) => void;
   #workerd: ProcessMark | null = null;
+  /** Of the workerd there is: it died, or it answered the last question. */
+  #dead = false;
+  #answering = false;
+  #toldDown = false;
+  #askedAt = 0;
+  #silentMs = 0;
+  /** Of the platform: whether its boot is through, and what was last told of it. */
+  #begun = false;
   #up = false;
   #stopped = false;
-  #timer: NodeJS.Timeout | undefined;
+  #deaths = 0;
+  #deathsInARow = 0;
+  #answer = Promise.withResolvers<void>();
   #deadline: NodeJS.Timeout | undefined;
 
   constructor(options: WatchOptions) {
@@ -43,66 +64,146 @@ export class WorkerdWatch {
     return this.#workerd?.pid ?? 0;
   }
 
+  /** How often workerd died, or was ended because it hung, since the platform was started. */
+  deaths(): number {
+    return this.#deaths;
+  }
+
+  /** Whether it did; one that is dying at this moment is waited for. */
+  async hasDiedSince(deaths: number): Promise<boolean> {
+    await sleep(LOOK_EVERY_MS);
+    if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
+    return this.#deaths > deaths;
+  }
+
   /** Records the workerd as soon as it exists: from then on a killed boot leaves no orphan unnamed. */
   async find(): Promise<void> {
     for (let waited = 0; !this.#stopped; waited += LOOK_FOR_NEW_EVERY_MS) {
       const found = findWorkerd(process.pid, this.#options.port);
       if (found !== null) {
-        this.#workerd = found;
-        this.#options.lock.recordWorkerd(found);
+        this.#begin(found);
         return;
       }
-      if (waited > UP_WITHIN_MS) throw new Error("workerd did not start");
+      if (waited > NEW_WITHIN_MS) throw new Error("workerd did not start");
       await sleep(LOOK_FOR_NEW_EVERY_MS);
     }
   }
 
-  /** Waits for the platform to answer, then watches it. */
+  #begin(workerd: ProcessMark): void {
+    clearTimeout(this.#deadline);
+    const first = this.#workerd === null;
+    this.#workerd = workerd;
+    this.#options.lock.recordWorkerd(workerd);
+    this.#dead = false;
+    this.#toldDown = false;
+    this.#askedAt = performance.now();
+    this.#silentMs = 0;
+    if (first) void this.#watch();
+  }
+
+  /** Resolves once workerd answers; rejects when it is lost first. */
+  async answers(): Promise<void> {
+    const lost = this.lost.then((reason): never => {
+      throw reason;
+    });
+    await Promise.race([this.#answer.promise, lost]);
+  }
+
+  /** From now on the platform is up whenever it answers. */
   async begin(): Promise<void> {
-    await this.#becomeUp();
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+    await this.answers();
+    this.#begun = true;
+    this.#becomeUp();
   }
 
   /** Miniflare started another workerd. */
   async restarted(): Promise<void> {
     if (this.#stopped) return;
-    this.#becomeDown();
+    this.#noteDeath();
     await this.find();
-    await this.#becomeUp();
-    this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
   }
 
-  stop(): void {
+  /** Whether workerd still answered: else it was stuck, and ending it is no orderly stop. */
+  async stop(): Promise<boolean> {
+    // A terminal interrupts workerd, too: one that is dead by now was well if it answered until then.
+    const silent = this.#dead ? this.#silentMs > 0 : (await this.#options.health()) === "silent";
     this.#stopped = true;
-    clearInterval(this.#timer);
     clearTimeout(this.#deadline);
     this.#options.onDown();
+    return !silent;
   }
 
-  #look(): void {
-    if (this.#up && !isAlive(this.pid())) this.#becomeDown();
-  }
-
-  #becomeDown(): void {
-    if (!this.#up || this.#stopped) return;
-    this.#up = false;
-    this.#options.onDown();
-    this.#options.say(`workerd ${this.pid()} died; it is started again on the same state.`);
-    this.#deadline = setTimeout(() => {
-      this.#lose(new Error(`workerd died and was not back within ${UP_WITHIN_MS / 1000} s`));
-    }, UP_WITHIN_MS);
-  }
-
-  async #becomeUp(): Promise<void> {
-    for (let waited = 0; !(await this.#options.answers()); waited += LOOK_FOR_NEW_EVERY_MS) {
-      if (this.#stopped) return;
-      if (waited > UP_WITHIN_MS) throw new Error("/healthz does not answer 200");
-      await sleep(LOOK_FOR_NEW_EVERY_MS);
+  /** One look after the other until it is stopped. */
+  async #watch(): Promise<void> {
+    while (!this.#stopped) {
+      if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
+      if (!this.#dead) await this.#ask();
+      await sleep(this.#answering ? LOOK_EVERY_MS : LOOK_FOR_NEW_EVERY_MS);
     }
-    if (this.#stopped) return;
-    clearTimeout(this.#deadline);
+  }
+
+  async #ask(): Promise<void> {
+    const workerd = this.#workerd;
+    if (this.#answering && performance.now() - this.#askedAt < ASK_EVERY_MS) return;
+    const health = await this.#options.health();
+    // Another one by now.
+    if (this.#stopped || this.#dead || workerd !== this.#workerd) return;
+    const now = performance.now();
+    const waited = now - this.#askedAt;
+    this.#askedAt = now;
+    if (health !== "silent") this.#silentMs = 0;
+    else this.#silentMs += Math.min(waited, LONGEST_SILENCE_MS);
+    if (health === "ok") this.#becomeAnswering();
+    if (this.#silentMs >= this.#options.hungAfterMs) this.#end();
+  }
+
+  #becomeAnswering(): void {
+    this.#answering = true;
+    this.#deathsInARow = 0;
+    this.#answer.resolve();
+    if (this.#begun) this.#becomeUp();
+  }
+
+  #becomeUp(): void {
+    if (this.#up || this.#stopped) return;
     this.#up = true;
     this.#options.onUp(this.pid());
+    if (this.#deaths > 0) {
+      this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
+    }
+  }
+
+  /** Everything in it waits for whatever hangs. */
+  #end(): void {
+    const seconds = this.#options.hungAfterMs / 1000;
+    this.#becomeDown(
+      `workerd ${this.pid()} answered nothing for ${seconds} s; it is ended, and started again on the same state.`,
+    );
+    process.kill(this.pid(), "SIGKILL");
+  }
+
+  #noteDeath(): void {
+    if (this.#dead) return;
+    this.#becomeDown(`workerd ${this.pid()} died; it is started again on the same state.`);
+    this.#dead = true;
+    this.#answering = false;
+    this.#answer = Promise.withResolvers();
+    this.#deaths += 1;
+    this.#deathsInARow += 1;
+    if (this.#deathsInARow > MOST_DEATHS) {
+      this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
+    }
+    this.#deadline = setTimeout(() => {
+      this.#lose(new Error(`workerd died and was not back within ${NEW_WITHIN_MS / 1000} s`));
+    }, NEW_WITHIN_MS);
+  }
+
+  #becomeDown(why: string): void {
+    if (this.#stopped || this.#toldDown) return;
+    this.#toldDown = true;
+    this.#up = false;
+    this.#options.onDown();
+    this.#options.say(why);
   }
 }
 

@@ -15,6 +15,7 @@ import { HeldOut, type KeyedExample, trainingTasks } from "./held-out.ts";
 import { rolloutObject, runObject } from "./names.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
+import { besideSuspects, Suspect } from "./suspects.ts";
 import {
   type GroupsMessage,
   type RolloutReport,
@@ -40,7 +41,27 @@ export async function startGroups(
   const carried = admission.admitted.filter((member) => isCarried(spec, member));
   if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
-  if (admitted.length === 0) return;
+  const free = admitted.filter(({ suspect }) => suspect !== true);
+  const begin = (members: readonly Starter[]) =>
+    beginRollouts(env, spec, members, message.sent_at, subrequests);
+  if (free.length > 0) await besideSuspects(() => begin(free));
+  for (const member of admitted.filter(({ suspect }) => suspect === true)) {
+    const { group, slot, attempt } = member;
+    const asked = () => runObject(env, message.scope, message.run_id);
+    const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`);
+    // All of it: the row is read, and then its task is made.
+    await suspect.run(() => suspect.computing(() => begin([member])));
+  }
+}
+
+async function beginRollouts(
+  env: Env,
+  spec: RunSpec,
+  admitted: readonly Starter[],
+  sentAt: number,
+  subrequests: Subrequests,
+): Promise<void> {
+  const run = runObject(env, spec.scope, spec.run_id);
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   await subrequests.objectAll(admitted, async (member) => {
@@ -49,7 +70,7 @@ export async function startGroups(
       await run.answered(order);
     } else {
       const rollout = rolloutObject(env, spec.scope, member.rollout_id);
-      await rollout.start(order, message.sent_at);
+      await rollout.start(order, sentAt);
     }
   });
 }

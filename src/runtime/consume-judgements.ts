@@ -6,6 +6,8 @@
  * that cannot be brought to its end now (a judge that must wait, another endpoint, no time left) is given back, and the
  * run sends it again when it may go on.
  */
+
+import { InfraError } from "../core/errors.ts";
 import { scoreJudged } from "../core/judged-score.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { JudgeAsk, Verdict } from "../core/rubrics/judges.ts";
@@ -19,7 +21,7 @@ import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
 import { courtOf, owingOf } from "./owed-verdicts.ts";
 import type { RunRpc } from "./rpc.ts";
-import { openScoring, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+import { openScoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { JudgementMessage } from "./wire.ts";
 
@@ -60,9 +62,14 @@ async function settleUnit(
   const hearing = new Hearing(env, run, taken, subrequests);
   const ask = (owed: readonly JudgeAsk[]) => hearing.ask(owed);
   const court = { known: new Map(settled), ...courtOf(spec), ask };
-  const judged = await scoreJudged(court, trajectories.length, (judges) =>
-    scoreInTime(scoring, trajectories, judges),
-  );
+  const judged = await scoreJudged(court, trajectories.length, async (judges) => {
+    const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
+      scoreInTime(watched, trajectories, judges),
+    );
+    if (records === null)
+      throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
+    return records;
+  });
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
     const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;

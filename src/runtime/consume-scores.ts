@@ -9,7 +9,13 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { samplesOfGroup } from "./group-samples.ts";
 import { runObject } from "./names.ts";
 import { benchOf, owingOf } from "./owed-verdicts.ts";
-import { openScoring, type Scoring, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+import {
+  openScoring,
+  type Scoring,
+  scoreAlone,
+  scoreInTime,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { GroupSamples } from "./training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
@@ -71,13 +77,16 @@ async function scoreSlice(
       failures.push(thrown);
     }
   }
-  const passes = await Promise.all(
+  const passed = await Promise.all(
     read.map(async ({ unit, trajectories }) => {
       const bench = benchOf(spec, trajectories.length);
-      const records = await scoreInTime(scoring, trajectories, bench);
-      return { unit, trajectories, records, owed: bench.owed };
+      const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
+        scoreInTime(watched, trajectories, bench),
+      );
+      return records === null ? [] : [{ unit, trajectories, records, owed: bench.owed }];
     }),
   );
+  const passes = passed.flat();
   const owing = passes
     .filter(({ owed }) => owed.length > 0)
     .map(({ unit, owed }) => owingOf(spec, unit.unit, owed));

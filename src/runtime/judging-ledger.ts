@@ -67,11 +67,12 @@ export function takeUnit(
   spec: RunSpec,
   number: number,
   now: number,
+  suspectUpTo = 0,
 ): JudgingUnit | null {
   return store.transaction(() => {
     const entry = store.judging.unit(number);
     if (entry?.stage !== "sent" || store.head().stop?.kind === "cancel") return null;
-    const [unit] = unitsWaiting(store, spec, [number]);
+    const [unit] = unitsWaiting(store, spec, [number], suspectUpTo);
     if (unit === undefined) {
       store.judging.dropUnit(number);
       return null;

@@ -8,7 +8,14 @@
  * idempotency key. `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by
  * the object, not here: while one is, nothing is awaited between reading the rollout and moving it on.
  */
-import { type CancelReason, EnvError, InfraError, serializeError } from "../core/errors.ts";
+import {
+  type CancelReason,
+  EnvError,
+  type FailureClass,
+  InfraError,
+  type SerializedError,
+  serializeError,
+} from "../core/errors.ts";
 import type { Harness } from "../core/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../core/rollout.ts";
 import { afterCall, waitingFor } from "./call-outcome.ts";
@@ -16,6 +23,7 @@ import { logError } from "./log.ts";
 import type { Departure, ModelDriver } from "./model-driver.ts";
 import type { RolloutStore } from "./rollout-store.ts";
 import type { StageClock } from "./stage-clock.ts";
+import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "./suspects.ts";
 import type { RolloutSpec } from "./wire.ts";
 
 /** One alarm may last 15 minutes; a call or a hook may take 10. */
@@ -34,19 +42,32 @@ export interface DriverParts {
   readonly deadline: number;
   /** How long one alarm goes on before it hands over to the next one. */
   readonly alarmBudgetMs: number;
+  /** Set where what comes next may have ended the process before. */
+  readonly suspect: Suspect | null;
 }
+
+/** The reason of a cancel after which nothing of the environment runs any more. */
+const SHED: CancelReason = "overload";
+
+const DOING = {
+  setup: "its environment set it up",
+  reply: "its environment replied",
+  close: "its environment closed it",
+} as const;
 
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
 
 export class RolloutDriver {
   readonly #parts: DriverParts;
   #cancel: CancelReason | null;
+  #suspect: Suspect | null;
   /** When the rollout has something to say again at the latest; a sweep need not ask before. */
   nextEventAt = 0;
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
     this.#cancel = parts.store.cancelRequest();
+    this.#suspect = parts.suspect;
   }
 
   /** Ends the rollout at its next step; aborts the call in flight, and waits for no hook but those that close. */
@@ -160,12 +181,37 @@ export class RolloutDriver {
     rollout: Rollout,
   ): Promise<Rollout> {
     const { harness, now, store, clock, deadline } = this.#parts;
+    if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
     const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();
     this.nextEventAt = now() + Math.min(clock.longestMs, left);
-    const event = await harness.perform(effect, rollout);
+    const event = await this.#heard(() => harness.perform(effect, rollout));
+    if (event === GIVEN_UP) {
+      const message = stoppedPlatform(`${DOING[effect.kind]}, ${rollout.turns.length} turns in`);
+      const error = serializeError(new EnvError(message));
+      return endedWithoutHooks(rollout, { failure: "environment", error }, now());
+    }
     const cut = event.type === "timed_out" && this.#cancel !== null;
     const after = cut ? this.#interrupt(rollout) : advance(rollout, event);
     if (store.isUnderWay()) store.save(after);
     return after;
   }
+
+  /** What a hook came to. Only what this process did not begin can be a suspect. */
+  async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+    const suspect = this.#suspect;
+    this.#suspect = null;
+    return suspect === null ? await besideSuspects(work) : await suspect.run(work);
+  }
+}
+
+/** Ends it as it stands. `failed` null: it was stopped. */
+export function endedWithoutHooks(
+  rollout: Rollout,
+  failed: { readonly failure: FailureClass; readonly error: SerializedError } | null,
+  at: number,
+): Rollout {
+  const stopped = failed === null ? rollout : advance(rollout, { type: "failed", ...failed });
+  const { state } = stopped;
+  const error = failed?.error ?? null;
+  return advance(stopped, { type: "closed", state, error, cleanup_errors: [], at });
 }

@@ -12,12 +12,13 @@ import type { AnyEnvironment, PlayedEnvironment } from "../core/environments/any
 import { type CancelReason, EnvError, RolloutError, serializeError } from "../core/errors.ts";
 import { forkedRollout } from "../core/fork.ts";
 import { openHarness } from "../core/harness.ts";
-import { advance, newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
+import { newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
 import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
+import { deathsBefore } from "./last-end.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import {
@@ -28,7 +29,7 @@ import {
   turnCall,
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { ALARM_BUDGET_MS, RolloutDriver } from "./rollout-driver.ts";
+import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
 import { reportOf, storableTrajectory, toolsOffered } from "./rollout-report.ts";
 import { sqlOf } from "./rollout-sql-object.ts";
 import { RolloutStore } from "./rollout-store.ts";
@@ -36,6 +37,7 @@ import type { RolloutRpc, Serves } from "./rpc.ts";
 import { openSecrets } from "./secret-values.ts";
 import { StageClock, stageTimes } from "./stage-clock.ts";
 import { Subrequests } from "./subrequests.ts";
+import { Suspect } from "./suspects.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import {
   type Delivery,
@@ -134,12 +136,12 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return true;
   }
 
-  override async alarm(): Promise<void> {
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     const spec = this.#store.spec();
     if (spec === null || this.#store.acknowledged() || this.#running) return;
     this.#running = true;
     try {
-      const wakeAt = await this.#run(spec);
+      const wakeAt = await this.#run(spec, info?.isRetry ?? false);
       this.#platformFailures = 0;
       if (wakeAt !== null) await this.#wakeBy(wakeAt);
     } catch (thrown) {
@@ -160,10 +162,11 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     await this.ctx.storage.setAlarm(Math.min(at, asked ?? at));
   }
 
-  async #run(spec: RolloutSpec): Promise<number | null> {
+  /** `again`: this alarm was begun before, and its process ended. */
+  async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
     const stored = this.#store.load();
     if (stored?.phase === "done") return await this.#report(spec, stored);
-    const begun = await this.#begin(spec, stored);
+    const begun = await this.#begin(spec, stored, again);
     if (begun.rollout.phase === "done" || begun.driver === null) {
       return await this.#report(spec, begun.rollout);
     }
@@ -176,6 +179,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async #begin(
     spec: RolloutSpec,
     stored: Rollout | null,
+    again: boolean,
   ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
     const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
@@ -187,26 +191,30 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
-    return { rollout, driver: await this.#driverOf(spec, environment, rollout) };
+    const suspect = await this.#suspectOf(spec, rollout, again);
+    return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
   }
 
   async #driverOf(
     spec: RolloutSpec,
     environment: AnyEnvironment,
     rollout: Rollout,
+    suspect: Suspect | null,
   ): Promise<RolloutDriver> {
     const { env, now } = this;
     const { scope, limits } = spec;
     const secrets = await openSecrets(env, scope, environment.needs, now());
     const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
+    const capabilities = rolloutCapabilities(env, now, secrets);
+    const sql = sqlOf(this.ctx, this.#store);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,
       limit: clock.limit,
       unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
-      capabilities: rolloutCapabilities(env, now, secrets),
-      sql: sqlOf(this.ctx, this.#store),
+      capabilities: suspect?.watchedCapabilities(capabilities) ?? capabilities,
+      sql: suspect?.watchedSql(sql) ?? sql,
       secrets: [...secrets.values()],
       seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
@@ -219,7 +227,20 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       clock,
       deadline,
       alarmBudgetMs: this.alarmBudgetMs,
+      suspect,
     });
+  }
+
+  /** Null where what comes next cannot have ended the process before: this one came to it, or it is a model's call. */
+  async #suspectOf(
+    { scope, run_id, group, slot, attempt }: RolloutSpec,
+    { phase }: Rollout,
+    again: boolean,
+  ): Promise<Suspect | null> {
+    if (phase === "sample" || this.#store.ranHere()) return null;
+    if (!again && (await deathsBefore(this.env)) === 0) return null;
+    const run = () => runObject(this.env, scope, run_id);
+    return new Suspect(this.env, run, `rollout/${group}/${slot}/${attempt}`);
   }
 
   #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
@@ -238,15 +259,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const { rollout_id, task_key, example_id, row } = spec;
     const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
     const from = stored ?? newRollout({ id: rollout_id, task_key, ...bare }, this.now());
-    const failed = advance(from, { type: "failed", failure: "environment_changed", error });
-    const { state } = failed;
-    return advance(failed, {
-      type: "closed",
-      state,
-      error: null,
-      cleanup_errors: [],
-      at: this.now(),
-    });
+    return endedWithoutHooks(from, { failure: "environment_changed", error }, this.now());
   }
 
   /** The trajectory to R2, then the report to the run; both may be repeated. */

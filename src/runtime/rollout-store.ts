@@ -15,6 +15,7 @@ import { migrateRollout } from "../core/rollout-migrations.ts";
 import { lastIds } from "../core/tokens.ts";
 import type { Turn } from "../core/trajectory.ts";
 import { createChunks, deleteChunks, readChunks, writeChunks } from "./chunks.ts";
+import { bootId } from "./last-end.ts";
 import type { Delivery, RolloutSpec } from "./wire.ts";
 
 const KIND = {
@@ -30,6 +31,8 @@ const KIND = {
 /** Ids are in the turns, and the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
   readonly answered: number;
+  /** The process that wrote it. Absent where an earlier release did. */
+  readonly boot?: string;
   /** Heads written, this one included. Absent while one of an earlier release goes on. */
   readonly writes?: number;
 };
@@ -59,6 +62,7 @@ interface Facts {
 export class RolloutStore {
   readonly #sql: SqlStorage;
   #askedSql = false;
+  #begunHere = false;
   #facts: Facts | null = null;
 
   constructor(sql: SqlStorage) {
@@ -73,6 +77,13 @@ export class RolloutStore {
   begin(spec: RolloutSpec): void {
     createChunks(this.#sql);
     this.#write(KIND.spec, spec).spec = spec;
+    this.#begunHere = true;
+  }
+
+  /** Whether what it does next is something that this process, and not one before it, came to. */
+  ranHere(): boolean {
+    const { head } = this.#read();
+    return head === null ? this.#begunHere : head.boot === bootId();
   }
 
   /** Forgets what was read of a storage that was deleted. */
@@ -84,7 +95,7 @@ export class RolloutStore {
   load(): Rollout | null {
     const { head, turns } = this.#read();
     if (head === null) return null;
-    const { answered, writes: _, ...rollout } = head;
+    const { answered, boot: _, writes: __, ...rollout } = head;
     const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
     // The answer was written and then the process was killed: the call is over.
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
@@ -116,6 +127,7 @@ export class RolloutStore {
     const head = {
       ...rest,
       answered: turns.length,
+      boot: bootId(),
       ...(writes !== null && { writes: writes + 1 }),
     };
     this.#write(KIND.head, head).head = head;

@@ -31,6 +31,7 @@ import type {
   ScoredMember,
   SourcePlace,
   Starter,
+  SuspectKey,
   Unit,
 } from "./wire.ts";
 
@@ -86,6 +87,13 @@ export interface RunRpc {
   owe(owing: readonly Owing[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
   takeJudging(unit: number): Promise<JudgingUnit | null>;
+  /**
+   * Names a suspect before it computes, in how many deaths it was the one that was named (suspects.ts). `died`: the process
+   * before this `boot` did not end in order. Null: it is given up, and must not begin.
+   */
+  accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
+  /** It awaits the outside by now, or it has `ended`. */
+  clear(key: SuspectKey, ended: boolean): Promise<void>;
   /** What came of asking. A verdict that is settled stays as it is. Null: nobody created this run. */
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
   /** Rows of a segment that is not folded yet. */

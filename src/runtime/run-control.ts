@@ -14,6 +14,9 @@ import { appendEvent, pendingOf } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
 import type { Place, RetryOrder, RetryRefusal, RunMessage, RunSpec } from "./wire.ts";
 
+/** Why a run ended of which several rollouts stopped the whole platform. */
+export const STOPS_PLATFORM = "environment_stops_platform";
+
 /** Paused is how a run stands that could go on. */
 export function statusOf(head: RunHead): RunStatus {
   return isPaused(head) ? "paused" : head.status;
@@ -42,7 +45,13 @@ export function cancelReasonOf(
   { stop }: RunHead,
   row: { readonly cancel: CancelReason | null },
 ): CancelReason | null {
-  return stop?.kind === "cancel" ? (stop.reason ?? "user") : row.cancel;
+  if (stop?.kind === "cancel") return stop.reason ?? "user";
+  return stop?.code === STOPS_PLATFORM ? "overload" : row.cancel;
+}
+
+/** True while all that runs is to be told to stop. */
+export function stopsAll(head: RunHead): boolean {
+  return cancelReasonOf(head, { cancel: null }) !== null;
 }
 
 /** Ends the run once its deadline has passed. */

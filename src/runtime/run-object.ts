@@ -40,6 +40,7 @@ import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { segmentOf, sourcesIn, startersIn } from "./run-sources.ts";
 import { appendEvent } from "./run-standing.ts";
 import { RunStore, type StoredEvent } from "./run-store.ts";
+import { RunSuspects } from "./run-suspects.ts";
 import { holdUnits, unitsWaiting } from "./run-units.ts";
 import { Subrequests } from "./subrequests.ts";
 import { type KeyRange, type TaskMean, taskMeans } from "./task-means.ts";
@@ -56,6 +57,7 @@ import type {
   ScoredMember,
   SourcePlace,
   Starter,
+  SuspectKey,
   Unit,
 } from "./wire.ts";
 
@@ -73,6 +75,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
   readonly #chores: RunChores;
+  readonly #suspects: RunSuspects;
   #asked = false;
   #gathering = false;
   #armedAt: number | null = null;
@@ -89,6 +92,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#training = new TrainingLoop(env, this.#store, now, (unit) => this.#pump.toScore(unit));
     this.#views = new LiveViews(this.#store, now);
     this.#chores = new RunChores(env, this.#store, this.#views, now);
+    this.#suspects = new RunSuspects(env, this.#store);
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -100,10 +104,11 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     await this.#flush(spec);
   }
 
-  admit(places: readonly Place[]): { spec: RunSpec; admitted: Starter[] } | null {
+  async admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null> {
     const spec = this.#open();
     if (spec === null) return null;
-    return { spec, admitted: startersIn(this.#store, places) };
+    const suspectUpTo = await this.#suspects.upTo();
+    return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
 
   answered(report: RolloutReport): { known: boolean } {
@@ -115,10 +120,14 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return { known };
   }
 
-  unitsToScore(asked: readonly number[], hold = false): { spec: RunSpec; units: Unit[] } | null {
+  async unitsToScore(
+    asked: readonly number[],
+    hold = false,
+  ): Promise<{ spec: RunSpec; units: Unit[] } | null> {
     const spec = this.#open();
     if (spec === null) return null;
-    const units = unitsWaiting(this.#store, spec, asked);
+    const suspectUpTo = await this.#suspects.upTo();
+    const units = unitsWaiting(this.#store, spec, asked, suspectUpTo);
     if (hold) holdUnits(this.#store, units, this.now());
     return { spec, units };
   }
@@ -137,9 +146,23 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#gather(spec);
   }
 
-  takeJudging(unit: number): JudgingUnit | null {
+  async takeJudging(unit: number): Promise<JudgingUnit | null> {
     const spec = this.#open();
-    return spec === null ? null : takeUnit(this.#store, spec, unit, this.now());
+    if (spec === null) return null;
+    const suspectUpTo = await this.#suspects.upTo();
+    return takeUnit(this.#store, spec, unit, this.now(), suspectUpTo);
+  }
+
+  accuse(key: SuspectKey, boot: string, died: boolean): { deaths: number } | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
+    if (accused === null) this.#gather(spec);
+    return accused;
+  }
+
+  clear(key: SuspectKey, ended: boolean): void {
+    if (this.#open() !== null) this.#suspects.clear(key, ended);
   }
 
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): JudgedReply | null {
@@ -293,6 +316,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const spec = this.#store.spec();
     if (spec === null || this.#asked) return spec;
     this.#asked = true;
+    this.#suspects.resume();
     if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
     this.#gather(spec);
     return spec;

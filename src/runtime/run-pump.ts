@@ -8,7 +8,7 @@ import { LIMITS } from "../core/limits.ts";
 import { liveShare, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { rolloutObject } from "./names.ts";
-import { cancelReasonOf, maxConcurrentOf } from "./run-control.ts";
+import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./run-control.ts";
 import { gateRoom, type Need } from "./run-gate.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import {
@@ -134,13 +134,12 @@ export class RunPump {
 
   /** True while rollouts are to be told to stop. */
   untold(): boolean {
-    return this.#store.untold(1, this.#store.head().stop?.kind === "cancel").length > 0;
+    return this.#store.untold(1, stopsAll(this.#store.head())).length > 0;
   }
 
   /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    const all = this.#store.head().stop?.kind === "cancel";
-    const rows = this.#store.untold(LIMITS.sliceObjects, all);
+    const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
     await subrequests.objectAll(rows, async (row) => {
       const { seq, id } = row;
       const reason = cancelReasonOf(this.#store.head(), row) ?? "user";

@@ -93,6 +93,13 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "alter table verdicts add column unmetered integer not null default 0",
     ],
   },
+  {
+    name: "suspects",
+    statements: [
+      // Work that may have ended the process: in how many deaths it was the one that was named, and by whom it is named now.
+      "create table suspects (key text primary key, deaths integer not null, boot text)",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -137,6 +144,8 @@ export interface RunHead {
   readonly freed: number;
   /** Messages a queue gave up on. */
   readonly dead_letters: number;
+  /** Rollouts and units that ended the process so often that they are not tried again. */
+  readonly given_up: number;
   /** What its endpoint granted it. */
   readonly gate: RunGate;
   /** What the endpoints of its judges granted it, by their ids. */
@@ -170,6 +179,7 @@ export const NEW_HEAD: RunHead = {
   row_current: false,
   freed: 0,
   dead_letters: 0,
+  given_up: 0,
   gate: NEW_GATE,
   judge_gates: {},
   training: null,

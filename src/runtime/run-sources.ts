@@ -31,15 +31,16 @@ export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEnt
 }
 
 /** Those that are still to be started: running, and nobody has asked them to stop. */
-export function startersIn(store: RunStore, places: readonly Place[]): Starter[] {
+export function startersIn(store: RunStore, places: readonly Place[], suspectUpTo = 0): Starter[] {
   const head = store.head();
   return places.flatMap((place) => {
     const row = store.rollout(place);
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
     const group = store.training.group(row.group_index);
-    if (group === null) return [starterOf(row)];
+    const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
+    if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;
-    return [{ ...starterOf(row), example_index, policy_version }];
+    return [{ ...starter, example_index, policy_version }];
   });
 }
 

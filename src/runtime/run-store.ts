@@ -18,6 +18,7 @@ import {
   type RunHead,
   type SegmentEntry,
 } from "./run-schema.ts";
+import { SuspectStore } from "./suspect-store.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 import type { Place, RunSpec } from "./wire.ts";
@@ -40,6 +41,7 @@ export class RunStore {
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
   readonly training: TrainingStore;
+  readonly suspects: SuspectStore;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
@@ -50,6 +52,7 @@ export class RunStore {
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
     this.training = new TrainingStore(storage.sql);
+    this.suspects = new SuspectStore(storage.sql);
   }
 
   /** Null for an object nobody created. */

@@ -10,11 +10,19 @@ export function waitingRows(store: RunStore, spec: RunSpec, unit: number): Rollo
   return rows.filter((row) => row !== null).filter((row) => row.status === "scoring");
 }
 
-/** Those of the units that wait still, with their members. */
-export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[]): Unit[] {
+/** Those of the units that wait still, with their members. `suspectUpTo`: the last rollout that is a suspect. */
+export function unitsWaiting(
+  store: RunStore,
+  spec: RunSpec,
+  units: readonly number[],
+  suspectUpTo: number,
+): Unit[] {
   return units.flatMap((unit) => {
-    const members = waitingRows(store, spec, unit).map((row) => memberOf(store, row));
-    return members.length === 0 ? [] : [{ unit, members }];
+    const rows = waitingRows(store, spec, unit);
+    if (rows.length === 0) return [];
+    const suspect = rows.some(({ seq }) => seq <= suspectUpTo);
+    const members = rows.map((row) => memberOf(store, row));
+    return [{ unit, members, ...(suspect && { suspect }) }];
   });
 }
 

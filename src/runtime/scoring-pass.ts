@@ -12,8 +12,10 @@ import { type ScoreRecord, type ScoringLimit, scoreUnit } from "../core/score.ts
 import type { Trajectory } from "../core/trajectory.ts";
 import { scoringCapabilities } from "./capabilities.ts";
 import { pinnedEnvironment } from "./environments.ts";
+import { runObject } from "./names.ts";
 import { openSecrets } from "./secret-values.ts";
 import type { Subrequests } from "./subrequests.ts";
+import { besideSuspects, GIVEN_UP, Suspect } from "./suspects.ts";
 import { readTrajectory } from "./trajectory-store.ts";
 import type { RunSpec, Unit } from "./wire.ts";
 
@@ -61,6 +63,21 @@ export async function scoreInTime(
   const limit: ScoringLimit = (what, work) => within(limitMs, what, work);
   const offer = { capabilities, limit, ...(judges && { judges }) };
   return redact(await scoreUnit(environment, trajectories, offer), secrets);
+}
+
+/** A pass over one unit, alone in the process where that may end it (suspects.ts). Null: its run has given it up. */
+export async function scoreAlone<T>(
+  env: Env,
+  { scope, run_id }: RunSpec,
+  { unit, suspect }: Unit,
+  scoring: Scoring,
+  pass: (scoring: Scoring) => Promise<T>,
+): Promise<T | null> {
+  if (suspect !== true) return await besideSuspects(() => pass(scoring));
+  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`);
+  const capabilities = watched.watchedCapabilities(scoring.capabilities);
+  const passed = await watched.run(() => pass({ ...scoring, capabilities }));
+  return passed === GIVEN_UP ? null : passed;
 }
 
 async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {

@@ -133,9 +133,14 @@ export interface RolloutReport extends Place {
   readonly ended_at: number;
 }
 
+/** Work that may have ended the process: a place that is to be started, a rollout, or a unit that is to be scored. */
+export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
+
 /** One rollout to start. */
 export interface Starter extends Place {
   readonly rollout_id: string;
+  /** It may have ended the process before: it is begun alone (suspects.ts). */
+  readonly suspect?: boolean;
   /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
   readonly carries?: Place;
   /** Of a training run: which row its group plays (else the group's number says), */
@@ -160,6 +165,8 @@ export interface Member extends Starter, StoredTrajectory {}
 
 export interface Unit {
   readonly unit: number;
+  /** It may have ended the process before: it is scored alone (suspects.ts). */
+  readonly suspect?: boolean;
   readonly members: readonly Member[];
 }
 

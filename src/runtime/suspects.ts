@@ -1,0 +1,159 @@
+/**
+ * Work of an environment that may have ended the process: a hook or a scoring function that computes without end, or that
+ * takes the process down. No code inside an isolate can stop it, and after a restart the same work is taken up again.
+ *
+ * Invariants. Where nothing died nothing is written and nobody waits. After a death everything that had not ended in the
+ * process before is a suspect, and suspects compute one at a time: each is named on disk, by its run, before it computes and
+ * until it awaits the outside or ends. So whoever is named when the process dies was alone. Two such deaths, after the
+ * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
+ * alarm that is repeated makes a suspect, of its rollout: what a consumer cannot finish its queue and the sweep give up.
+ */
+import type { OfferedForScoring } from "../core/environments/capabilities.ts";
+import type { SqlRunner } from "../core/environments/rollout-sql.ts";
+import { bootId, deathsBefore } from "./last-end.ts";
+import type { SuspectKey } from "./wire.ts";
+
+/** The run of a suspect: it keeps the names (rpc.ts). */
+interface Names {
+  accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
+  clear(key: SuspectKey, ended: boolean): Promise<void>;
+}
+
+/** Deaths in which it was named, after the one that made it a suspect, that end it. */
+export const MOST_DEATHS = 2;
+export const GIVEN_UP = Symbol("given up");
+
+/** A holder of the turn that is not heard of so long is gone: its object was taken out of memory. */
+const HELD_AT_MOST_MS = 60_000;
+const LONGEST_LOOK_MS = 250;
+
+/** Until when somebody computes (0: nobody), and how many wait. All objects and consumers of a process share an isolate. */
+let heldUntil = 0;
+let waiting = 0;
+
+/** By looking again and again: a promise that another object resolves would look like no work at all to the runtime. */
+async function takeTurn(): Promise<() => void> {
+  waiting += 1;
+  while (Date.now() < heldUntil) await scheduler.wait(Math.min(LONGEST_LOOK_MS, 2 * waiting));
+  waiting -= 1;
+  const until = Date.now() + HELD_AT_MOST_MS;
+  heldUntil = until;
+  return () => {
+    if (heldUntil === until) heldUntil = 0;
+  };
+}
+
+/** For work that is no suspect: it computes when no suspect does, so that nobody is blamed for it. */
+export async function besideSuspects<T>(work: () => Promise<T>): Promise<T> {
+  if (heldUntil === 0) return await work();
+  const release = await takeTurn();
+  const running = work();
+  running.catch(() => undefined);
+  await scheduler.wait(0);
+  release();
+  return await running;
+}
+
+export class Suspect {
+  readonly #env: Env;
+  readonly #run: () => Names;
+  readonly #key: SuspectKey;
+  readonly #stretches = new Set<Promise<void>>();
+  /** What the platform itself computes for it at this moment. */
+  readonly #computing = new Set<Promise<unknown>>();
+  #deaths = 0;
+  #over = false;
+
+  constructor(env: Env, run: () => Names, key: SuspectKey) {
+    this.#env = env;
+    this.#run = run;
+    this.#key = key;
+  }
+
+  /** Runs `work` alone in the process, until it awaits the outside; then others go on. `GIVEN_UP`: it must not run again. */
+  async run<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+    const release = await this.#named();
+    if (release === null) return GIVEN_UP;
+    try {
+      const running = work();
+      await this.#untilItWaits(running, release);
+      return await running;
+    } finally {
+      this.#over = true;
+      await Promise.all(this.#stretches);
+      if (this.#deaths > 0) await this.#run().clear(this.#key, true);
+    }
+  }
+
+  /** A call of the work that the platform answers by computing, as a query is: it goes on being named. */
+  async computing<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#over) return await call();
+    const answer = call();
+    this.#computing.add(answer);
+    try {
+      return await answer;
+    } finally {
+      this.#computing.delete(answer);
+    }
+  }
+
+  /**
+   * A call of the work that the outside answers: others compute meanwhile. When it goes on it is named again, if the
+   * process died more than once: then what ended it may come behind such a call.
+   */
+  async awaiting<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } finally {
+      const again = !this.#over && (await deathsBefore(this.#env)) > 1;
+      const release = again ? await this.#named() : null;
+      if (release !== null) this.#stretches.add(this.#untilItWaits(undefined, release));
+    }
+  }
+
+  /** The rollout's database as the work gets it. */
+  watchedSql(sql: SqlRunner): SqlRunner {
+    return { exec: (...call) => this.computing(async () => await sql.exec(...call)) };
+  }
+
+  watchedCapabilities<Offered extends OfferedForScoring>(offered: Offered): Offered {
+    const { fetch } = offered;
+    if (fetch === undefined) return offered;
+    return { ...offered, fetch: (...call) => this.awaiting(() => fetch(...call)) };
+  }
+
+  /** Null when its run gives it up. */
+  async #named(): Promise<(() => void) | null> {
+    const release = await takeTurn();
+    try {
+      const died = (await deathsBefore(this.#env)) > 0;
+      const accused = await this.#run().accuse(this.#key, bootId(), died);
+      if (accused === null) release();
+      else this.#deaths = accused.deaths;
+      return accused && release;
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+  }
+
+  /** Everything that can go on without the outside has gone on once a timer fires. */
+  async #untilItWaits(running: Promise<unknown> | undefined, release: () => void): Promise<void> {
+    // Whoever runs it hears of what it throws.
+    running?.catch(() => undefined);
+    try {
+      do {
+        await Promise.allSettled(this.#computing);
+        await scheduler.wait(0);
+      } while (this.#computing.size > 0);
+      await this.#run().clear(this.#key, false);
+    } finally {
+      release();
+    }
+  }
+}
+
+/** Why a suspect was given up; `during`: what it did each time, as a sentence. */
+export function stoppedPlatform(during: string): string {
+  return `the platform died, or hung until it was ended, ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
+}
