@@ -35,15 +35,22 @@ test("some plans ask judges, and all of them where that is asked for", () => {
 
 test("every plan kills, and between them the plans do all there is to do", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
-  const kinds = incidents.map((incident) =>
-    incident.kind === "kill" ? incident.victim : incident.store,
-  );
-  expect(new Set(kinds)).toEqual(new Set(["node", "workerd", "group", "STORE", "DB"]));
+  const kinds = incidents.map((incident) => {
+    if (incident.kind === "kill") return incident.victim;
+    return incident.kind === "store" ? incident.store : incident.does;
+  });
+  const [kills, stores] = [
+    ["node", "workerd", "group"],
+    ["STORE", "DB"],
+  ];
+  expect(new Set(kinds)).toEqual(new Set([...kills, ...stores, "pause", "retry", "cancel"]));
   expect(plans.filter(({ incidents }) => !incidents.some(({ kind }) => kind === "kill"))).toEqual(
     [],
   );
   expect(new Set(plans.map(({ environment }) => environment)).size).toBe(5);
   expect(plans.some(({ late_drops }) => late_drops)).toBe(true);
+  expect(new Set(plans.map(({ fickle }) => fickle)).size).toBe(2);
+  expect(new Set(plans.map(({ lost_replies }) => lost_replies > 0)).size).toBe(2);
   expect(plans.every(({ sweep }) => sweep)).toBe(true);
 });
 
@@ -52,6 +59,15 @@ test("incidents come in the order of their moments, before the run is through", 
     const moments = incidents.map(({ at }) => at);
     expect(moments).toEqual(moments.toSorted((a, b) => a - b));
     expect(Math.max(...moments)).toBeLessThan(0.8);
+  }
+});
+
+test("a run that is cancelled dies once more while its rollouts are told", () => {
+  for (const { incidents } of plans) {
+    const cancel = incidents.findIndex(({ kind, ...what }) => {
+      return kind === "control" && "does" in what && what.does === "cancel";
+    });
+    if (cancel !== -1) expect(incidents[cancel + 1]).toMatchObject({ kind: "kill" });
   }
 });
 
