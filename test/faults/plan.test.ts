@@ -1,6 +1,6 @@
 /** A plan is its seed: what failed can be played again. */
 import { expect, test } from "vitest";
-import { planOf, sabotaged } from "./plan.ts";
+import { placedAgain, planOf, sabotaged } from "./plan.ts";
 
 const seeds = Array.from({ length: 300 }, (_, index) => index);
 const plans = seeds.map((seed) => planOf(seed, 120));
@@ -69,6 +69,24 @@ test("a run that is cancelled dies once more while its rollouts are told", () =>
     });
     if (cancel !== -1) expect(incidents[cancel + 1]).toMatchObject({ kind: "kill" });
   }
+});
+
+test("a kill that hit nothing in flight is placed again, earlier; others stay where they are", () => {
+  const kill = { kind: "kill", victim: "group", wait_ms: 40 } as const;
+  const control = { kind: "control", for_ms: 0 } as const;
+  const [early, late] = [
+    { ...kill, at: 0.2 },
+    { ...kill, at: 0.6 },
+  ];
+  const plan = { ...planOf(1, 120), incidents: [early, late] };
+  expect(placedAgain(plan, [12, 9])).toBeNull();
+  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([early, { ...late, at: 0.3, wait_ms: 0 }]);
+  expect(placedAgain(plan, [0, 0])?.incidents.map(({ at }) => at)).toEqual([0.1, 0.3]);
+  const ended = {
+    ...plan,
+    incidents: [early, { ...control, does: "cancel" as const, at: 0.6 }, late],
+  };
+  expect(placedAgain(ended, [12, 0])).toBeNull();
 });
 
 test("a sabotaged plan loses every message and has nothing that would find it", () => {

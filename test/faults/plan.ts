@@ -167,6 +167,24 @@ export function sabotaged(plan: FaultPlan): FaultPlan {
   return { ...plan, queues, late_drops: true, sweep: false, incidents: [] };
 }
 
+/**
+ * The plan with some of its kills placed again, at half their moments: those that hit nothing in flight proved nothing.
+ * `inFlight`: at each of its kills, in order. Null when each hit something, or fell on a run that was cancelled.
+ */
+export function placedAgain(plan: FaultPlan, inFlight: readonly number[]): FaultPlan | null {
+  const cancelled = plan.incidents.find((one) => one.kind === "control" && one.does === "cancel");
+  const kills = plan.incidents.filter(({ kind }) => kind === "kill");
+  const missed = kills.filter(({ at }, index) => {
+    return inFlight[index] === 0 && at < (cancelled?.at ?? 1);
+  });
+  if (missed.length === 0) return null;
+  const incidents = plan.incidents.map((incident): Incident => {
+    if (incident.kind !== "kill" || !missed.includes(incident)) return incident;
+    return { ...incident, at: incident.at / 2, wait_ms: 0 };
+  });
+  return { ...plan, incidents: incidents.toSorted((a, b) => a.at - b.at) };
+}
+
 function incidentsOf(random: () => number): Incident[] {
   const kills = Array.from({ length: 1 + Math.floor(random() * 3) }, (): Kill => {
     const victim = pick(["node", "workerd", "group"] as const, random());

@@ -29,8 +29,6 @@ const GETS_AT_ONCE = 8;
 const DRAINED_WITHIN_MS = 30_000;
 /** A platform that boots on a busy machine while its store is away. */
 const HEARS_WITHIN_MS = 60_000;
-/** Of a kill that hit nothing in flight. */
-const MOST_TRIES = 3;
 
 export interface Stage {
   /** Where the calm run is played. */
@@ -132,7 +130,7 @@ async function befall(
     await come(model, () => model.answered() >= incident.at * turns);
     if (incident.kind === "kill") {
       if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0, lose_reply: 0 });
-      deaths.push(...(await kill(incident, plan, { ...scene, cancelled })));
+      deaths.push(await die(incident, plan, { ...scene, cancelled }));
     } else if (incident.kind === "control") {
       askings.push(askFor(incident, scene));
       if (incident.does !== "cancel") continue;
@@ -179,26 +177,6 @@ async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Askin
   }
 }
 
-/** Once more, if it fell when nothing was in flight and there is more to come: that death proved nothing. */
-async function kill(
-  incident: Kill,
-  plan: FaultPlan,
-  scene: Scene & { readonly cancelled: boolean },
-): Promise<Death[]> {
-  const deaths: Death[] = [];
-  const least = LIMITS_OF[plan.driver].open_calls;
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    await pause(incident.wait_ms);
-    // A run that was cancelled may have nothing more to ask the model.
-    const full = scene.cancelled || (await come(scene.model, () => scene.model.open() >= least));
-    if (tries > 0 && !full) break;
-    const death = await die(incident, plan, scene);
-    deaths.push(death);
-    if (death.in_flight > 0 || scene.cancelled) break;
-  }
-  return deaths;
-}
-
 /** A later failure takes the place of an earlier one that still lasts. */
 async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Outage> {
   const from = Date.now();
@@ -210,11 +188,15 @@ async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Out
 }
 
 async function die(
-  { victim }: Kill,
+  { victim, wait_ms }: Kill,
   { driver }: FaultPlan,
   { cancelled, ...scene }: Scene & { readonly cancelled: boolean },
 ): Promise<Death> {
   const { boot, model, judge, run } = scene;
+  await pause(wait_ms);
+  // A run that was cancelled may have nothing more to ask the model.
+  const least = cancelled ? 0 : LIMITS_OF[driver].open_calls;
+  await come(model, () => model.open() >= least);
   const { served, directory } = standing(boot);
   const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
   const goes_on = !cancelled;
@@ -234,15 +216,11 @@ async function inFlight(served: Served, run: string, model: FaultModel): Promise
   }
 }
 
-/** Whether it came: the model may be asked nothing any more before it does. */
-async function come(model: FaultModel, condition: () => boolean): Promise<boolean> {
+/** The condition holds, or the model is asked nothing any more. */
+async function come(model: FaultModel, condition: () => boolean): Promise<void> {
   const from = Date.now();
   const over = () => Date.now() - Math.max(from, model.times.at(-1) ?? from) > NOTHING_ASKED_MS;
-  while (!condition()) {
-    if (over()) return false;
-    await pause(LOOK_EVERY_MS);
-  }
-  return true;
+  while (!condition() && !over()) await pause(LOOK_EVERY_MS);
 }
 
 function standing({ served, directory }: Boot): { served: Served; directory: string } {
