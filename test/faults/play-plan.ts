@@ -129,7 +129,7 @@ async function befall(
   for (const incident of plan.incidents) {
     await come(model, () => model.answered() >= incident.at * turns);
     if (incident.kind === "kill") {
-      if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0, lose_reply: 0 });
+      if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0 });
       deaths.push(await die(incident, plan, { ...scene, cancelled }));
     } else if (incident.kind === "control") {
       askings.push(askFor(incident, scene));
