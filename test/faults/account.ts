@@ -2,9 +2,10 @@
 import type { RunAudit } from "../../src/core/audit.ts";
 import type { Judgement } from "../../src/core/judgement.ts";
 import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { RunEvent } from "../../src/core/run-events.ts";
 import type { ToolRun } from "./desk.ts";
-import type { AskedCall } from "./fault-model.ts";
-import type { FaultPlan, Victim } from "./plan.ts";
+import type { AskedCall, Said } from "./fault-model.ts";
+import type { Control, FaultPlan, Victim } from "./plan.ts";
 
 /** One death of workerd. */
 export interface Death {
@@ -24,8 +25,10 @@ export interface Death {
 export interface Told {
   readonly run: RunView;
   readonly results: readonly ResultRow[];
-  /** Tokens of the turns stored with each rollout. */
-  readonly tokens_stored: number;
+  /** The turns stored with each rollout that sampled them itself, by the idempotency key of their calls. */
+  readonly turns: ReadonlyMap<string, Said>;
+  /** All of them, from the first; a snapshot in place of those that are kept no longer. */
+  readonly events: readonly RunEvent[];
   /** Of all rollouts. */
   readonly judgements: readonly Judgement[];
   readonly audit: RunAudit;
@@ -35,6 +38,12 @@ export interface Told {
 export interface Outage {
   readonly from: number;
   readonly to: number;
+}
+
+/** Something its owner asked of the run, and when the platform had done it (epoch milliseconds). */
+export interface Asking {
+  readonly does: Control["does"] | "resume";
+  readonly at: number;
 }
 
 export interface Account {
@@ -51,6 +60,7 @@ export interface Account {
   readonly tool_runs: readonly ToolRun[];
   readonly deaths: readonly Death[];
   readonly outages: readonly Outage[];
+  readonly askings: readonly Asking[];
   readonly injected: Injected;
 }
 
@@ -60,6 +70,7 @@ export interface Injected {
   readonly duplicated: number;
   readonly delayed: number;
   readonly store_failures: number;
+  readonly replies_lost: number;
   readonly model_faults: number;
 }
 

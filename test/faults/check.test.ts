@@ -2,9 +2,10 @@
 import { expect, test } from "vitest";
 import type { Judgement } from "../../src/core/judgement.ts";
 import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { RunEvent } from "../../src/core/run-events.ts";
 import type { Account } from "./account.ts";
 import { violationsOf } from "./check.ts";
-import { finishedRun } from "./finished-run.ts";
+import { finishedRun, saidTo } from "./finished-run.ts";
 
 const DEATH = {
   victim: "group",
@@ -37,7 +38,10 @@ function call(key: string, times: readonly [at: number, ended: "answered" | "fau
   const good = account();
   const known = good.calls.get(key);
   if (known === undefined) throw new Error(`no call ${key}`);
-  const requests = times.map(([at, ended]) => ({ at, ended }));
+  const said = saidTo(key);
+  const requests = times.map(([at, ended]) => ({
+    ...{ at, ended, said: ended === "answered" ? said : null },
+  }));
   return { ...good, calls: new Map(good.calls).set(key, { ...known, requests }) };
 }
 
@@ -153,8 +157,9 @@ function judged(changes: { asked?: readonly string[]; verdicts?: readonly Judgem
   const usage = { prompt_tokens: 4, completion_tokens: 1, total_tokens: 5 };
   const judge_calls = new Map(
     asked.map((rollout, index) => {
-      const requests = [{ at: 20 + index, ended: "answered" as const }];
-      return [`run:judge:0:${rollout}:0`, { rollout, turn: 0, requests, usage, changed: false }];
+      const said = { digest: "", usage };
+      const requests = [{ at: 20 + index, ended: "answered" as const, said }];
+      return [`run:judge:0:${rollout}:0`, { rollout, turn: 0, requests, changed: false }];
     }),
   );
   const { report } = good.told.run;
@@ -192,7 +197,9 @@ test("a judge that is asked again for no reason is seen", () => {
   const good = judged();
   const [key = "", call] = [...good.judge_calls][0] ?? [];
   if (call === undefined) throw new Error("no call");
-  const requests = [...call.requests, { at: 30, ended: "answered" as const }];
+  const [said] = call.requests.map((request) => request.said);
+  if (said === undefined) throw new Error("it was never asked");
+  const requests = [...call.requests, { at: 30, ended: "answered" as const, said }];
   const judge_calls = new Map(good.judge_calls).set(key, { ...call, requests });
   expect(rules({ ...good, judge_calls })).toEqual(["sampled_again"]);
 });
@@ -217,7 +224,130 @@ test("one token too many or too few is seen, in the report and in the turns", ()
   const { report } = good.told.run;
   const usage = { ...report.usage, total_tokens: report.usage.total_tokens + 1 };
   expect(rules(told({ run: { report: { ...report, usage } } }))).toEqual(["tokens"]);
-  expect(rules({ ...good, told: { ...good.told, tokens_stored: 1 } })).toEqual(["tokens"]);
+  const turns = new Map(good.told.turns);
+  turns.delete("b:1");
+  expect(rules({ ...good, told: { ...good.told, turns } })).toEqual(["book", "tokens"]);
+});
+
+test("a turn that is stored with another answer than the model gave is seen, also of a fickle one", () => {
+  const good = account();
+  const plan = { ...good.plan, fickle: true };
+  for (const said of [
+    { ...saidTo("a:0"), digest: "other" },
+    { ...saidTo("a:0"), usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
+  ]) {
+    const told = { ...good.told, turns: new Map(good.told.turns).set("a:0", said) };
+    expect(rules({ ...good, plan, told })).toEqual(["book"]);
+  }
+  const another = call("a:1", [
+    [990, "answered"],
+    [1500, "answered"],
+  ]);
+  const [first] = another.calls.get("a:1")?.requests ?? [];
+  if (first === undefined) throw new Error("no request");
+  first.said = saidTo("what was lost with the kill");
+  expect(rules({ ...another, plan })).toEqual([]);
+});
+
+/** The run's events, with others in their place. */
+function heard(change: (events: RunEvent[]) => readonly (RunEvent | undefined)[]): Account {
+  const good = account();
+  const events = change([...good.told.events]).filter((event) => event !== undefined);
+  return { ...good, told: { ...good.told, events } };
+}
+
+const stands = (id: number, event: "run.paused" | "run.resumed", status: RunView["status"]) => {
+  return { id, event, data: { status, reason: "user" as const } };
+};
+
+test("events with a gap, an end too many or too few, or something after the last are seen", () => {
+  expect(new Set(rules(heard(([first, , last]) => [first, last])))).toEqual(new Set(["events"]));
+  expect(rules(heard(([first, second]) => [first, second]))).toEqual(["events"]);
+  expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain(
+    "events",
+  );
+  expect(
+    rules(
+      heard(([first, second, last]) => [
+        first,
+        last && { ...last, id: 2 },
+        second && { ...second, id: 3 },
+      ]),
+    ),
+  ).toContain("events");
+});
+
+test("a run that is paused twice, or dispatches in its pause, is seen", () => {
+  const { counts, report } = account().told.run;
+  const { reward, turns, usage } = report;
+  const progress = (id: number, dispatched: number): RunEvent => {
+    const data = { counts: { ...counts, dispatched }, reward, turns, usage };
+    return { id, event: "run.progress", data };
+  };
+  const around = (between: readonly RunEvent[]) =>
+    heard((events) => [
+      stands(1, "run.paused", "paused"),
+      ...between,
+      ...events.map((event) => ({ ...event, id: event.id + 1 + between.length })),
+    ]);
+  expect(rules(around([progress(2, 1), progress(3, 1)]))).toEqual([]);
+  expect(
+    rules(around([stands(2, "run.resumed", "running"), progress(3, 1), progress(4, 2)])),
+  ).toEqual([]);
+  expect(rules(around([progress(2, 1), progress(3, 2)]))).toEqual(["events"]);
+  expect(rules(around([stands(2, "run.paused", "paused")]))).toEqual(["events"]);
+  expect(rules(around([stands(2, "run.resumed", "paused")]))).toEqual(["events"]);
+});
+
+test("a run that was cancelled may end what is under way, and one that was not may not", () => {
+  const good = account();
+  const [first, second] = good.told.results;
+  if (first === undefined || second === undefined) throw new Error("two results");
+  const { counts } = good.told.run;
+  const stopped = { ...second, outcome: "cancelled" as const, reason: "user", reward: null };
+  const turns = new Map([...good.told.turns].filter(([key]) => key !== "b:1"));
+  const { report } = good.told.run;
+  const run: RunView = {
+    ...good.told.run,
+    status: "cancelled",
+    counts: { ...counts, scored: 1, cancelled: { user: 1 } },
+    report: { ...report, usage: { ...report.usage, total_tokens: 30 } },
+  };
+  const ends = good.told.events.map((event) =>
+    event.event === "run.completed" ? { ...event, event: "run.cancelled" as const } : event,
+  );
+  const told = { ...good.told, run, results: [first, stopped], turns, events: ends };
+  const askings = [{ does: "cancel" as const, at: 20 }];
+  expect(rules({ ...good, told, askings })).toEqual([]);
+  expect(rules({ ...good, told })).toEqual(["ended"]);
+});
+
+test("attempts in a place that do not follow each other, or of which two count, are seen", () => {
+  const good = account();
+  const [first, second] = good.told.results;
+  if (first === undefined || second === undefined) throw new Error("two results");
+  const { counts } = good.told.run;
+  const grown = { ...counts, planned: 3, dispatched: 3, scored: 2, failed: { provider: 1 } };
+  const askings = [{ does: "retry" as const, at: 20 }];
+  const next = { ...second, rollout_id: "c", attempt: 1 };
+  const ended = { id: 3, event: "rollout.finished", data: { rollout_id: "c" } };
+  const [one, two, last] = good.told.events;
+  const events = [one, two, { ...two, ...ended, data: { ...two?.data, ...ended.data } }];
+  const retried = (results: readonly ResultRow[]) => {
+    const told = {
+      ...good.told,
+      results,
+      run: { ...good.told.run, counts: grown },
+      events: [...events, { ...last, id: 4 }] as RunEvent[],
+    };
+    const { audit } = told;
+    const d1 = { ...audit.sources.d1, rows: 3 };
+    const sources = { ...audit.sources, d1 };
+    return { ...good, askings, told: { ...told, audit: { ...audit, sources } } };
+  };
+  expect(rules(retried([first, { ...second, superseded_by: "c" }, next]))).toEqual([]);
+  expect(rules(retried([first, second, next]))).toEqual(["rollouts"]);
+  expect(rules(retried([first, second, { ...next, attempt: 2 }]))).toEqual(["rollouts"]);
 });
 
 test("a tool that ran twice is seen, unless it may and a kill came between", () => {

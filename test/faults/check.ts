@@ -1,22 +1,26 @@
 /**
  * What must hold after a plan, whatever went wrong in it. Pure: an account in, violations out.
  *
- * A rollout may differ from its calm twin in one way alone: cut off while a tool ran that must not run twice, it ends
- * `tool_outcome_unknown`.
+ * A rollout may differ from its calm twin in two ways alone: cut off while a tool ran that must not run twice, it ends
+ * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no twin:
+ * there the run is held to the model's book.
  */
 import type { ResultRow, RunCounts } from "../../src/core/run.ts";
-import type { Account, Death, Violation } from "./account.ts";
-import type { Asked, AskedCall } from "./fault-model.ts";
+import type { Account, Asking, Death, Violation } from "./account.ts";
+import { eventsInOrder } from "./check-events.ts";
+import type { Asked, AskedCall, Said } from "./fault-model.ts";
 import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, LIMITS_OF } from "./limits.ts";
 
 type Rule = (account: Account) => string[];
 
 const RULES: Readonly<Record<string, Rule>> = {
-  ended: ({ told: { run } }) => (run.finished_at === null ? [`the run is ${run.status}`] : []),
+  ended: endedAsAsked,
   accounting: ({ told }) => lawBreaks(told.run.counts),
   audit: auditHolds,
   rollouts: everyRolloutOnce,
   content: sameAsCalm,
+  book: asInTheBook,
+  events: ({ told }) => eventsInOrder(told),
   window: ({ most_open, most_judging, plan: { max_concurrent } }) =>
     [most_open, most_judging]
       .filter((most) => most > max_concurrent)
@@ -38,6 +42,21 @@ export function violationsOf(account: Account): Violation[] {
   );
 }
 
+/** It ends by itself, or by the cancel that came before that. */
+function endedAsAsked(account: Account): string[] {
+  const { status, finished_at } = account.told.run;
+  const ends = wasAsked(account, "cancel") ? ["completed", "cancelled"] : ["completed"];
+  return finished_at !== null && ends.includes(status) ? [] : [`the run is ${status}`];
+}
+
+function wasAsked({ askings }: Account, does: Asking["does"]): boolean {
+  return askings.some((asked) => asked.does === does);
+}
+
+function wasCancelled({ told }: Account): boolean {
+  return told.run.status === "cancelled";
+}
+
 function lawBreaks(counts: RunCounts): string[] {
   const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = counts;
   const ended = [unscored, failed, cancelled].flatMap((by) => Object.values(by));
@@ -54,30 +73,78 @@ function auditHolds({ told: { audit, results } }: Account): string[] {
   ];
 }
 
-function everyRolloutOnce({ plan, told: { results }, calls }: Account): string[] {
-  const { num_examples, rollouts_per_example } = plan;
+/** Each place has one attempt, or where a retry was asked for a chain of them whose last counts. */
+function everyRolloutOnce(account: Account): string[] {
+  const { plan, told, calls } = account;
+  const { results, run } = told;
+  const slots = plan.num_examples * plan.rollouts_per_example;
   const places = new Set(results.map(placeOf));
   const ids = new Set(results.map(({ rollout_id }) => rollout_id));
-  const planned = num_examples * rollouts_per_example;
+  const planned = wasAsked(account, "retry") ? run.counts.planned : slots;
+  const expected = wasCancelled(account) ? run.counts.dispatched : planned;
   const strangers = [...new Set([...calls.values()].map(({ rollout }) => rollout))].filter(
     (rollout) => !ids.has(rollout),
   );
   return [
-    ...(results.length === planned && places.size === planned && ids.size === planned
+    ...(results.length === expected && places.size === expected && ids.size === expected
       ? []
-      : [`${results.length} results, ${places.size} places, ${ids.size} ids of ${planned}`]),
+      : [`${results.length} results, ${places.size} places, ${ids.size} ids of ${expected}`]),
+    ...brokenChains(results),
     ...strangers.map((rollout) => `${rollout} asked the model and has no result`),
   ];
 }
 
-function sameAsCalm({ calm, told, deaths }: Account): string[] {
+function brokenChains(results: readonly ResultRow[]): string[] {
+  const slots = Map.groupBy(results, ({ group, slot }) => `${group}/${slot}`);
+  return [...slots].flatMap(([slot, rows]) => {
+    const attempts = rows.toSorted((one, other) => one.attempt - other.attempt);
+    const whole = attempts.every(({ attempt, superseded_by }, at) => {
+      return attempt === at && superseded_by === (attempts[at + 1]?.rollout_id ?? null);
+    });
+    return whole ? [] : [`${slot} has attempts ${attempts.map(({ attempt }) => attempt)}`];
+  });
+}
+
+function sameAsCalm(account: Account): string[] {
+  const { calm, told, deaths, plan } = account;
+  if (plan.fickle) return [];
+  const contentOf = wasAsked(account, "retry") || wasCancelled(account) ? ownContentOf : allOf;
   const expected = new Map(calm.results.map((row) => [placeOf(row), row]));
   return told.results.flatMap((row) => {
     const twin = expected.get(placeOf(row));
     if (twin === undefined || contentOf(row) === contentOf(twin)) return [];
     if (row.reason === "tool_outcome_unknown" && deaths.length > 0) return [];
+    if (row.outcome === "cancelled" && wasCancelled(account)) return [];
     return [`${row.rollout_id}: ${contentOf(row)} is not ${contentOf(twin)}`.slice(0, 2000)];
   });
+}
+
+/** What is stored of a turn is what the model gave it, to the token; and what it gave last is stored. */
+function asInTheBook(account: Account): string[] {
+  const { told, calls } = account;
+  const made = [...told.turns].flatMap(([key, stored]) => {
+    const given = calls.get(key)?.requests ?? [];
+    const known = given.some(({ said }) => said !== null && isSame(said, stored));
+    return known ? [] : [`${key} is stored with what the model never gave it`];
+  });
+  const cancelled = told.results.filter(({ outcome }) => outcome === "cancelled");
+  const stopped = new Set(cancelled.map(({ rollout_id }) => rollout_id));
+  const lost = [...calls].flatMap(([key, { rollout, requests }]) => {
+    const answered = requests.at(-1)?.ended === "answered";
+    return answered && !told.turns.has(key) && !stopped.has(rollout)
+      ? [`${key} was answered and is not stored`]
+      : [];
+  });
+  return [...made, ...lost];
+}
+
+function isSame(one: Said, other: Said): boolean {
+  return (
+    one.digest === other.digest &&
+    one.usage?.prompt_tokens === other.usage?.prompt_tokens &&
+    one.usage?.completion_tokens === other.usage?.completion_tokens &&
+    one.usage?.total_tokens === other.usage?.total_tokens
+  );
 }
 
 /** A call is sent again for a reason only: it failed, its deadline passed, or its sender was killed. */
@@ -122,29 +189,34 @@ function turnsInOrder(calls: Account["calls"]): string[] {
 /** The run's sum, the sum over stored turns, and what the model said of each call once: one number. */
 function sameTokens(account: Account): string[] {
   const { recorded, stored, reported } = tokensOf(account);
-  return recorded === stored && stored === reported
+  // An answer that a cancel met is not stored; of a call that a fickle model answered twice one answer is.
+  const held = account.plan.fickle || wasCancelled(account) || stored === reported;
+  return recorded === stored && held
     ? []
     : [`recorded ${recorded}, stored with turns ${stored}, reported by the model ${reported}`];
 }
 
 export function tokensOf({ told, calls }: Pick<Account, "told" | "calls">) {
+  const stored = [...told.turns.values()];
   return {
     recorded: told.run.report.usage.total_tokens,
-    stored: told.tokens_stored,
+    stored: stored.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0),
     reported: tokensAnswered(calls),
   };
 }
 
 /** What the model said of each call it answered, once. */
 function tokensAnswered(calls: Account["calls"]): number {
-  const answered = [...calls.values()].filter(({ requests }) =>
-    requests.some(({ ended }) => ended === "answered"),
+  const said = [...calls.values()].map(({ requests }) =>
+    requests.findLast(({ ended }) => ended === "answered"),
   );
-  return answered.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0);
+  return said.reduce((sum, request) => sum + (request?.said?.usage?.total_tokens ?? 0), 0);
 }
 
-/** Whatever the judge was asked has one verdict, on one rollout. */
-function oneVerdictEach({ told: { judgements }, judge_calls }: Account): string[] {
+/** Whatever the judge was asked has one verdict, on one rollout; of a run that was cancelled, one at most. */
+function oneVerdictEach(account: Account): string[] {
+  const { told, judge_calls } = account;
+  const { judgements } = told;
   const asked = new Set([...judge_calls.values()].map(({ rollout }) => rollout));
   const given = judgements.map(({ key }) => key);
   const missing = [...asked].filter((key) => !given.includes(key));
@@ -152,19 +224,19 @@ function oneVerdictEach({ told: { judgements }, judge_calls }: Account): string[
   const none = judgements.flatMap(({ key, verdict, error }) =>
     verdict === null ? [`${key} has none: ${error}`] : [],
   );
-  return [
-    ...missing.map((key) => `${key} was asked and has no verdict`),
-    ...twice.map((key) => `${key} has more than one verdict`),
-    ...none,
-  ];
+  const doubled = twice.map((key) => `${key} has more than one verdict`);
+  if (wasCancelled(account)) return doubled;
+  return [...missing.map((key) => `${key} was asked and has no verdict`), ...doubled, ...none];
 }
 
 /** The run's sum, the sum over verdicts, and what the judge said of each call once: one number. */
-function sameJudgeTokens({ told, judge_calls }: Account): string[] {
+function sameJudgeTokens(account: Account): string[] {
+  const { told, judge_calls } = account;
   const recorded = told.run.report.usage.judge?.total_tokens ?? 0;
   const stored = told.judgements.reduce((sum, { usage }) => sum + usage.total_tokens, 0);
   const reported = tokensAnswered(judge_calls);
-  return recorded === stored && stored === reported
+  const held = wasCancelled(account) || stored === reported;
+  return recorded === stored && held
     ? []
     : [`recorded ${recorded}, stored with verdicts ${stored}, reported by the judge ${reported}`];
 }
@@ -180,17 +252,28 @@ function toolsRunRight({ tool_runs, deaths }: Account): string[] {
   );
 }
 
-/** Without D1 nobody knows an endpoint's address: from its return on, if it was away. */
-function slowRecovery(death: Death, { plan, outages }: Account): string[] {
+/** Without D1 nobody knows an endpoint's address: from its return on, if it was away. A pause is such a time, too. */
+function slowRecovery(death: Death, account: Account): string[] {
+  const { plan, outages, askings } = account;
   const { victim, in_flight, ready_at, recovery_ms, before } = death;
+  if (askings.some(({ does, at }) => does === "cancel" && at <= before)) return [];
   const died = `after the death of ${victim} with ${in_flight} in flight`;
   if (recovery_ms === null) return in_flight < LEAST_IN_FLIGHT ? [] : [`no call ${died}`];
   const called = ready_at + recovery_ms;
-  const meanwhile = outages.filter(({ from, to }) => from < called && to > before);
+  const meanwhile = [...outages, ...pausesOf(askings)].filter(
+    ({ from, to }) => from < called && to > before,
+  );
   const possible = Math.max(ready_at, ...meanwhile.map(({ to }) => Math.min(to, called)));
   return called - possible <= LIMITS_OF[plan.driver].recovery_ms
     ? []
     : [`${recovery_ms} ms from the boot ${died}`];
+}
+
+function pausesOf(askings: readonly Asking[]): { readonly from: number; readonly to: number }[] {
+  return askings.flatMap(({ does, at: from }, index) => {
+    const resumed = askings[index + 1];
+    return does === "pause" && resumed?.does === "resume" ? [{ from, to: resumed.at }] : [];
+  });
 }
 
 function diedBetween(from: number, to: number, deaths: readonly Death[]): boolean {
@@ -202,7 +285,12 @@ function placeOf({ group, slot, attempt }: ResultRow): string {
 }
 
 /** All of a row but its id and its times, and what its judges cost: calls that were lost are in it. */
-function contentOf(result: ResultRow): string {
+function allOf(result: ResultRow): string {
   const { rollout_id: _id, timing: _timing, judge_usage: _cost, error, ...row } = result;
   return JSON.stringify({ ...row, error: error === null ? null : [error.error, error.message] });
+}
+
+/** Without what its group's other attempts have a part in. */
+function ownContentOf(result: ResultRow): string {
+  return allOf({ ...result, advantage: null, superseded_by: null });
 }

@@ -1,9 +1,11 @@
 /**
  * The model of a plan: what it says is a function of (seed, tools, whole message history), so that a run under faults
- * must come to the same end as a run without. It lives outside the processes a plan kills, and its log is the truth
+ * must come to the same end as a run without. One that is fickle says something else each time, and its book of what it
+ * gave is what the run is held to. It lives outside the processes a plan kills, and its log is the truth
  * about what was asked. A call that meets faults meets them on its first tries. It judges as well: the same way, and
  * known by its keys.
  */
+import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Message, ToolDefinition, Usage } from "../../src/core/messages.ts";
 import { seededRandom } from "../../src/core/random.ts";
@@ -24,6 +26,14 @@ export interface Asked {
   /** Epoch milliseconds. */
   readonly at: number;
   ended: Ending;
+  /** What it was answered with; null where it was not. */
+  said: Said | null;
+}
+
+/** One answer, as it is written in the book and as it is to be stored. */
+export interface Said {
+  readonly digest: string;
+  readonly usage: Usage | null;
 }
 
 /** One call of one turn of one rollout, as often as it was sent; or one asking of a judge. */
@@ -33,7 +43,6 @@ export interface AskedCall {
   /** The judge's: its replies before this one, which were no verdicts. */
   readonly turn: number;
   readonly requests: Asked[];
-  readonly usage: Usage | null;
   /** Sent again with another prompt than the first time. */
   changed: boolean;
 }
@@ -87,7 +96,7 @@ const PASSING: readonly Answer[] = [
 
 type Settings = Pick<
   FaultPlan,
-  "seed" | "driver" | "turns" | "latency_ms" | "answer_characters" | "model_faults"
+  "seed" | "driver" | "turns" | "latency_ms" | "answer_characters" | "model_faults" | "fickle"
 >;
 
 export async function startFaultModel(plan: Settings): Promise<FaultModel> {
@@ -101,10 +110,10 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
       // The platform asks whether the model is well: no turn of any rollout.
       if (key.startsWith("probe:")) return "Well.";
       const prompt = JSON.stringify(request.messages);
-      const call = calls.get(key) ?? { ...newCall(key, plan, request), prompt };
+      const call = calls.get(key) ?? { ...newCall(key), prompt };
       calls.set(key, call);
       if (call.prompt !== prompt) call.changed = true;
-      const asked: Asked = { at: Date.now(), ended: "open" };
+      const asked: Asked = { at: Date.now(), ended: "open", said: null };
       times.push(asked.at);
       mostOpen = Math.max(mostOpen, model.inFlight());
       call.requests.push(asked);
@@ -113,6 +122,7 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
       await gate;
       const before = call.requests.some(({ ended }) => ended === "answered");
       asked.ended = request.gone() ? "open" : endingOf(answer);
+      if (asked.ended === "answered") asked.said = saidOf(answer);
       if (asked.ended === "answered" && !before) answered += 1;
       return answer;
     },
@@ -133,11 +143,26 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
   };
 }
 
-function newCall(key: string, plan: Settings, request: ModelRequest): AskedCall {
+function newCall(key: string): AskedCall {
   const [turn, rollout = ""] = key.split(":").reverse();
-  const said = sayingOf(plan, request);
-  const usage = "fault" in said ? null : (said.usage ?? null);
-  return { rollout, turn: Number(turn), requests: [], usage, changed: false };
+  return { rollout, turn: Number(turn), requests: [], changed: false };
+}
+
+function saidOf(answer: Answer): Said | null {
+  if (typeof answer === "string" || "fault" in answer) return null;
+  const calls = (answer.tool_calls ?? []).map(({ id, name, arguments: given }) => {
+    return { id, name, given: typeof given === "string" ? given : JSON.stringify(given) };
+  });
+  return { digest: digestOf(answer.content, calls), usage: answer.usage ?? null };
+}
+
+/** Of what a model said. `given`: arguments of a tool, as sent. */
+export function digestOf(
+  content: unknown,
+  calls: readonly { readonly id: unknown; readonly name: string; readonly given: string }[],
+): string {
+  const all = [content ?? null, calls.map(({ id, name, given }) => [id, name, given])];
+  return createHash("sha256").update(JSON.stringify(all)).digest("hex");
 }
 
 const JUDGES = ":judge:";
@@ -160,7 +185,7 @@ function endingOf(answer: Answer): Ending {
 
 /** `tries`: how often this call was sent before. */
 function answerTo(plan: Settings, request: ModelRequest, tries: number): Answer {
-  return faultsOf(plan, request)[tries] ?? sayingOf(plan, request);
+  return faultsOf(plan, request)[tries] ?? sayingOf(plan, request, plan.fickle ? tries : 0);
 }
 
 /** What the first tries of this call meet; none, one or two. Decided by its place in the run, as a new run's ids differ. */
@@ -177,13 +202,18 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   });
 }
 
-/** What this history is answered with, however often it is asked. */
-function sayingOf(plan: Settings, request: ModelRequest): ReplyParts | { readonly fault: Fault } {
+/** What this history is answered with; a fickle model's answers differ from rollout to rollout and from try to try. */
+function sayingOf(
+  plan: Settings,
+  request: ModelRequest,
+  tries: number,
+): ReplyParts | { readonly fault: Fault } {
   const { messages, tools, headers } = request;
   const key = String(headers["idempotency-key"]);
   if (key.includes(JUDGES)) return verdictOf(plan, key, messages);
   const history = JSON.stringify(messages);
-  const random = seededRandom("model", plan.seed, history);
+  const own = plan.fickle ? [placeOf(key), tries] : [];
+  const random = seededRandom("model", plan.seed, history, ...own);
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const odd = random();
   const cut = plan.turns === null && turn > 0;

@@ -1,6 +1,7 @@
 /** What the Worker under faults is given in place of its queues and stores does go wrong, and only as it is told. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Desk, openDesk } from "./desk.ts";
+import { losingReplies } from "./faulty-objects.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
 import { failing } from "./faulty-store.ts";
 import { CALM, Knobs } from "./knobs.ts";
@@ -96,4 +97,20 @@ test("a store that fails refuses, or does as asked and says it failed; statement
   expect(runs).toBeGreaterThan(2);
   expect(runs).toBeLessThan(22);
   expect(noted).toEqual(Array(20).fill("fault store"));
+});
+
+test("an answer between objects is lost after what was asked has taken effect", async () => {
+  const count = { asked: 0 };
+  const counter = {
+    add: async (by: number) => {
+      count.asked += by;
+      return count.asked;
+    },
+  };
+  const objects = () => losingReplies({ getByName: (_name: string) => counter }, knobs());
+  expect(await objects().getByName("one").add(2)).toBe(2);
+  desk.turn({ lose_reply: 1 });
+  await expect(objects().getByName("one").add(3)).rejects.toThrow("the answer to add is lost");
+  expect(count.asked).toBe(5);
+  expect(noted).toEqual(["fault reply"]);
 });

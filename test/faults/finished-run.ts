@@ -1,39 +1,51 @@
 /** The account of a small run that went well: two rollouts of two turns, 10 tokens a turn. */
 import type { RunAudit } from "../../src/core/audit.ts";
 import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { RunEvent } from "../../src/core/run-events.ts";
 import { aRun } from "../cli/a-run.ts";
 import type { Account, Death, Told } from "./account.ts";
+import type { Said } from "./fault-model.ts";
 import { planOf } from "./plan.ts";
+
+const KEYS = ["a:0", "a:1", "b:0", "b:1"];
 
 export function finishedRun(deaths: readonly Death[]): Account {
   const told: Told = {
     run: RUN,
     results: [row("a", 0), row("b", 1)],
-    tokens_stored: 40,
+    turns: new Map(KEYS.map((key) => [key, saidTo(key)])),
+    events: EVENTS,
     judgements: [],
     audit,
   };
-  const keys = ["a:0", "a:1", "b:0", "b:1"];
   return {
-    plan: { ...planOf(1, 2), num_examples: 2, rollouts_per_example: 1 },
+    plan: { ...planOf(1, 2), num_examples: 2, rollouts_per_example: 1, fickle: false },
     calm: told,
     told,
-    calls: new Map(keys.map((key, index) => [key, call(key, 10 + index)])),
+    calls: new Map(KEYS.map((key, index) => [key, call(key, 10 + index)])),
     most_open: 2,
     judge_calls: new Map(),
     most_judging: 0,
     tool_runs: [],
     deaths,
     outages: [],
-    injected: { dropped: 0, duplicated: 0, delayed: 0, store_failures: 0, model_faults: 0 },
+    askings: [],
+    injected: {
+      ...{ dropped: 0, duplicated: 0, delayed: 0, replies_lost: 0 },
+      ...{ store_failures: 0, model_faults: 0 },
+    },
   };
 }
 
 function call(key: string, at: number) {
   const [rollout = "", turn] = key.split(":");
-  const usage = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 };
-  const requests = [{ at, ended: "answered" as const }];
-  return { rollout, turn: Number(turn), requests, usage, changed: false };
+  const requests = [{ at, ended: "answered" as const, said: saidTo(key) }];
+  return { rollout, turn: Number(turn), requests, changed: false };
+}
+
+/** What the model said to that call. */
+export function saidTo(digest: string): Said {
+  return { digest, usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 } };
 }
 
 function row(rollout_id: string, group: number): ResultRow {
@@ -75,3 +87,13 @@ const audit: RunAudit = {
     r2: { segments: 1, rollouts: 2, trajectories: 0 },
   },
 };
+
+const ENDED = { example_id: 0, outcome: "scored", reason: null, reward: 1, turns: 2 } as const;
+const EVENTS: readonly RunEvent[] = [
+  ...["a", "b"].map((rollout_id, index) => ({
+    id: index + 1,
+    event: "rollout.finished" as const,
+    data: { ...ENDED, rollout_id, stop_condition: null },
+  })),
+  { id: 3, event: "run.completed", data: { status: "completed", error: null } },
+];

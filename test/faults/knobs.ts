@@ -13,11 +13,13 @@ export type FaultyEnv = Env & {
 export interface KnobSettings extends QueueFaults {
   /** False: the alarm of a run does nothing. */
   readonly sweep: boolean;
+  /** The chance that what one object answers another is lost, after it did as asked. */
+  readonly lose_reply: number;
   readonly failing: readonly ("STORE" | "DB")[];
 }
 
 export const CALM: KnobSettings = {
-  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, sweep: true, failing: [] },
+  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, sweep: true, lose_reply: 0, failing: [] },
 };
 
 /** Longer than a burst of sends takes, shorter than any fault lasts. */
@@ -52,7 +54,7 @@ export class Knobs {
     return this.#random();
   }
 
-  note(kind: "dropped" | "duplicated" | "delayed" | "store"): void {
+  note(kind: "dropped" | "duplicated" | "delayed" | "store" | "reply"): void {
     // biome-ignore lint/suspicious/noConsole: the log outlives a kill, memory does not
     console.log(`fault ${kind}`);
   }

@@ -15,10 +15,13 @@ import { printJson } from "../../src/cli/terminal.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
-import { type Driver, planOf, sabotaged } from "./plan.ts";
+import { type Driver, type FaultPlan, placedAgain, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
-import { playPlan } from "./play-plan.ts";
+import { playPlan, type Stage } from "./play-plan.ts";
 import { playTrainingPlans } from "./training/plans.ts";
+
+/** Of one plan, with kills that are placed again. */
+const MOST_PLAYED = 3;
 
 const HELP = `Usage: npm run faults -- [flags]
 
@@ -90,14 +93,27 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   for (const seed of seeds) {
     const from = performance.now();
     const plan = planOf(seed, rollouts, shape);
-    const report = reportOf(await playPlan(values.sabotage ? sabotaged(plan) : plan, stage));
-    plans.push(report);
-    const line = planLine(report, (performance.now() - from) / 1000);
-    (values.json ? process.stderr : process.stdout).write(`${line}\n`);
+    for (const report of await play(values.sabotage ? sabotaged(plan) : plan, stage)) {
+      plans.push(report);
+      const line = planLine(report, (performance.now() - from) / 1000);
+      (values.json ? process.stderr : process.stdout).write(`${line}\n`);
+    }
   }
   const failed = plans.filter(({ ok }) => !ok).length;
   if (values.json) printJson({ plans, failed });
   return failed === 0 ? EXIT.good : EXIT.bad;
+}
+
+/** Again, as long as a kill hit nothing in flight: each time with that kill earlier. */
+async function play(plan: FaultPlan, stage: Stage): Promise<PlanReport[]> {
+  const reports: PlanReport[] = [];
+  let next: FaultPlan | null = plan;
+  while (next !== null && reports.length < MOST_PLAYED) {
+    const report = reportOf(await playPlan(next, stage));
+    reports.push(report);
+    next = placedAgain(next, report.in_flight_at_kill);
+  }
+  return reports;
 }
 
 function driverOf(name: string): Driver {

@@ -13,7 +13,11 @@ export interface PlanReport {
     readonly kills: number;
     /** Kills with at least ten rollouts in flight. */
     readonly kills_in_flight: number;
+    /** What the run's owner asked of it meanwhile. */
+    readonly asked: readonly string[];
   };
+  /** Its model says something else each time. */
+  readonly fickle: boolean;
   readonly in_flight_at_kill: readonly number[];
   readonly rollouts: number;
   /** Rollouts with a result. */
@@ -43,8 +47,10 @@ export function reportOf(account: Account): PlanReport {
     faults: {
       kills: deaths.length,
       kills_in_flight: at_kill.filter((count) => count >= LEAST_IN_FLIGHT).length,
+      asked: account.askings.map(({ does }) => does),
       ...injected,
     },
+    fickle: plan.fickle,
     in_flight_at_kill: at_kill,
     rollouts: plan.num_examples * plan.rollouts_per_example,
     answered: told.results.length,
@@ -70,6 +76,7 @@ function sum(counts: readonly number[]): number {
 export function planLine(report: PlanReport, seconds: number): string {
   const { seed, ok, faults, in_flight_at_kill, rollouts, calls, calls_resent } = report;
   const { kills, dropped, duplicated, delayed, store_failures, model_faults } = faults;
+  const asked = faults.asked.length === 0 ? [] : [`asked to ${faults.asked.join(", ")}`];
   const killed = kills === 0 ? "" : ` (in flight ${in_flight_at_kill.join(", ")})`;
   const judged = report.judge_calls === 0 ? "" : `, ${report.judge_calls} of judges`;
   const line = [
@@ -78,7 +85,9 @@ export function planLine(report: PlanReport, seconds: number): string {
     `kills ${kills}${killed}`,
     `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}`,
     `store failures ${store_failures}`,
-    `model faults ${model_faults}`,
+    `answers lost ${faults.replies_lost}`,
+    `${report.fickle ? "fickle model, its " : "model "}faults ${model_faults}`,
+    ...asked,
     `calls ${calls}, ${calls_resent} of them again${judged}`,
     `recovery ${report.recovery_ms.join(", ") || "–"} ms`,
     `${seconds.toFixed(1)} s`,

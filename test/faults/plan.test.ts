@@ -1,6 +1,6 @@
 /** A plan is its seed: what failed can be played again. */
 import { expect, test } from "vitest";
-import { planOf, sabotaged } from "./plan.ts";
+import { placedAgain, planOf, sabotaged } from "./plan.ts";
 
 const seeds = Array.from({ length: 300 }, (_, index) => index);
 const plans = seeds.map((seed) => planOf(seed, 120));
@@ -35,15 +35,22 @@ test("some plans ask judges, and all of them where that is asked for", () => {
 
 test("every plan kills, and between them the plans do all there is to do", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
-  const kinds = incidents.map((incident) =>
-    incident.kind === "kill" ? incident.victim : incident.store,
-  );
-  expect(new Set(kinds)).toEqual(new Set(["node", "workerd", "group", "STORE", "DB"]));
+  const kinds = incidents.map((incident) => {
+    if (incident.kind === "kill") return incident.victim;
+    return incident.kind === "store" ? incident.store : incident.does;
+  });
+  const [kills, stores] = [
+    ["node", "workerd", "group"],
+    ["STORE", "DB"],
+  ];
+  expect(new Set(kinds)).toEqual(new Set([...kills, ...stores, "pause", "retry", "cancel"]));
   expect(plans.filter(({ incidents }) => !incidents.some(({ kind }) => kind === "kill"))).toEqual(
     [],
   );
   expect(new Set(plans.map(({ environment }) => environment)).size).toBe(5);
   expect(plans.some(({ late_drops }) => late_drops)).toBe(true);
+  expect(new Set(plans.map(({ fickle }) => fickle)).size).toBe(2);
+  expect(new Set(plans.map(({ lost_replies }) => lost_replies > 0)).size).toBe(2);
   expect(plans.every(({ sweep }) => sweep)).toBe(true);
 });
 
@@ -53,6 +60,33 @@ test("incidents come in the order of their moments, before the run is through", 
     expect(moments).toEqual(moments.toSorted((a, b) => a - b));
     expect(Math.max(...moments)).toBeLessThan(0.8);
   }
+});
+
+test("a run that is cancelled dies once more while its rollouts are told", () => {
+  for (const { incidents } of plans) {
+    const cancel = incidents.findIndex(({ kind, ...what }) => {
+      return kind === "control" && "does" in what && what.does === "cancel";
+    });
+    if (cancel !== -1) expect(incidents[cancel + 1]).toMatchObject({ kind: "kill" });
+  }
+});
+
+test("a kill that hit nothing in flight is placed again, earlier; others stay where they are", () => {
+  const kill = { kind: "kill", victim: "group", wait_ms: 40 } as const;
+  const control = { kind: "control", for_ms: 0 } as const;
+  const [early, late] = [
+    { ...kill, at: 0.2 },
+    { ...kill, at: 0.6 },
+  ];
+  const plan = { ...planOf(1, 120), incidents: [early, late] };
+  expect(placedAgain(plan, [12, 9])).toBeNull();
+  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([early, { ...late, at: 0.3, wait_ms: 0 }]);
+  expect(placedAgain(plan, [0, 0])?.incidents.map(({ at }) => at)).toEqual([0.1, 0.3]);
+  const ended = {
+    ...plan,
+    incidents: [early, { ...control, does: "cancel" as const, at: 0.6 }, late],
+  };
+  expect(placedAgain(ended, [12, 0])).toBeNull();
 });
 
 test("a sabotaged plan loses every message and has nothing that would find it", () => {

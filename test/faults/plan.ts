@@ -23,9 +23,18 @@ export interface StoreFailure {
   readonly for_ms: number;
 }
 
+/** What the run's owner asks of it: `pause` for so long, other attempts for what failed, its end. */
+export interface Control {
+  readonly kind: "control";
+  readonly does: "pause" | "retry" | "cancel";
+  readonly at: number;
+  /** Of a pause. */
+  readonly for_ms: number;
+}
+
 export type Driver = "alarm" | "queue";
 
-export type Incident = Kill | StoreFailure;
+export type Incident = Kill | StoreFailure | Control;
 
 /** Chances, per message sent. */
 export interface QueueFaults {
@@ -53,6 +62,10 @@ export interface FaultPlan {
   readonly answer_characters: number;
   /** The chance that a call meets a fault of the model. */
   readonly model_faults: number;
+  /** The model says something else each time it is asked, also of the same call: there is no calm run to be like. */
+  readonly fickle: boolean;
+  /** The chance that an answer between objects is lost. */
+  readonly lost_replies: number;
   readonly queues: QueueFaults;
   /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s. */
   readonly late_drops: boolean;
@@ -113,13 +126,63 @@ export function planOf(
     incidents: incidentsOf(random),
   } as const;
   const asks = random() < 0.5;
-  return { ...plan, judged: plan.environment === "errands" && (judged ?? asks) };
+  const judges = plan.environment === "errands" && (judged ?? asks);
+  return { ...plan, judged: judges, ...alsoOf(seed, plan.incidents, judges) };
+}
+
+/** Drawn apart: what a seed has meant so far it goes on to mean. */
+function alsoOf(
+  seed: number,
+  incidents: readonly Incident[],
+  judged: boolean,
+): Pick<FaultPlan, "fickle" | "lost_replies" | "incidents"> {
+  const random = seededRandom("fault plan, also", seed);
+  const lost_replies = random() < 0.6 ? 0.01 + random() * 0.09 : 0;
+  const fickle = random() < 0.3;
+  const controls: Incident[] = [];
+  if (random() < 0.4) controls.push(control("pause", 0.1 + random() * 0.6, 300 + random() * 1700));
+  // Attempts that take a trajectory over bring its verdicts along: they would be counted twice.
+  if (random() < 0.4 && !judged) controls.push(control("retry", 0.3 + random() * 0.4));
+  if (random() < 0.15) {
+    const at = 0.7 + random() * 0.1;
+    const wait_ms = Math.round(random() * 100);
+    // Who is to be told of the end may die before it is.
+    const kill: Kill = { kind: "kill", victim: random() < 0.5 ? "workerd" : "group", at, wait_ms };
+    controls.push(control("cancel", at), kill);
+  }
+  return {
+    fickle,
+    lost_replies,
+    incidents: [...incidents, ...controls].toSorted((a, b) => a.at - b.at),
+  };
+}
+
+function control(does: Control["does"], at: number, for_ms = 0): Control {
+  return { kind: "control", does, at, for_ms: Math.round(for_ms) };
 }
 
 /** The plan with every message dropped and nothing to find what was lost: it must fail. */
 export function sabotaged(plan: FaultPlan): FaultPlan {
   const queues = { ...plan.queues, drop: 1 };
   return { ...plan, queues, late_drops: true, sweep: false, incidents: [] };
+}
+
+/**
+ * The plan with some of its kills placed again, at half their moments: those that hit nothing in flight proved nothing.
+ * `inFlight`: at each of its kills, in order. Null when each hit something, or fell on a run that was cancelled.
+ */
+export function placedAgain(plan: FaultPlan, inFlight: readonly number[]): FaultPlan | null {
+  const cancelled = plan.incidents.find((one) => one.kind === "control" && one.does === "cancel");
+  const kills = plan.incidents.filter(({ kind }) => kind === "kill");
+  const missed = kills.filter(({ at }, index) => {
+    return inFlight[index] === 0 && at < (cancelled?.at ?? 1);
+  });
+  if (missed.length === 0) return null;
+  const incidents = plan.incidents.map((incident): Incident => {
+    if (incident.kind !== "kill" || !missed.includes(incident)) return incident;
+    return { ...incident, at: incident.at / 2, wait_ms: 0 };
+  });
+  return { ...plan, incidents: incidents.toSorted((a, b) => a.at - b.at) };
 }
 
 function incidentsOf(random: () => number): Incident[] {

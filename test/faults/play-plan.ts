@@ -6,17 +6,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../src/core/audit.ts";
 import type { EvalRequestInput } from "../../src/core/eval-request.ts";
 import type { Judgement } from "../../src/core/judgement.ts";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
+import { Message } from "../../src/core/messages.ts";
+import type { ResultRow, RolloutView, RunView } from "../../src/core/run.ts";
+import type { RunEvent } from "../../src/core/run-events.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { Served } from "../local/served-platform.ts";
-import type { Account, Death, Injected, Outage, Told } from "./account.ts";
+import type { Account, Asking, Death, Injected, Outage, Told } from "./account.ts";
 import { Boot } from "./boot.ts";
 import { type Desk, openDesk } from "./desk.ts";
-import { type FaultModel, startFaultModel } from "./fault-model.ts";
+import { digestOf, type FaultModel, type Said, startFaultModel } from "./fault-model.ts";
 import { CALM, KNOWN_FOR_MS } from "./knobs.ts";
 import { CALL_TIMEOUT_MS, LIMITS_OF } from "./limits.ts";
-import type { FaultPlan, Incident, Kill, StoreFailure } from "./plan.ts";
+import type { Control, FaultPlan, Kill, StoreFailure } from "./plan.ts";
 import { strike } from "./strike.ts";
 
 const LOOK_EVERY_MS = 5;
@@ -25,6 +27,8 @@ const ASK_EVERY_MS = 250;
 const NOTHING_ASKED_MS = 8000;
 const GETS_AT_ONCE = 8;
 const DRAINED_WITHIN_MS = 30_000;
+/** A platform that boots on a busy machine while its store is away. */
+const HEARS_WITHIN_MS = 60_000;
 
 export interface Stage {
   /** Where the calm run is played. */
@@ -35,24 +39,24 @@ export interface Stage {
 }
 
 export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> {
-  const { queues, sweep } = plan;
+  const { queues, sweep, lost_replies: lose_reply } = plan;
   const [model, judge, desk] = [
     await startFaultModel(plan),
     await startFaultModel(plan),
-    await openDesk({ ...CALM, ...queues, sweep }),
+    await openDesk({ ...CALM, ...queues, sweep, lose_reply }),
   ];
   const boot = new Boot(stage.port, `${desk.url}/knobs`, plan.driver);
   try {
     const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
     const run = await client(served).createRun(requestOf(plan, { model, judge, desk }));
     const scene = { boot, model, judge, desk, run: run.id };
-    const { deaths, outages } = await befall(plan, scene, calm.run.report.turns);
+    const befell = await befall(plan, scene, calm.run.report.turns);
     const told = await tellEnded(boot, run.id, stage.endsWithinMs);
     const injected = injectedOf(boot, [model, judge]);
     const asked = { calls: model.calls, most_open: model.mostOpen() };
     const judged = { judge_calls: judge.calls, most_judging: judge.mostOpen() };
     const seen = { ...asked, ...judged, tool_runs: desk.runs };
-    return { plan, calm, told, ...seen, deaths, outages, injected };
+    return { plan, calm, told, ...seen, ...befell, injected };
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
     throw error;
@@ -115,24 +119,62 @@ async function befall(
   plan: FaultPlan,
   scene: Scene,
   turns: number,
-): Promise<Pick<Account, "deaths" | "outages">> {
+): Promise<Pick<Account, "deaths" | "outages" | "askings">> {
   const { model, desk } = scene;
   const deaths: Death[] = [];
   const failures: Promise<Outage>[] = [];
+  const askings: Promise<Asking[]>[] = [];
   const lastKill = plan.incidents.findLast(({ kind }) => kind === "kill");
+  let cancelled = false;
   for (const incident of plan.incidents) {
-    await momentOf(incident, plan, model, turns);
+    await come(model, () => model.answered() >= incident.at * turns);
     if (incident.kind === "kill") {
       if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0 });
-      deaths.push(await die(incident, plan, scene));
+      deaths.push(await die(incident, plan, { ...scene, cancelled }));
+    } else if (incident.kind === "control") {
+      askings.push(askFor(incident, scene));
+      if (incident.does !== "cancel") continue;
+      await askings.at(-1);
+      cancelled = true;
     } else {
       failures.push(failFor(incident, desk));
     }
   }
   const outages = await Promise.all(failures);
+  const asked = (await Promise.all(askings)).flat();
   // Whoever asks from here on must not meet what the Worker still believes.
   await pause(2 * KNOWN_FOR_MS);
-  return { deaths, outages };
+  return { deaths, outages, askings: asked };
+}
+
+/** A pause ends by itself. */
+async function askFor({ does, for_ms }: Control, scene: Scene): Promise<Asking[]> {
+  const asked: Asking[] = [await asking(does, scene)];
+  if (does !== "pause") return asked;
+  await pause(for_ms);
+  return [...asked, await asking("resume", scene)];
+}
+
+/** Asked until the platform has heard of it: it may be down, or its store away. What comes too late is refused. */
+async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Asking> {
+  const deadline = Date.now() + HEARS_WITHIN_MS;
+  const asks = {
+    pause: (rollcall: RollcallClient) => rollcall.pauseRun(run),
+    resume: (rollcall: RollcallClient) => rollcall.resumeRun(run),
+    retry: (rollcall: RollcallClient) => rollcall.retryRun(run),
+    cancel: (rollcall: RollcallClient) => rollcall.cancelRun(run),
+  };
+  for (;;) {
+    try {
+      await asks[does](client(standing(boot).served));
+      return { does, at: Date.now() };
+    } catch (error) {
+      const refused = error instanceof ApiRequestError && error.status === 409;
+      if (refused) return { does, at: Date.now() };
+      if (Date.now() > deadline) throw error;
+      await pause(ASK_EVERY_MS);
+    }
+  }
 }
 
 /** A later failure takes the place of an earlier one that still lasts. */
@@ -145,11 +187,20 @@ async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Out
   return { from, to: Date.now() + KNOWN_FOR_MS };
 }
 
-async function die({ victim }: Kill, { driver }: FaultPlan, scene: Scene): Promise<Death> {
+async function die(
+  { victim, wait_ms }: Kill,
+  { driver }: FaultPlan,
+  { cancelled, ...scene }: Scene & { readonly cancelled: boolean },
+): Promise<Death> {
   const { boot, model, judge, run } = scene;
+  await pause(wait_ms);
+  // A run that was cancelled may have nothing more to ask the model.
+  const least = cancelled ? 0 : LIMITS_OF[driver].open_calls;
+  await come(model, () => model.open() >= least);
   const { served, directory } = standing(boot);
   const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
-  const target = { served, directory, serveAgain: boot.start, model, judge, in_flight };
+  const goes_on = !cancelled;
+  const target = { served, directory, serveAgain: boot.start, model, judge, in_flight, goes_on };
   const struck = await strike(victim, target);
   boot.served = struck.served;
   return struck.death;
@@ -165,19 +216,7 @@ async function inFlight(served: Served, run: string, model: FaultModel): Promise
   }
 }
 
-/** The share is reached, and for a kill enough is in flight; or the model is asked nothing any more. */
-async function momentOf(
-  incident: Incident,
-  { driver }: FaultPlan,
-  model: FaultModel,
-  turns: number,
-): Promise<void> {
-  await come(model, () => model.answered() >= incident.at * turns);
-  if (incident.kind === "store") return;
-  await pause(incident.wait_ms);
-  await come(model, () => model.open() >= LIMITS_OF[driver].open_calls);
-}
-
+/** The condition holds, or the model is asked nothing any more. */
 async function come(model: FaultModel, condition: () => boolean): Promise<void> {
   const from = Date.now();
   const over = () => Date.now() - Math.max(from, model.times.at(-1) ?? from) > NOTHING_ASKED_MS;
@@ -213,22 +252,39 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
   for await (const row of rollcall.results(run.id)) results.push(row);
   const ids = results.map(({ rollout_id }) => rollout_id);
   const judgements: Judgement[] = [];
-  let tokens_stored = 0;
+  const turns = new Map<string, Said>();
   const lane = async () => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
-      const { turns, judgements: said } = await rollcall.getRollout(id);
-      judgements.push(...said);
-      for (const { usage } of turns) tokens_stored += usage?.total_tokens ?? 0;
+      const rollout = await rollcall.getRollout(id);
+      judgements.push(...rollout.judgements);
+      // What was taken over was sampled, and paid for, where it came from.
+      if (rollout.rescored_from !== null) continue;
+      for (const turn of rollout.turns) turns.set(`${id}:${turn.index}`, storedOf(turn));
     }
   };
   await Promise.all(Array.from({ length: GETS_AT_ONCE }, lane));
   return {
     run,
     results,
-    tokens_stored,
+    turns,
+    events: run.finished_at === null ? [] : await eventsOf(rollcall, run.id),
     judgements,
     audit: await auditDrained(rollcall, run.id, results.length),
   };
+}
+
+function storedOf({ completion, usage }: RolloutView["turns"][number]): Said {
+  const { content, tool_calls = [] } = Message.parse(completion);
+  const calls = tool_calls.map(({ id, function: { name, arguments: given } }) => {
+    return { id, name, given };
+  });
+  return { digest: digestOf(content, calls), usage };
+}
+
+async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[]> {
+  const events: RunEvent[] = [];
+  for await (const event of rollcall.events(id)) events.push(event);
+  return events;
 }
 
 /** D1 follows the run: asked again until it has every row, or is given up on. */
@@ -253,6 +309,7 @@ function injectedOf(boot: Boot, models: readonly FaultModel[]): Injected {
     duplicated: boot.faults("duplicated"),
     delayed: boot.faults("delayed"),
     store_failures: boot.faults("store"),
+    replies_lost: boot.faults("reply"),
     model_faults: requests.filter((request) => request.ended === "fault").length,
   };
 }

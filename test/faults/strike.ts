@@ -21,11 +21,13 @@ interface Target {
   readonly judge: FaultModel;
   /** Rollouts in flight at this moment, at least. */
   readonly in_flight: number;
+  /** False: the run was cancelled, and the model may be asked nothing more. */
+  readonly goes_on: boolean;
 }
 
 export async function strike(
   victim: Victim,
-  { served, directory, serveAgain, model, judge, in_flight }: Target,
+  { served, directory, serveAgain, model, judge, in_flight, goes_on }: Target,
 ): Promise<{ served: Served; death: Death }> {
   // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
   const releases = [model.hold(), judge.hold()];
@@ -34,7 +36,8 @@ export async function strike(
     kill(victim, served);
     const back = victim === "workerd" ? rebooted(directory, served) : serveAgain();
     const [died, again] = await Promise.all([dead, back]);
-    const withinMs = in_flight < LEAST_IN_FLIGHT ? LAST_CALL_WITHIN_MS : FIRST_CALL_WITHIN_MS;
+    const few = in_flight < LEAST_IN_FLIGHT || !goes_on;
+    const withinMs = few ? LAST_CALL_WITHIN_MS : FIRST_CALL_WITHIN_MS;
     const called = await firstCall(model, died.before, withinMs);
     const recovery_ms = called === null ? null : Math.max(0, called - again.readyAt);
     const { readyAt: ready_at } = again;

@@ -1,6 +1,6 @@
 /**
  * The Worker under faults: the same classes and doors on an `env` whose queues lose, double, delay and reorder, and
- * whose stores fail while they are told to (knobs.ts). Every fault is one line on the log: `fault <kind>`.
+ * whose stores fail while they are told to (knobs.ts), and where what one object answers another gets lost. Every fault is one line on the log: `fault <kind>`.
  */
 import worker, {
   EndpointObject as RealEndpointObject,
@@ -9,6 +9,7 @@ import worker, {
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
 import type { RunMessage } from "../../src/runtime/wire.ts";
+import { losingReplies } from "./faulty-objects.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
 import { failing } from "./faulty-store.ts";
 import { type FaultyEnv, Knobs } from "./knobs.ts";
@@ -53,7 +54,9 @@ export class TrainerObject extends RealTrainerObject {
 }
 
 export default {
-  fetch: (request, env, context) => worker.fetch(request, faulty(env).env, context),
+  // Whoever asks over HTTP is no object: what it is answered is the network's to lose.
+  fetch: (request, env, context) =>
+    worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
   queue: (batch, env) => worker.queue(batch, faulty(env).env),
 } satisfies ExportedHandler<FaultyEnv, RunMessage>;
 
@@ -72,7 +75,15 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     MODEL_CALLS: new FaultyQueue(env.MODEL_CALLS, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
     DB: failing(env.DB, "DB", knobs),
+    RUN: losingReplies(env.RUN, knobs),
+    ROLLOUT: losingReplies(env.ROLLOUT, knobs),
+    ENDPOINT: losingReplies(env.ENDPOINT, knobs),
+    TRAINER: losingReplies(env.TRAINER, knobs),
   };
   shared = { env: under, knobs };
   return shared;
+}
+
+function objectsOf({ RUN, ROLLOUT, ENDPOINT, TRAINER }: Env) {
+  return { RUN, ROLLOUT, ENDPOINT, TRAINER };
 }

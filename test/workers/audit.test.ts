@@ -2,7 +2,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import type { RunAudit } from "../../src/core/audit.ts";
+import type { AuditViolation, RunAudit } from "../../src/core/audit.ts";
 import type { RunView } from "../../src/core/run.ts";
 import { insertRollouts } from "../../src/db/rollouts.ts";
 import { segmentKey, trajectoryKey } from "../../src/runtime/names.ts";
@@ -29,6 +29,10 @@ async function audit(id: string): Promise<RunAudit> {
 
 function rulesOf({ violations }: RunAudit): string[] {
   return [...new Set(violations.map(({ rule }) => rule))];
+}
+
+function byDetail(one: AuditViolation, other: AuditViolation): number {
+  return one.detail < other.detail ? -1 : 1;
 }
 
 /** A run of five rollouts of which one failed, ended, drained and folded. */
@@ -143,7 +147,9 @@ test("a row of the database that was changed, dropped or made up is named, and s
   await set("update runs set counts = json_set(counts, '$.scored', 5) where id = ?", run.id);
   const found = await audit(run.id);
   expect(found.holds).toBe(false);
-  expect(found.violations).toEqual([
+  // Rows are compared in the order in which their rollouts ended, whichever that was.
+  expect(found.violations.toSorted(byDetail)).toEqual([
+    { rule: "d1_has_no_other_row", detail: "1 rows of the run are of rollouts it does not know" },
     {
       rule: "d1_row_matches",
       detail: `${rolloutAt(run.id, 1)} reward: "0.500000000000", not "1.00000000000"`,
@@ -152,7 +158,6 @@ test("a row of the database that was changed, dropped or made up is named, and s
       rule: "d1_has_every_row",
       detail: `${rolloutAt(run.id, 2)} was written and is not there`,
     },
-    { rule: "d1_has_no_other_row", detail: "1 rows of the run are of rollouts it does not know" },
     { rule: "d1_run_matches", detail: "scored: 5, not 4" },
   ]);
 });

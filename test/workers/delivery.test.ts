@@ -6,7 +6,14 @@ import { trajectoryKey } from "../../src/runtime/names.ts";
 import { RolloutStore } from "../../src/runtime/rollout-store.ts";
 import { sha256Hex } from "../../src/runtime/secrets.ts";
 import type { RolloutReport, RolloutSpec, RunMessage } from "../../src/runtime/wire.ts";
-import { acceptedOnly, createLossy, deliver, LossyQueue, segmentLines } from "./hand-made.ts";
+import {
+  acceptedOnly,
+  createLossy,
+  deliver,
+  interposed,
+  LossyQueue,
+  segmentLines,
+} from "./hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
@@ -201,6 +208,48 @@ test("a report, a scores message and the scores themselves may each come twice a
   expect((await platform.events(id)).filter(({ event }) => event !== "run.progress").length).toBe(
     2,
   );
+});
+
+test("a rollout whose report did not reach its run goes on saying so, until it has", async () => {
+  const RUN = env.RUN;
+  const refused = Promise.withResolvers<void>();
+  env.RUN = interposed(RUN, "answered", () => {
+    refused.resolve();
+    return Promise.reject(new Error("the run is away"));
+  });
+  const model = script(RIGHT);
+  try {
+    const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
+    const id = rolloutAt(run.id);
+    await refused.promise;
+    const standing = await platform.inRollout(id, (rollout) => rollout.ask());
+    expect(standing).toMatchObject({ state: "running" });
+    env.RUN = RUN;
+    await platform.inRollout(id, (rollout) => rollout.alarm());
+    expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 1, failed: {} });
+    expect(await requestsOf(model)).toHaveLength(1);
+  } finally {
+    env.RUN = RUN;
+  }
+});
+
+test("a large trajectory stays an object of its own until the run knows the segment it is folded into", async () => {
+  const { within, id, report } = await answeredUnscored();
+  const record = { rollout_id: report.rollout_id, reward: 1, scores: [], scoring_errors: [] };
+  await within(async (run) => {
+    run.scored([{ group: 0, slot: 0, attempt: 0, record: { ...record, unscored: null } }]);
+    await run.alarm();
+  });
+  const key = trajectoryKey(platform.scope, id, report.digest ?? "");
+  const fold: RunMessage = { kind: "segment", scope: platform.scope, run_id: id, segment: 1 };
+  const away = () => Promise.reject(new Error("the run is away"));
+  const bindings = { RUN: interposed(env.RUN, "folded", away) };
+  expect(await deliver("run-segments", [fold], { bindings })).toEqual([]);
+  expect(await env.STORE.head(key)).not.toBeNull();
+  expect((await platform.rollout(report.rollout_id)).turns).toHaveLength(1);
+  expect(await deliver("run-segments", [fold])).toEqual(["0"]);
+  expect(await env.STORE.head(key)).toBeNull();
+  expect((await platform.rollout(report.rollout_id)).turns).toHaveLength(1);
 });
 
 test("a report of a rollout the run never dispatched is refused and changes nothing", async () => {

@@ -67,6 +67,31 @@ export class LossyQueue implements Queue {
   }
 }
 
+/** The objects of a namespace, with something in place of one of their methods: `call` makes the real call. */
+export function interposed(
+  namespace: Env["RUN"],
+  method: string,
+  instead: (call: () => Promise<unknown>) => Promise<unknown>,
+): Env["RUN"] {
+  return new Proxy(namespace, {
+    get: (objects, property) => {
+      const member: unknown = Reflect.get(objects, property);
+      // The runtime's helpers know a namespace by its constructor's name.
+      if (typeof member !== "function" || property === "constructor") return member;
+      if (property !== "getByName") return member.bind(objects);
+      return (name: string) =>
+        new Proxy(objects.getByName(name), {
+          get: (stub, called) => {
+            const call = (...args: unknown[]) => Reflect.get(stub, called)(...args);
+            return called === method
+              ? (...args: unknown[]) => instead(async () => await call(...args))
+              : call;
+          },
+        });
+    },
+  });
+}
+
 export interface LossyRun {
   readonly groups: LossyQueue;
   readonly scores: LossyQueue;
@@ -80,6 +105,7 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
   const groups = new LossyQueue(env.ROLLOUT_GROUPS);
   const scores = new LossyQueue(env.ROLLOUT_SCORES);
   const judgements = new LossyQueue(env.ROLLOUT_JUDGEMENTS);
+  const segments = new LossyQueue(env.RUN_SEGMENTS);
   const queues = {
     ROLLOUT_GROUPS: groups,
     ROLLOUT_SCORES: scores,
@@ -87,6 +113,7 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
     ROLLOUT_JUDGEMENTS_1: judgements,
     ROLLOUT_JUDGEMENTS_2: judgements,
     ROLLOUT_JUDGEMENTS_3: judgements,
+    RUN_SEGMENTS: segments,
   };
   let lossy: RunObject | undefined;
   const within: LossyRun["within"] = (use) =>

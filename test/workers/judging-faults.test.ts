@@ -7,7 +7,7 @@ import { judgementQueue } from "../../src/runtime/run-queues.ts";
 import { Subrequests } from "../../src/runtime/subrequests.ts";
 import type { RolloutReport } from "../../src/runtime/wire.ts";
 import { registerEssays, topics, verdict } from "./essays.ts";
-import { acceptedOnly, createLossy, deliver, segmentLines } from "./hand-made.ts";
+import { acceptedOnly, createLossy, deliver, interposed, segmentLines } from "./hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { script } from "./script.ts";
 
@@ -120,6 +120,63 @@ test("a judgement message that comes twice, or late, asks nobody twice, and its 
   expect(again.report.usage.judge).toEqual(first.report.usage.judge);
   expect(again.report.usage.judge?.calls).toBe(1);
 });
+
+test("a verdict whose reply was lost after it was taken in is told again, and charged once", async () => {
+  const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
+  const judge = script([{ content: GOOD, usage }]);
+  const { id, asked } = await owing(judge);
+  let told = 0;
+  const RUN = interposed(env.RUN, "judged", async (call) => {
+    const reply = await call();
+    told += 1;
+    if (told === 1) throw new Error("the reply was lost");
+    return reply;
+  });
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
+  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, new Subrequests());
+  expect(told).toBe(2);
+  const ended = await platform.ended(id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  expect(ended.report.usage.judge).toMatchObject({ ...usage, calls: 1 });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("whoever lost the claim of a unit is told so, and neither its verdict nor its giving back counts any more", async () => {
+  const { id, within } = await owing(script([GOOD]));
+  const first = await within((run) => run.takeJudging(1));
+  // Nothing was heard of it in time: it is sent once more, and somebody else takes it.
+  await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
+  await within((run) => run.alarm());
+  const second = await within((run) => run.takeJudging(1));
+  if (first === null || second === null) throw new Error("the unit was not to be taken");
+  const { endpoint_id, calls } = first;
+  const ask = { key: "k", judge: "default", pass: 0, rollout_id: null, left_out: 0, seed: null };
+  const given = (value: string) => ({
+    ...ask,
+    outcome: { kind: "given" as const, value, reason: null, usage: null },
+  });
+  const known = ["k", { value: "good", reason: null }];
+  expect(await within((run) => run.judged(1, second.claim, [given("good")]))).toEqual({
+    ...{ settled: [known], next_at: null, go_on: true },
+  });
+  const held = await unitOf(id);
+  expect(held).toMatchObject({ stage: "claimed", claim: second.claim });
+  const late = await within((run) => {
+    const now = Date.now() + MINUTE;
+    run.now = () => now;
+    run.owe([{ unit: 1, claim: first.claim, endpoint_id, calls, failed: true }]);
+    return run.judged(1, first.claim, [given("bad")]);
+  });
+  expect(late).toEqual({ settled: [known], next_at: null, go_on: false });
+  expect(await unitOf(id)).toEqual(held);
+});
+
+/** The unit's row, as the run keeps it. */
+function unitOf(id: string): Promise<unknown> {
+  return platform.inRun(id, (_, { storage }) =>
+    storage.sql.exec("select * from judging where unit = 1").one(),
+  );
+}
 
 test("a process that dies while judges are asked goes on after it, and asks only for what is missing", async () => {
   const judge = script([GOOD], { "Topic 1": [HANGING] });

@@ -1,6 +1,11 @@
 /** A database that fails: its table is taken away, so these tests have a file, and with it a database, of their own. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { noteDeadLetter } from "../../src/runtime/run-control.ts";
+import { drain } from "../../src/runtime/run-outbox.ts";
+import { LiveViews } from "../../src/runtime/run-report.ts";
+import { RunStore } from "../../src/runtime/run-store.ts";
+import { Subrequests } from "../../src/runtime/subrequests.ts";
 import { segmentLines } from "./hand-made.ts";
 import { type Door, openPlatform, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
@@ -58,6 +63,42 @@ test("the run's row says in the end what its object says", async () => {
   expect(row).toMatchObject({ status: "completed", error: null });
   expect(JSON.parse(String(row?.["counts"]))).toEqual(run.counts);
   expect(JSON.parse(String(row?.["report"]))).toEqual(run.report);
+});
+
+test("the run's row is not taken for current when the run changed while it was written", async () => {
+  const platform = await openPlatform();
+  const request = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
+  const run = await platform.finish(request);
+  await alarmAfter(platform, run.id, HOUR);
+  const { scope } = platform;
+  const said = await platform.inRun(run.id, async (_, { storage }) => {
+    const store = new RunStore(storage);
+    const spec = store.spec();
+    if (spec === null) throw new Error("no such run");
+    const views = new LiveViews(store, () => Date.now());
+    const write = async (meanwhile: () => void) => {
+      const written = new Subrequests();
+      const fetch = written.fetch.bind(written);
+      written.fetch = async (work) => {
+        const result = await fetch(work);
+        meanwhile();
+        return result;
+      };
+      await drain(env, store, spec, () => views.of(spec), written);
+      const { row_current, dead_letters } = store.head();
+      return { row_current, dead_letters };
+    };
+    const letter = { kind: "scores", scope, run_id: run.id, units: [1] } as const;
+    const add = () => noteDeadLetter(store, "rollout-scores", letter, Date.now());
+    add();
+    return [await write(add), await write(() => undefined)];
+  });
+  expect(said).toEqual([
+    { row_current: false, dead_letters: 2 },
+    { row_current: true, dead_letters: 2 },
+  ]);
+  const row = await env.DB.prepare("select * from runs where id = ?").bind(run.id).first();
+  expect(row).toMatchObject({ dead_letters: 2 });
 });
 
 test("a settled and drained run keeps one alarm: the one that frees its rollouts a day later", async () => {

@@ -123,6 +123,27 @@ test("what a trainer measured is kept, though its batch counted as trained befor
   });
 });
 
+test("what the trainer's object said before is not taken over after what it said later, nor a second time", async () => {
+  await ledger({ max_steps: 9 }, (run) => {
+    fill(run, 4);
+    run.cut();
+    run.train();
+    const earlier = { ...run.trainer, seq: run.trainer.seq - 1 };
+    run.train();
+    const told = () => {
+      const batches = [1, 2].map((step) => run.store.training.batch(step, 0)?.state);
+      return [batches, run.store.head(), run.store.events(0, 100)];
+    };
+    const known = told();
+    expect(known[0]).toEqual(["acked", "acked"]);
+    for (const trainer of [earlier, { ...run.trainer, seq: run.trainer.seq - 1 }]) {
+      run.trainer = trainer;
+      run.tell({ idle_share: 0.5 });
+      expect(told()).toEqual(known);
+    }
+  });
+});
+
 /** As the consumer has it: nothing is stored of a group that trains nothing, but its lengths are told. */
 function flat(run: TrainingLedger, groups: number): void {
   const all = run.samplesOf.bind(run);

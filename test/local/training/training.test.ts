@@ -29,6 +29,7 @@ import {
   smallRun,
   taskKeysOf,
   trainerOf,
+  UNTRAINED,
 } from "./training-runs.ts";
 
 const LIMIT_MS = 240_000;
@@ -149,7 +150,7 @@ test(
 );
 
 test(
-  "GRPO on calculator: held-out tasks from at most .40 to .3 more, whoever is killed on the way",
+  "GRPO on calculator: held-out tasks from .32 to .3 more, whoever is killed on the way",
   async () => {
     const checkpoint = join(directory, "learned");
     const before = await evaluate(served, served.policy);
@@ -169,8 +170,9 @@ test(
     const after = await evaluate(served, served.policy);
     const client = clientOf(served);
 
-    expect(before.mean).toBeLessThanOrEqual(0.4);
-    expect(after.mean).toBeGreaterThan(before.mean + 0.3);
+    // Once in a million samples one is further off; what was measured of many is what the trained policy is held to.
+    expect(Math.abs(before.mean - UNTRAINED.mean)).toBeLessThan(5 * UNTRAINED.sd);
+    expect(after.mean).toBeGreaterThan(UNTRAINED.mean + 0.3);
     const trained = await taskKeysOf(client, created.run);
     expect(trained.size).toBeGreaterThan(20);
     expect([...trained].filter((key) => before.taskKeys.has(key))).toEqual([]);
