@@ -12,7 +12,7 @@ import { Content, type ContentPart, type ToolCall } from "../messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
-import { dropOmitted } from "./tool-schema.ts";
+import { parseArguments } from "./tool-arguments.ts";
 
 /** What a model sent as the arguments of a call, whatever it is. Throws SyntaxError for text that is no JSON. */
 export function decodeArguments(call: ToolCall): Json {
@@ -45,9 +45,7 @@ export async function runTool(
 ): Promise<Content> {
   const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
-  const parsed = tool.parameters.safeParse(
-    dropOmitted(tool.parameters, Object.fromEntries(visible)),
-  );
+  const parsed = parseArguments(tool.parameters, Object.fromEntries(visible));
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) =>
       issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`,
