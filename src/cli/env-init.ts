@@ -15,7 +15,7 @@ export function envInitCommand(argv: readonly string[]): ExitCode {
   const name = line.one("the new environment");
   const kind = KINDS.find((known) => known === line.text("kind")) ?? "single-turn";
   const { id, folder, files } = makeEnvironment(name, kind, process.cwd());
-  const next = [`cd ${id} && npm install`, "npm test", "npx rollcall env validate ."];
+  const next = [`cd ${id} && npm install`, "npm test", "npm run validate"];
   term.print(`Made ${folder}: ${files.join(", ")}\n\nNext:\n  ${next.join("\n  ")}`);
   if (line.on("json")) printJson({ name, kind, folder, files, next });
   return EXIT.good;

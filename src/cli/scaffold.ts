@@ -28,10 +28,17 @@ function manifest(name: string) {
     type: "module",
     rollcall: { environment: "./environment.ts" },
     files: ["**/*.ts", "!**/*.test.ts", "*.jsonl"],
-    scripts: { test: "vitest run", check: "tsc", validate: "rollcall env validate ." },
+    // A script runs what is installed here; npx would fetch a stranger's package where nothing is.
+    scripts: {
+      test: "vitest run",
+      check: "tsc",
+      validate: "rollcall env validate .",
+      eval: "rollcall eval .",
+    },
     dependencies: { zod: PINS.zod },
-    // Whoever installs the package has a Rollcall already, and not at this path.
+    // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
     peerDependencies: { rollcall: `^${rollcallVersion()}` },
+    peerDependenciesMeta: { rollcall: { optional: true } },
     devDependencies: {
       rollcall: rollcallSpecifier(),
       typescript: PINS.typescript,
@@ -74,7 +81,9 @@ What the model is asked, what it may do, and how that is scored.
     npm test                            the environment's own tests, without a model
     npm run check                       its types
     npm run validate                    plays it with a right, an empty and a random policy
-    npx rollcall eval . -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
+    npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
+
+Rollcall comes from where package.json says. On the npm registry the name \`rollcall\` is not its own: take nothing of that name from there.
 
 Raise the version in package.json when rollouts under the new code are not comparable to the old.
 `;

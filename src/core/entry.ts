@@ -37,6 +37,7 @@ export {
   ToolError,
   ToolParseError,
   TunnelError,
+  ValueError,
 } from "./errors.ts";
 export type { Json, JsonObject } from "./json.ts";
 export {

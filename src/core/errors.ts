@@ -44,6 +44,13 @@ export class ToolCallError extends ToolError {
 export class KeyError extends Error {
   override readonly name = "KeyError";
 }
+/**
+ * Arguments of a call that are no JSON, or no object where hidden ones are added to them. Python's name for it; a listed one stands
+ * for SyntaxError too, since what Python's decoder throws is a kind of it.
+ */
+export class ValueError extends Error {
+  override readonly name = "ValueError";
+}
 export class InfraError extends RolloutError {
   override readonly name: string = "InfraError";
   override readonly retryable = true;

@@ -62,7 +62,7 @@ export function resolveEnvironmentPackage(reference: string, cwd: string): Envir
   const found = findInstalledEnvironment(reference, cwd);
   if (found !== null) return found;
   throw new NoEnvironmentPackage(
-    `no package ${reference} is installed here; install it with npm, or name a folder: ./${reference}`,
+    `no package ${reference} is installed here: install the one you mean, or name its folder: ./${reference}`,
   );
 }
 

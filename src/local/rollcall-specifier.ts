@@ -1,4 +1,4 @@
-/** Where this Rollcall came from, as another package's dependency. */
+/** Where this Rollcall came from, as another package's dependency. Never a name of the npm registry: `rollcall` there is not ours. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
@@ -11,15 +11,15 @@ const Installed = z.object({
 });
 const Version = z.object({ version: z.string() });
 
-/** `file:` and a path for a checkout or a tarball; else the version, as the registry has it. */
+/** `file:` and a path for a checkout, a tarball, or a copy of which nothing is known; else the address it was installed from. */
 export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
   const modules = dirname(root);
-  if (basename(modules) !== "node_modules") return `file:${root}`;
-  const resolved = resolvedFrom(modules) ?? "";
+  const resolved = basename(modules) === "node_modules" ? resolvedFrom(modules) : undefined;
+  if (resolved === undefined) return `file:${root}`;
   // npm notes a tarball's path relative to the folder it installed into.
-  if (resolved.startsWith("file:"))
-    return `file:${resolve(dirname(modules), resolved.slice("file:".length))}`;
-  return resolved.startsWith("git") ? resolved : `^${rollcallVersion(root)}`;
+  return resolved.startsWith("file:")
+    ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}`
+    : resolved;
 }
 
 export function rollcallVersion(root: string = PACKAGE_ROOT): string {

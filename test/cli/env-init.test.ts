@@ -54,7 +54,7 @@ test("it makes a package with an environment, and says what to do next", async (
       kind: "tool",
       folder: join(folder, "another"),
       files: Object.keys(scaffold("another", "tool")),
-      next: ["cd another && npm install", "npm test", "npx rollcall env validate ."],
+      next: ["cd another && npm install", "npm test", "npm run validate"],
     },
   ]);
   expect(stderr).toContain("Next:\n  cd another && npm install\n");

@@ -16,14 +16,10 @@ import {
   ToolError,
   ToolParseError,
   TunnelError,
+  ValueError,
 } from "../../src/core/errors.ts";
 
 type ErrorClass = new (message: string, options?: { cause?: unknown }) => Error;
-
-/** What test functions throw where the reference's throw Python's ValueError. */
-export class ValueError extends Error {
-  override readonly name = "ValueError";
-}
 
 /** Python's own errors: causes, and what test functions throw. */
 const BUILT_IN = ["RuntimeError", "IndexError", "AssertionError", "TimeoutError"];
@@ -77,13 +73,6 @@ export function errorClass(name: string): ErrorClass {
   const known = CLASSES[name];
   if (known === undefined) throw new Error(`no error class is known as ${name}`);
   return known;
-}
-
-/** A listed ValueError covers the error of `JSON.parse`: the reference's decoder throws a kind of ValueError. */
-export function stopClasses(names: readonly string[]): ErrorClass[] {
-  return names.flatMap((name) =>
-    name === "ValueError" ? [ValueError, SyntaxError] : [errorClass(name)],
-  );
 }
 
 /** The name a vector uses for a class of ours. */

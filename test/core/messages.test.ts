@@ -101,6 +101,22 @@ test("fields that are null are left out, and content that is left out is null", 
   ]);
 });
 
+test("A12: a message keeps the fields of OpenAI's shape and what a model thought, and drops any other", () => {
+  const thought = {
+    reasoning_content: "hm",
+    thinking_blocks: [{ type: "thinking", thinking: "hm" }],
+  };
+  const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
+  const parts = [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }];
+  const kept = [
+    { role: "user", content: parts, name: "bob" },
+    { role: "assistant", content: "x", ...thought, tool_calls: [call] },
+    { role: "tool", content: "y", tool_call_id: "1" },
+  ];
+  const raw = kept.map((message) => ({ ...message, refusal: "no", annotations: [1], mine: true }));
+  expect(normalizeMessages(raw)).toEqual(kept);
+});
+
 test("two histories share what is equal from the start, and never more than either holds", () => {
   const [a, b] = [
     { role: "user", content: "a" },

@@ -10,6 +10,11 @@ import {
 
 const PIXEL = "iVBORw0KGgo=";
 
+export interface McpShopOptions {
+  readonly stateful?: boolean;
+  readonly labelsNothing?: boolean;
+}
+
 type Door = WebStandardStreamableHTTPServerTransport;
 
 export class McpShop {
@@ -22,9 +27,12 @@ export class McpShop {
   readonly #late: string[];
   #sessions = 0;
   readonly #stateful: boolean;
+  readonly #labelsNothing: boolean;
 
-  constructor({ stateful = true }: { readonly stateful?: boolean } = {}) {
+  /** `labelsNothing`: a reply that holds nothing says that it is JSON, as those of Python's `mcp` 2.0.0 do. */
+  constructor({ stateful = true, labelsNothing = false }: McpShopOptions = {}) {
     this.#stateful = stateful;
+    this.#labelsNothing = labelsNothing;
     this.#late = [];
   }
 
@@ -51,7 +59,11 @@ export class McpShop {
     if (this.#stateful && known === undefined && methodOf(body) !== "initialize") {
       return new Response("no such session", { status: 404 });
     }
-    return await (known ?? (await this.#open())).handleRequest(request);
+    const reply = await (known ?? (await this.#open())).handleRequest(request);
+    if (this.#labelsNothing && reply.body === null) {
+      reply.headers.set("content-type", "application/json");
+    }
+    return reply;
   };
 
   async #open(): Promise<Door> {

@@ -132,12 +132,17 @@ test.each([
   await expect(loadEnvironmentModule(found)).rejects.toThrow(message);
 });
 
-test("a new environment depends on the checkout, the tarball or the version that made it", () => {
+test("a new environment depends on the checkout, the tarball or the address that made it, and never on a name", () => {
   expect(rollcallSpecifier(ROOT)).toBe(`file:${ROOT}`);
   write("node_modules/rollcall/package.json", '{ "name": "rollcall", "version": "0.4.2" }');
   const installed = join(base, "node_modules/rollcall");
-  expect(rollcallSpecifier(installed)).toBe("^0.4.2");
-  const packages = { "node_modules/rollcall": { resolved: "file:../rollcall-0.4.2.tgz" } };
-  write("node_modules/.package-lock.json", JSON.stringify({ packages }));
+  expect(rollcallSpecifier(installed)).toBe(`file:${installed}`);
+  const noted = (resolved: string) => {
+    const packages = { "node_modules/rollcall": { resolved } };
+    write("node_modules/.package-lock.json", JSON.stringify({ packages }));
+  };
+  noted("file:../rollcall-0.4.2.tgz");
   expect(rollcallSpecifier(installed)).toBe(`file:${resolve(base, "../rollcall-0.4.2.tgz")}`);
+  noted("https://example.com/rollcall-0.4.2.tgz");
+  expect(rollcallSpecifier(installed)).toBe("https://example.com/rollcall-0.4.2.tgz");
 });

@@ -7,7 +7,7 @@
  * errors included, is the model's to read.
  */
 import * as z from "zod";
-import { EnvError, ToolCallError } from "../errors.ts";
+import { EnvError } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 import { schemaChecker } from "../json-schema.ts";
 import type { Content, ToolDefinition } from "../messages.ts";
@@ -18,6 +18,7 @@ import { contentOf, definitionOf, type McpTool, offeredTools } from "./mcp-tools
 import type { McpSession } from "./mcp-transport.ts";
 import type { RolloutHooks } from "./multi-turn-env.ts";
 import type { CleanupOptions } from "./stops.ts";
+import { badArguments } from "./tool-call.ts";
 import { TOOL_OPTIONS, ToolEnv, type ToolOptions } from "./tool-env.ts";
 
 export interface McpLive {
@@ -150,7 +151,7 @@ function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: Mc
   const run = async (args: JsonObject): Promise<Content> => {
     const faults = faultsIn(args, parameters);
     if (faults.length > 0) {
-      throw new ToolCallError(`bad arguments for ${name}: ${faults.join("; ")}`);
+      throw badArguments(`bad arguments for ${name}: ${faults.join("; ")}`);
     }
     return await live.mcp.call(server, tool, args);
   };

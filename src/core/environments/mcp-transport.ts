@@ -99,7 +99,9 @@ export class FetchTransport implements Transport {
     return await fetch(url, { method, headers: sent, ...(body !== undefined && { body }) });
   }
 
+  /** Nothing at all is no message, whatever type it is said to have: so Python's servers accept a notification. */
   #messagesIn(reply: FetchReply, text: string): JSONRPCMessage[] {
+    if (text.trim() === "") return [];
     const type = reply.headers.get("content-type") ?? "";
     if (type.startsWith("text/event-stream")) return dataOf(text).map((data) => this.#parsed(data));
     return type.startsWith("application/json") ? [this.#parsed(text)] : [];

@@ -5,24 +5,33 @@
  * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
  * it is, undefined as null, and everything else as its JSON.
  */
-import { EnvError, ToolCallError, ToolParseError } from "../errors.ts";
+import { EnvError, ToolCallError } from "../errors.ts";
+import { isRecord, type Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import { Content, type ContentPart, type ToolCall } from "../messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
-import { dropOmitted } from "./tool-schema.ts";
+import { parseArguments } from "./tool-arguments.ts";
 
-/** The arguments of a call, decoded. Throws SyntaxError for text that is no JSON, ToolParseError for no object. */
-export function decodeArguments(call: ToolCall): ToolArgs {
-  const value: unknown = JSON.parse(call.function.arguments);
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
-    throw new ToolParseError(
-      `the arguments of ${call.function.name} must be an object, not ${found}`,
-    );
-  }
-  return value as ToolArgs;
+/** What a model sent as the arguments of a call, whatever it is. Throws SyntaxError for text that is no JSON. */
+export function decodeArguments(call: ToolCall): Json {
+  return JSON.parse(call.function.arguments) as Json;
+}
+
+export function isObject(sent: Json): sent is ToolArgs {
+  return isRecord(sent);
+}
+
+/** Says what stands where an object of arguments should. */
+export function noObject(name: string, sent: Json): string {
+  const found = sent === null ? "null" : Array.isArray(sent) ? "an array" : `a ${typeof sent}`;
+  return `the arguments of ${name} must be an object, not ${found}`;
+}
+
+/** What Python calls a TypeError: a call that does not fit the tool. */
+export function badArguments(message: string): ToolCallError {
+  return new ToolCallError(message, { cause: new TypeError(message) });
 }
 
 /**
@@ -36,15 +45,12 @@ export async function runTool(
 ): Promise<Content> {
   const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
-  const parsed = tool.parameters.safeParse(
-    dropOmitted(tool.parameters, Object.fromEntries(visible)),
-  );
+  const parsed = parseArguments(tool.parameters, Object.fromEntries(visible));
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) =>
       issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`,
     );
-    const message = `bad arguments for ${tool.name}: ${faults.join("; ")}`;
-    throw new ToolCallError(message, { cause: new TypeError(message) });
+    throw badArguments(`bad arguments for ${tool.name}: ${faults.join("; ")}`);
   }
   if (!tool.idempotent) unrepeatable(tool.name);
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.

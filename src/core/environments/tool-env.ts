@@ -14,7 +14,9 @@ import {
   ToolCallError,
   ToolError,
   ToolParseError,
+  ValueError,
 } from "../errors.ts";
+import type { Json } from "../json.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
@@ -22,7 +24,14 @@ import { contextOf } from "./hook-state.ts";
 import { HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./multi-turn-env.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
-import { decodeArguments, requireHidden, runTool } from "./tool-call.ts";
+import {
+  badArguments,
+  decodeArguments,
+  isObject,
+  noObject,
+  requireHidden,
+  runTool,
+} from "./tool-call.ts";
 import { ToolMonitor } from "./tool-metrics.ts";
 
 export interface ToolOptions<Task, S, Live>
@@ -31,7 +40,7 @@ export interface ToolOptions<Task, S, Live>
   readonly tools: readonly AnyTool[];
   /**
    * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError` for a
-   * tool that is not there, `TypeError` for bad arguments.
+   * tool that is not there, `TypeError` for bad arguments, `ValueError` for arguments that cannot be decoded.
    */
   readonly stopErrors?: readonly ErrorClass[];
   /** The text the model reads of a failed call; by default the error's message. */
@@ -139,17 +148,19 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     state: LiveState<Task, S, Live>,
   ): Promise<Content> {
     const { name } = toolCall.function;
-    let decoded: ToolArgs;
+    let sent: Json;
     try {
-      decoded = decodeArguments(toolCall);
+      sent = decodeArguments(toolCall);
+      if (this.#providesHidden && !isObject(sent)) throw undecodable(noObject(name, sent));
     } catch (thrown) {
       return this.#describe(thrown, ToolParseError);
     }
-    const args = this.prepareArguments(name, decoded, messages, state);
+    const args = isObject(sent) ? this.prepareArguments(name, sent, messages, state) : null;
     const tool = this.toolNamed(name, state);
-    if (tool !== undefined) requireHidden(tool, args);
+    if (tool !== undefined && args !== null) requireHidden(tool, args);
     try {
       if (tool === undefined) throw unknownTool(name);
+      if (args === null) throw badArguments(noObject(name, sent));
       return await runTool(tool, args, call, contextOf(state));
     } catch (thrown) {
       return this.#describe(thrown, ToolCallError);
@@ -172,10 +183,16 @@ function unknownTool(name: string): ToolCallError {
   return new ToolCallError(message, { cause: new KeyError(message) });
 }
 
+/** Where hidden arguments are added, what is no object cannot even be read; elsewhere it is a call that does not fit. */
+function undecodable(message: string): ToolParseError {
+  return new ToolParseError(message, { cause: new ValueError(message) });
+}
+
 /** What is wrong with a call by itself goes by its cause, too. */
 function isOf(error: Error, kind: ErrorClass): boolean {
   const cause = error instanceof ToolError ? error.cause : null;
-  return [error, cause].some((link) => link instanceof kind);
+  const kinds: readonly ErrorClass[] = kind === ValueError ? [kind, SyntaxError] : [kind];
+  return [error, cause].some((link) => kinds.some((one) => link instanceof one));
 }
 
 /** After the first turn: the model's last message calls no tool. */

@@ -50,8 +50,7 @@ export function toolDefinition(tool: AnyTool): ToolDefinition {
     function: {
       name: tool.name,
       description: tool.description,
-      parameters: toolSchema(tool.name, tool.parameters),
-      strict: true,
+      ...toolSchema(tool.name, tool.parameters),
     },
   };
 }

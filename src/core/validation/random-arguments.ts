@@ -65,7 +65,7 @@ function drawTyped(type: unknown, node: SchemaNode, random: () => number): Json 
 }
 
 function drawNumber({ minimum, maximum }: SchemaNode, random: () => number): number {
-  const low = Math.min(Math.max(minimum ?? -SPAN, -SPAN / 10), maximum ?? SPAN);
+  const low = Math.min(Math.max(minimum ?? -SPAN, -SPAN / 10), maximum ?? Number.MAX_VALUE);
   const high = Math.max(low, Math.min(maximum ?? low + SPAN, low + SPAN));
   return low + random() * (high - low);
 }

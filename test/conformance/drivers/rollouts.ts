@@ -6,11 +6,12 @@ import { MultiTurnEnv } from "../../../src/core/environments/multi-turn-env.ts";
 import { StatefulToolEnv } from "../../../src/core/environments/stateful-tool-env.ts";
 import { tool } from "../../../src/core/environments/tool.ts";
 import { ToolEnv } from "../../../src/core/environments/tool-env.ts";
+import { ValueError } from "../../../src/core/errors.ts";
 import { FinishReason, type Messages, normalizeMessages } from "../../../src/core/messages.ts";
 import { playTask, type RolloutReport } from "../../../src/core/play.ts";
 import type { Reply } from "../../../src/core/test-model.ts";
 import { type Drivers, driver } from "../driver.ts";
-import { errorClass, recordedName, stopClasses, ValueError } from "../error-classes.ts";
+import { errorClass, recordedName } from "../error-classes.ts";
 
 const ScriptedReply = z.union([
   z.string(),
@@ -95,7 +96,7 @@ const boom = tool({
 });
 
 function toolEnvironment(options: { max_turns: number; stop_errors: readonly string[] }) {
-  const stopErrors = stopClasses(options.stop_errors);
+  const stopErrors = options.stop_errors.map(errorClass);
   return new ToolEnv({ ...base, tools: [sq, boom], maxTurns: options.max_turns, stopErrors });
 }
 

@@ -101,6 +101,16 @@ test("a server without sessions is greeted anew, and told of no end", async () =
   expect(shop.asked).not.toContain("DELETE");
 });
 
+test.each([{ stateful: true }, { stateful: false }])(
+  "an empty reply that is said to be JSON is no message: %j",
+  async (sessions) => {
+    const shop = new McpShop({ ...sessions, labelsNothing: true });
+    const { report, said } = await play({ shop }, [call("add", { item: "tea" }), "Done."]);
+    expect([report.error, report.cleanup_errors, said]).toEqual([null, [], ["1 in the basket"]]);
+    expect(shop.sessions).toBe(0);
+  },
+);
+
 test("names that servers share are told apart; a call goes to the server it names", async () => {
   const [north, south] = [new McpShop(), new McpShop()];
   south.stock("herbs");

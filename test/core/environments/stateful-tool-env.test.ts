@@ -1,4 +1,4 @@
-import { dataset, EnvError, inject, StatefulToolEnv, tool } from "rollcall";
+import { dataset, EnvError, inject, KeyError, StatefulToolEnv, tool, ValueError } from "rollcall";
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -59,6 +59,27 @@ test("updateToolArgs runs for every call that could be decoded, unknown tools in
     ["nope", {}],
   ]);
 });
+
+test.each(["[1]", '"s"', "null", "5", "true"])(
+  "arguments %s, which are no object, cannot be decoded here: stopped by ValueError, whatever the tool's name",
+  async (args) => {
+    const stopped = async (name: string, ...stopErrors: (new () => Error)[]) => {
+      const environment = new StatefulToolEnv({
+        dataset: rows,
+        tools: [sq],
+        setupState: () => ({}),
+        updateToolArgs: (_name, sent) => sent,
+        stopErrors,
+        rubric: {},
+      });
+      const model = scripted([{ tool_calls: [call(name, args, "a")] }, "done"]);
+      return (await runRollout(environment, { task, model })).error?.error_chain_str ?? null;
+    };
+    expect(await stopped("sq", ValueError)).toBe("ToolParseError -> ValueError");
+    expect(await stopped("nope", KeyError, ValueError)).toBe("ToolParseError -> ValueError");
+    expect(await stopped("sq", TypeError, KeyError)).toBeNull();
+  },
+);
 
 test("R-stateful-1, R-stateful-2: the model neither sees a hidden argument nor sets it", async () => {
   const seen: Record<string, Json>[] = [];

@@ -1,14 +1,4 @@
-import {
-  dataset,
-  InfraError,
-  inject,
-  KeyError,
-  ToolCallError,
-  ToolEnv,
-  ToolParseError,
-  textOf,
-  tool,
-} from "rollcall";
+import { dataset, InfraError, inject, ToolEnv, textOf, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -16,42 +6,7 @@ import type { Call } from "../../../src/core/environments/contract.ts";
 import { Harness } from "../../../src/core/harness.ts";
 import { LIMITS } from "../../../src/core/limits.ts";
 import { advance, newRollout, type Rollout } from "../../../src/core/rollout.ts";
-
-const rows = dataset(z.object({ question: z.string() }), "uploaded");
-const task = { question: "q" };
-
-class BadThing extends Error {}
-class SandboxError extends InfraError {}
-
-const sq = tool({
-  name: "sq",
-  description: "Square.",
-  parameters: z.object({ x: z.number() }),
-  run: ({ x }) => x * x,
-});
-const boom = tool({
-  name: "boom",
-  description: "Fails.",
-  parameters: z.object({}),
-  run: () => {
-    throw new BadThing("bad thing");
-  },
-});
-
-type Options = Omit<ConstructorParameters<typeof ToolEnv<{ question: string }>>[0], "dataset">;
-
-function environmentOf(options: Partial<Options> = {}) {
-  return new ToolEnv({ dataset: rows, tools: [sq, boom], rubric: {}, ...options });
-}
-
-/** One turn with these calls, then "done"; each call is [tool, arguments as the model wrote them]. */
-async function answersTo(calls: [string, string | object][], options: Partial<Options> = {}) {
-  const tool_calls = calls.map(([name, args], at) => ({ name, arguments: args, id: `c${at}` }));
-  const model = scripted([{ tool_calls }, "done"]);
-  const report = await runRollout(environmentOf(options), { task, model });
-  const texts = report.completion.filter((message) => message.role === "tool");
-  return { report, texts: texts.map((message) => message.content) };
-}
+import { answersTo, environmentOf, returning, sq, task } from "../../fixtures/tool-answers.ts";
 
 /** A rollout whose last turn made these calls, and which waits for the environment's reply to it. */
 function answeredWith(calls: readonly (readonly [string, string])[], turns: number): Rollout {
@@ -73,11 +28,6 @@ function answeredWith(calls: readonly (readonly [string, string])[], turns: numb
     const sent = advance(advance(rollout, replied), { type: "sent" });
     return advance(sent, { type: "answered", response, at: 0 });
   }, setUp);
-}
-
-function returning(value: unknown) {
-  const parameters = z.object({});
-  return tool({ name: "give", description: "", parameters, run: () => value });
 }
 
 test("calls are answered in order, a failing one with its error's text, and the next one goes on", async () => {
@@ -211,33 +161,7 @@ test("a result that cannot be written as text, or is too long, is a failed call"
   }
 });
 
-test("stopErrors end the rollout by stage, with the original as cause", async () => {
-  const call = await answersTo([["boom", {}]], { stopErrors: [BadThing] });
-  expect(call.report.error?.error_chain_str).toBe("ToolCallError -> Error");
-  expect(call.report).toMatchObject({ stop_condition: "has_error", reward: null });
-  const parse = await answersTo([["sq", "{"]], { stopErrors: [SyntaxError] });
-  expect(parse.report.error?.error_chain_str).toBe("ToolParseError -> SyntaxError");
-  const shape = await answersTo([["sq", "[]"]], { stopErrors: [ToolParseError] });
-  expect(shape.report.error?.error_chain_str).toBe("ToolParseError");
-  const unknown = await answersTo([["nope", {}]], { stopErrors: [ToolCallError] });
-  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
-});
-
-test("a tool that is not there is stopped by KeyError and bad arguments by TypeError; else the model reads of them", async () => {
-  const unknown = await answersTo([["nope", {}]], { stopErrors: [KeyError] });
-  expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
-  const shape = await answersTo([["sq", { x: "one" }]], { stopErrors: [TypeError] });
-  expect(shape.report.error?.error_chain_str).toBe("ToolCallError -> TypeError");
-  const read = await answersTo([
-    ["nope", {}],
-    ["sq", { x: "one" }],
-  ]);
-  expect(read.report.error).toBeNull();
-  expect(read.texts).toEqual([
-    "there is no tool named nope",
-    expect.stringContaining("bad arguments for sq: x: "),
-  ]);
-});
+class SandboxError extends InfraError {}
 
 test("R-tools-4: an infrastructure error inside a tool ends the rollout whatever stopErrors says, and may be retried", async () => {
   const broken = tool({

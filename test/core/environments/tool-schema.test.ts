@@ -1,7 +1,29 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { tool, toolDefinition } from "../../../src/core/environments/tool.ts";
-import { dropOmitted, toolSchema } from "../../../src/core/environments/tool-schema.ts";
+import { toolSchema } from "../../../src/core/environments/tool-schema.ts";
+
+const Place = z.object({ lat: z.number(), note: z.string().optional(), zoom: z.int().default(3) });
+/** What a strict schema says of it. */
+const PLACE = {
+  type: "object",
+  properties: {
+    lat: { title: "Lat", type: "number" },
+    note: { title: "Note", anyOf: [{ type: "string" }, { type: "null" }] },
+    zoom: { title: "Zoom", type: "integer", default: 3 },
+  },
+  required: ["lat", "note", "zoom"],
+  additionalProperties: false,
+};
+
+/** As a tool has them: closed. */
+function schemaOf(shape: z.ZodRawShape) {
+  return toolSchema("t", z.strictObject(shape));
+}
+
+function propertiesOf(shape: z.ZodRawShape) {
+  return schemaOf(shape).parameters["properties"];
+}
 
 test("R-schema: a schema is closed, titled, and requires every parameter, defaults included", () => {
   const parameters = z.object({
@@ -12,52 +34,180 @@ test("R-schema: a schema is closed, titled, and requires every parameter, defaul
     list: z.array(z.number()),
   });
   expect(toolSchema("fetch_rows", parameters)).toEqual({
-    type: "object",
-    title: "fetch_rows_args",
-    additionalProperties: false,
-    required: ["row_count", "name", "flag", "maybe", "list"],
-    properties: {
-      row_count: { title: "Row Count", type: "number", description: "how many" },
-      name: { title: "Name", type: "string", default: "x" },
-      flag: { title: "Flag", type: "boolean" },
-      maybe: { title: "Maybe", anyOf: [{ type: "string" }, { type: "null" }] },
-      list: { title: "List", type: "array", items: { type: "number" } },
+    strict: true,
+    parameters: {
+      type: "object",
+      title: "fetch_rows_args",
+      additionalProperties: false,
+      required: ["row_count", "name", "flag", "maybe", "list"],
+      properties: {
+        row_count: { title: "Row Count", type: "number", description: "how many" },
+        name: { title: "Name", type: "string", default: "x" },
+        flag: { title: "Flag", type: "boolean" },
+        maybe: { title: "Maybe", anyOf: [{ type: "string" }, { type: "null" }] },
+        list: { title: "List", type: "array", items: { type: "number" } },
+      },
     },
   });
 });
 
 test("an optional parameter takes null, which is how a strict model leaves it out", () => {
-  const parameters = z.object({ at: z.string().optional().describe("where"), n: z.number() });
-  expect(toolSchema("t", parameters)).toMatchObject({
-    required: ["at", "n"],
+  const { strict, parameters } = schemaOf({ at: z.string().optional().describe("where") });
+  expect(strict).toBe(true);
+  expect(parameters).toMatchObject({
+    required: ["at"],
     properties: {
       at: { title: "At", description: "where", anyOf: [{ type: "string" }, { type: "null" }] },
     },
   });
-  expect(dropOmitted(parameters, { at: null, n: null })).toEqual({ n: null });
 });
 
-test("a parameter that takes null itself keeps it", () => {
-  const parameters = z.object({ at: z.string().nullish() });
-  expect(dropOmitted(parameters, { at: null })).toEqual({ at: null });
+test("objects are closed and list every property at any depth", () => {
+  expect(schemaOf({ at: Place }).strict).toBe(true);
+  expect(
+    propertiesOf({
+      at: Place,
+      maybe: Place.optional(),
+      list: z.array(Place),
+      either: z.union([z.int(), Place]).optional(),
+      kind: z.discriminatedUnion("t", [
+        z.object({ t: z.literal("a"), at: Place }),
+        z.object({ t: z.literal("b") }),
+      ]),
+      both: z.intersection(
+        z.object({ a: z.int().optional() }),
+        z.object({ b: z.int().optional() }),
+      ),
+    }),
+  ).toEqual({
+    at: { title: "At", ...PLACE },
+    maybe: { title: "Maybe", anyOf: [PLACE, { type: "null" }] },
+    list: { title: "List", type: "array", items: PLACE },
+    either: { title: "Either", anyOf: [{ type: "integer" }, PLACE, { type: "null" }] },
+    kind: {
+      title: "Kind",
+      anyOf: [
+        {
+          type: "object",
+          properties: {
+            t: { title: "T", type: "string", const: "a" },
+            at: { title: "At", ...PLACE },
+          },
+          required: ["t", "at"],
+          additionalProperties: false,
+        },
+        {
+          type: "object",
+          properties: { t: { title: "T", type: "string", const: "b" } },
+          required: ["t"],
+          additionalProperties: false,
+        },
+      ],
+    },
+    both: {
+      title: "Both",
+      type: "object",
+      properties: {
+        a: { title: "A", anyOf: [{ type: "integer" }, { type: "null" }] },
+        b: { title: "B", anyOf: [{ type: "integer" }, { type: "null" }] },
+      },
+      required: ["a", "b"],
+      additionalProperties: false,
+    },
+  });
+});
+
+test("a schema that holds itself refers to itself, closed, with nothing beside a reference", () => {
+  const Tree = z.object({
+    size: z.int(),
+    get left() {
+      return Tree.optional().describe("the smaller ones");
+    },
+    get all() {
+      return z.array(Tree).default([]);
+    },
+  });
+  const { strict, parameters } = schemaOf({ tree: Tree });
+  expect(strict).toBe(true);
+  const [[name = "", tree] = []] = Object.entries(parameters["$defs"] ?? {});
+  const $ref = `#/$defs/${name}`;
+  expect(parameters["properties"]).toEqual({ tree: { $ref } });
+  expect(tree).toEqual({
+    type: "object",
+    properties: {
+      size: { title: "Size", type: "integer" },
+      left: { description: "the smaller ones", anyOf: [{ $ref }, { type: "null" }] },
+      all: { title: "All", type: "array", items: { $ref }, default: [] },
+    },
+    required: ["size", "left", "all"],
+    additionalProperties: false,
+  });
+});
+
+test("an integer has its author's bounds and no others, and whole literals are integers", () => {
+  const properties = propertiesOf({
+    any: z.int(),
+    bounded: z.int().min(1).max(5),
+    positive: z.int().positive(),
+    maybe: z.int().nullable(),
+    five: z.literal(5),
+    one_or_two: z.literal([1, 2]),
+    half: z.literal([1, 1.5]),
+    mixed: z.literal([1, "a", null]),
+    size: z.enum({ Small: 1, Large: 2 }),
+    word: z.enum(["a", "b"]),
+  });
+  expect(properties).toEqual({
+    any: { title: "Any", type: "integer" },
+    bounded: { title: "Bounded", type: "integer", minimum: 1, maximum: 5 },
+    positive: { title: "Positive", type: "integer", exclusiveMinimum: 0 },
+    maybe: { title: "Maybe", anyOf: [{ type: "integer" }, { type: "null" }] },
+    five: { title: "Five", type: "integer", const: 5 },
+    one_or_two: { title: "One Or Two", type: "integer", enum: [1, 2] },
+    half: { title: "Half", type: "number", enum: [1, 1.5] },
+    mixed: { title: "Mixed", type: ["integer", "string", "null"], enum: [1, "a", null] },
+    size: { title: "Size", type: "integer", enum: [1, 2] },
+    word: { title: "Word", type: "string", enum: ["a", "b"] },
+  });
+});
+
+test.each([
+  ["a record", z.record(z.string(), z.int())],
+  ["a tuple", z.tuple([z.int(), z.string()])],
+  ["an open object", z.looseObject({ a: z.int() })],
+  ["anything", z.unknown()],
+  ["a list of anything", z.array(z.unknown())],
+  ["a format endpoints do not know", z.url()],
+  ["a pattern that looks around", z.string().regex(/^(?!no)/)],
+  ["two patterns at once", z.string().startsWith("a").endsWith("b")],
+])("with %s in it, at any depth, a tool goes out as not strict, its schema as it is", (_, type) => {
+  const { strict, parameters } = schemaOf({ at: Place, deep: z.object({ list: z.array(type) }) });
+  expect(strict).toBe(false);
+  expect(parameters).toMatchObject({
+    title: "t_args",
+    required: ["at", "deep"],
+    additionalProperties: false,
+    properties: {
+      at: { required: ["lat"], properties: { zoom: { type: "integer", default: 3 } } },
+    },
+  });
+  expect(JSON.stringify(parameters)).not.toMatch(/x-omissible|9007199254740991|"null"/);
 });
 
 test("an untyped parameter has only a title, and no parameters make an empty closed object", () => {
-  expect(toolSchema("t", z.object({ anything: z.unknown() }))["properties"]).toEqual({
-    anything: { title: "Anything" },
+  expect(propertiesOf({ anything: z.unknown() })).toEqual({ anything: { title: "Anything" } });
+  expect(schemaOf({})).toMatchObject({
+    strict: true,
+    parameters: { properties: {}, required: [] },
   });
-  expect(toolSchema("t", z.object({}))).toMatchObject({ properties: {}, required: [] });
 });
 
-test("a definition is strict and in the endpoint's wire shape", () => {
-  const noop = tool({
-    name: "noop",
-    description: "Does nothing.",
-    parameters: z.object({}),
-    run: () => null,
-  });
-  expect(toolDefinition(noop)).toMatchObject({
+test("a definition says whether it is strict, in the endpoint's wire shape", () => {
+  const named = (parameters: z.ZodObject) =>
+    toolDefinition(tool({ name: "noop", description: "Nothing.", parameters, run: () => null }));
+  expect(named(z.object({}))).toMatchObject({
     type: "function",
-    function: { name: "noop", description: "Does nothing.", strict: true },
+    function: { name: "noop", description: "Nothing.", strict: true },
   });
+  expect(named(z.object({ by: z.record(z.string(), z.int()) })).function.strict).toBe(false);
 });

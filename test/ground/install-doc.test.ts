@@ -1,0 +1,54 @@
+/** On the npm registry the name `rollcall` is nobody's or a stranger's: nothing that people copy may take it from there. */
+import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { KINDS, scaffold } from "../../src/cli/scaffold.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
+const TEXTS = new Map(
+  globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]),
+);
+
+/** By its bare name, or with a version: not as a path or an address of a tarball. */
+const FROM_REGISTRY =
+  /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
+/** Where the command is the checkout's own; anywhere else npx would go to the registry. */
+const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md"];
+
+test.each([
+  ["npm install rollcall && npx rollcall env init my-env", true],
+  ["npm i -D rollcall@0.1.0", true],
+  ["pnpm dlx rollcall eval gsm8k", true],
+  ["npx -y rollcall eval gsm8k", true],
+  ["npm install --save-dev ./vendor/rollcall-0.1.0.tgz", false],
+  ["npm install && rollcall eval .", false],
+])("%j takes the name from the registry: %s", (text, taken) => {
+  expect(FROM_REGISTRY.test(text)).toBe(taken);
+});
+
+test("no page, help, message or template installs `rollcall` from the npm registry", () => {
+  expect(TEXTS.size).toBeGreaterThan(100);
+  const found = [...TEXTS].filter(([, text]) => FROM_REGISTRY.test(text)).map(([file]) => file);
+  expect(found).toEqual([]);
+});
+
+test("outside a checkout npx may only run what is installed, and the pages of the checkout say so", () => {
+  const found = [...TEXTS].filter(([, text]) => text.includes("npx rollcall"));
+  expect(found.map(([file]) => file).filter((file) => !OF_THE_CHECKOUT.includes(file))).toEqual([]);
+  for (const page of ["README.md", "docs/commands.md", "docs/authoring.md", "docs/ci.md"]) {
+    expect(TEXTS.get(page)).toMatch(/npm run package[\s\S]*npx --no-install/);
+  }
+});
+
+test.each(KINDS)("a new %s environment takes `rollcall` from where this one is", (kind) => {
+  const files = scaffold("my-env", kind);
+  const manifest = JSON.parse(files["package.json"] ?? "");
+  expect(manifest.dependencies).not.toHaveProperty("rollcall");
+  expect(manifest.devDependencies.rollcall).toBe(`file:${ROOT}`);
+  // npm fetches a peer that is missing, unless it is optional.
+  expect(manifest.peerDependenciesMeta).toEqual({ rollcall: { optional: true } });
+  const texts = Object.values(files).join("\n");
+  expect(texts).not.toContain("npx rollcall");
+  expect(texts).not.toMatch(FROM_REGISTRY);
+});
