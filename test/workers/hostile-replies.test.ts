@@ -26,8 +26,37 @@ test("an error body of 5 MB ends its rollout as the provider's failure, with the
   const { run, rollout } = await meeting({ kind: "long_error", status: 400, characters: 5 * MIB });
   expect(run.counts.failed).toEqual({ provider: 1 });
   const { message = "", error_chain_repr = "" } = rollout.error ?? {};
-  expect(message).toMatch(/^400 the engine says: eeee/);
+  expect(message).toMatch(/^400 .*the engine says: eeee/);
   expect(message).toMatch(/… \[cut\]$/);
   expect(message.length).toBeLessThanOrEqual(LIMITS.errorCharacters);
   expect(error_chain_repr.length).toBeLessThanOrEqual(LIMITS.errorCharacters);
+});
+
+const TOO_LONG = /^the reply is more than 4194304 bytes$/;
+
+test("a body without end is read to its limit and hung up on: an unusable reply, within the budget of retries", async () => {
+  const { run, rollout } = await meeting({ kind: "endless" }, { max_retries: 1 });
+  expect(run.counts.failed).toEqual({ provider: 1 });
+  const unusable = { error: "InvalidModelResponseError", message: expect.stringMatching(TOO_LONG) };
+  expect(rollout.failed_calls).toMatchObject([unusable, unusable]);
+});
+
+test("a compressed body is counted as it is inflated, and inflated no further than its limit", async () => {
+  const { run, rollout } = await meeting({ kind: "bomb", bytes: 300 * MIB });
+  expect(run.counts.failed).toEqual({ provider: 1 });
+  expect(rollout.error?.message).toMatch(TOO_LONG);
+});
+
+test("of a refusal no more is read than says what it is", async () => {
+  const { run, rollout } = await meeting({ kind: "endless", status: 503 });
+  expect(run.counts.failed).toEqual({ provider: 1 });
+  expect(rollout.failed_calls).toMatchObject([{ status: 503 }]);
+  expect(rollout.error?.message).toMatch(/^503 \{"id": "aaaa.*… \[cut\]$/);
+});
+
+test("a body that comes byte by byte for ever ends with the time of its call", async () => {
+  const limits = { max_retries: 0, call_timeout_s: 1 };
+  const { run, rollout } = await meeting({ kind: "drip", everyMs: 20 }, limits);
+  expect(run.counts.failed).toEqual({ timeout: 1 });
+  expect(rollout.error?.message).toBe("the model did not answer within 1 s");
 });

@@ -3,7 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test, vi } from "vitest";
 import { RolloutStore } from "../../src/runtime/rollout-store.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
-import { questions, RIGHT } from "./rows.ts";
+import { questions } from "./rows.ts";
 import { script } from "./script.ts";
 
 let platform: Door;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 /** A run of one rollout, whose object refuses what the rollout left for what it is, as it does what is too large. */
 async function refusing(): Promise<string> {
-  const model = script([{ fault: { kind: "hang" }, times: 1, reply: RIGHT[0] ?? "" }]);
+  const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
   const asked = { environment: "gsm8k", dataset: questions(1), model, limits };
   const { id } = await platform.start(asked);
@@ -41,7 +41,8 @@ async function expectEndedOnce(id: string): Promise<void> {
 /** Until the rollout has noted that its run has its report. */
 async function acknowledged(id: string): Promise<void> {
   const ask = () => platform.inRollout(id, (rollout) => rollout.ask());
-  while ((await ask()).state !== "answered") await platform.inRollout(id, (rollout) => rollout.alarm());
+  while ((await ask()).state !== "answered")
+    await platform.inRollout(id, (rollout) => rollout.alarm());
 }
 
 test("a rollout whose report is refused for what it is ends as the platform's failure, and its run ends", async () => {
