@@ -20,9 +20,14 @@ export const LIMITS = {
   refusalBytes: 64 * KIB,
   /** Milliseconds between two pieces of a body that has begun. */
   bodyPauseMs: MINUTE,
-  /** In one reply, and the parts of its content; more is an unusable reply. */
+  /** In one reply of a model; more is an unusable reply, as is one that says it took more tokens. */
   toolCallsPerReply: 128,
-  partsPerReply: 1024,
+  choicesPerReply: 128,
+  tokensPerCall: 1_000_000_000,
+  /** JSON values in the parts of its content, and in its list of reasoning. */
+  valuesPerReply: 10_000,
+  /** In one message of an MCP server. */
+  valuesPerMessage: 100_000,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
   /** Each text of an error, and the errors of one list together: more is cut, and says so. */
