@@ -1,7 +1,8 @@
 /**
  * The model call: one file, the `openai` SDK behind it.
  *
- * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal. A call has one
+ * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal, for the body as
+ * well. It gets every reply read within bounds (`bounded-body.ts`). A call has one
  * of the outcomes of `CallOutcome`, and never throws. A reply the engine broke off (`abort`) is none: half a reply must
  * not be played on with or scored. Token ids, logprobs and the version label that vLLM sends are
  * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
@@ -18,6 +19,7 @@ import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
 import type { Sampling } from "../core/sampling.ts";
 import { cutResponse } from "../core/tokens.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
+import { fetchReply } from "./bounded-body.ts";
 import { withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
@@ -110,6 +112,7 @@ function clientFor(base_url: string): OpenAI {
     baseURL: base_url,
     apiKey: "none",
     maxRetries: 0,
+    fetch: fetchReply,
     // The address was checked when it was given; where it leads was not.
     fetchOptions: { redirect: "manual" },
   });
@@ -139,8 +142,11 @@ function wireMessage(message: Message): Message {
   return { ...sent, role, ...(empty && { content: "" }) };
 }
 
-function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {
+function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
+  // The SDK wraps whatever its fetch throws.
+  const within = raw instanceof OpenAI.APIConnectionError ? raw.cause : null;
+  const thrown = within instanceof ModelError ? within : raw;
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   if (!(thrown instanceof OpenAI.APIError)) {

@@ -2,6 +2,8 @@
  * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
  * the one that was checked, and reads no more than it was prepared for.
  */
+import { LIMITS } from "../core/limits.ts";
+import { LongBodyError, wholeText } from "./bounded-body.ts";
 import { withoutKey } from "./without-key.ts";
 
 export interface Answer {
@@ -22,7 +24,6 @@ interface Target {
   readonly api_key: string | null;
 }
 
-const LONGEST_ANSWER = 4 * 1024 * 1024;
 const LONGEST_SAID = 200;
 
 /** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
@@ -44,26 +45,15 @@ export async function ask(
       redirect: "manual",
       signal,
     });
-    const text = await readText(response);
-    const parsed = parse(text);
+    const parsed = parse(await wholeText(response, LIMITS.completionBytes));
     return { status: response.status, body: parsed, said: said(parsed, target) };
   } catch (thrown) {
-    if (thrown instanceof ProbeFailure) throw thrown;
+    if (thrown instanceof LongBodyError) throw new ProbeFailure("answers with more than 4 MiB");
     const reason = short(thrown instanceof Error ? thrown.message : String(thrown), target);
     // The runtime says no more than this of a name that no resolver knows.
     const told = reason.startsWith("internal error") ? "no such server, or no way to it" : reason;
     throw new ProbeFailure(`not reachable: ${told}`);
   }
-}
-
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > LONGEST_ANSWER) throw new ProbeFailure("answers with more than 4 MiB");
-  }
-  return text;
 }
 
 function parse(text: string): unknown {

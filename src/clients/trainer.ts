@@ -4,6 +4,7 @@
  * whoever asked for it, never here.
  */
 import { OfferAcked } from "../core/training/trainer-wire.ts";
+import { beginningOf } from "./bounded-body.ts";
 
 export type OfferReply =
   | { readonly kind: "accepted" }
@@ -39,7 +40,11 @@ export async function offerBatch(call: OfferCall): Promise<OfferReply> {
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });
-    return meaningOf(reply.status, reply.headers.get("retry-after"), await shortText(reply));
+    return meaningOf(
+      reply.status,
+      reply.headers.get("retry-after"),
+      await beginningOf(reply, LONGEST_ANSWER),
+    );
   } catch (thrown) {
     return { kind: "absent", message: thrown instanceof Error ? thrown.message : String(thrown) };
   }
@@ -74,14 +79,4 @@ function jsonOf(text: string): unknown {
     if (thrown instanceof SyntaxError) return null;
     throw thrown;
   }
-}
-
-async function shortText(reply: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of reply.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > LONGEST_ANSWER) break;
-  }
-  return text;
 }

@@ -13,6 +13,7 @@ export const AUDIT_RULES = [
   "ends_are_numbered",
   "segments_cover_ends",
   "one_attempt_counts",
+  "ends_in_time",
   "d1_has_every_row",
   "d1_row_matches",
   "d1_has_no_other_row",

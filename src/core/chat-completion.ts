@@ -4,53 +4,64 @@
  * Invariants. A reply that is no chat completion, has no choice or several, or holds nothing at all, is an error of the
  * library (retryable: another try may be answered properly). Token ids, logprobs and the weights' label are kept
  * verbatim when present. Sources: OpenAI's chat-completion object; vLLM's protocol for the extra fields; verifiers'
- * response check for what counts as empty.
+ * response check for what counts as empty. What a reply may cost to be read is bounded by counting: lists before their
+ * items, the values of its content before they are looked at.
  */
 import * as z from "zod";
+import { holdsMore, Ids, Logprobs, listOf } from "./bounded-lists.ts";
 import { EmptyModelResponseError, InvalidModelResponseError } from "./errors.ts";
+import { findOddity, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { Content, type Message, type Usage } from "./messages.ts";
 import type { ModelResponse } from "./trajectory.ts";
 
+const Tokens = z.int().nonnegative().max(LIMITS.tokensPerCall).optional();
 const WireUsage = z.object({
-  prompt_tokens: z.int().nonnegative().optional(),
-  completion_tokens: z.int().nonnegative().optional(),
-  input_tokens: z.int().nonnegative().optional(),
-  output_tokens: z.int().nonnegative().optional(),
-  total_tokens: z.int().nonnegative().optional(),
+  prompt_tokens: Tokens,
+  completion_tokens: Tokens,
+  input_tokens: Tokens,
+  output_tokens: Tokens,
+  total_tokens: Tokens,
   completion_tokens_details: z.object({ reasoning_tokens: z.number().nullish() }).nullish(),
 });
-const Ids = z.array(z.int()).nullish();
+/** Parts of its content, or of its reasoning. */
+const Few = z.unknown().refine((value) => !holdsMore(value, LIMITS.valuesPerReply), {
+  error: `holds more than ${LIMITS.valuesPerReply} values`,
+  abort: true,
+});
+const FewLevels = Few.refine((value) => findOddity(value as Json, "") === null, {
+  error: "is nested too deep",
+  abort: true,
+});
 const WireMessage = z.object({
-  content: Content.nullish(),
+  content: FewLevels.pipe(Content).nullish(),
   refusal: z.string().nullish(),
   reasoning: z.string().nullish(),
   reasoning_content: z.string().nullish(),
-  reasoning_details: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),
-  tool_calls: z
-    .array(
-      z.object({
-        id: z.string().nullish(),
-        function: z.object({ name: z.string(), arguments: z.unknown() }),
-      }),
-    )
-    .nullish(),
+  reasoning_details: Few.pipe(z.union([z.string(), z.array(z.looseObject({}))])).nullish(),
+  tool_calls: listOf(
+    z.object({
+      id: z.string().nullish(),
+      function: z.object({ name: z.string(), arguments: z.unknown() }),
+    }),
+    LIMITS.toolCallsPerReply,
+  ).nullish(),
 });
 const WireChoice = z.object({
   message: WireMessage,
   finish_reason: z.string().nullish(),
-  token_ids: Ids,
-  prompt_token_ids: Ids,
-  logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })).nullish() }).nullish(),
+  token_ids: Ids.nullish(),
+  prompt_token_ids: Ids.nullish(),
+  logprobs: z.object({ content: Logprobs.nullish() }).nullish(),
 });
 /** Engines name their weights as they like. */
 const Label = z.union([z.string(), z.number()]).nullish();
 const WireResponse = z.object({
   id: z.string().nullish(),
   model: z.string().nullish(),
-  choices: z.array(WireChoice).nullish(),
+  choices: listOf(WireChoice, LIMITS.choicesPerReply).nullish(),
   usage: WireUsage.nullish(),
-  prompt_token_ids: Ids,
+  prompt_token_ids: Ids.nullish(),
   weight_version: Label,
   first_weight_version: Label,
 });

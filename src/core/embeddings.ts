@@ -4,7 +4,9 @@
  * Source: OpenAI's embeddings object; https://developers.openai.com/api/docs/api-reference/embeddings.
  */
 import * as z from "zod";
+import { listOf, Numbers } from "./bounded-lists.ts";
 import { InvalidModelResponseError } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
 import type { Usage } from "./messages.ts";
 
 export type Vector = readonly number[];
@@ -16,9 +18,11 @@ export interface Embeddings {
 }
 
 const Count = z.int().nonnegative();
+/** Nobody asks for more at once: a cosine is of two. */
+const MOST_TEXTS = 64;
 const WireEmbeddings = z.object({
-  data: z.array(z.object({ index: Count, embedding: z.array(z.number()) })),
-  usage: z.object({ prompt_tokens: Count }).nullish(),
+  data: listOf(z.object({ index: Count, embedding: Numbers }), MOST_TEXTS),
+  usage: z.object({ prompt_tokens: Count.max(LIMITS.tokensPerCall) }).nullish(),
 });
 
 /** `texts`: how many were sent. Throws `InvalidModelResponseError`. */

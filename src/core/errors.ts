@@ -1,7 +1,10 @@
 /**
  * What can go wrong in a rollout, by verifiers' class names, and how it is recorded.
- * A failed rollout is data: an error is serialised with its chain of causes and never becomes a score.
+ * A failed rollout is data: an error is serialised with its chain of causes and never becomes a score. Errors quote what
+ * they met, which may be of any length: whatever is stored of one is cut here.
  */
+import { LIMITS } from "./limits.ts";
+import { shortText } from "./short-text.ts";
 
 /** Base of every error of the library. `retryable` says whether the same rollout, run again, may well succeed. */
 export class RolloutError extends Error {
@@ -122,11 +125,12 @@ export interface SerializedError {
   readonly retryable: boolean;
 }
 
+/** Never throws, whatever was thrown. */
 export function serializeError(thrown: unknown): SerializedError {
   const chain = causesOf(thrown);
   const first = chain[0];
   const name = first?.name ?? "Error";
-  return {
+  return shortError({
     error: name,
     message: first?.message || name,
     error_chain_str: chain.map((link) => link.name).join(" -> "),
@@ -134,7 +138,52 @@ export function serializeError(thrown: unknown): SerializedError {
       .map((link) => `${link.name}(${JSON.stringify(link.message)})`)
       .join(" -> "),
     retryable: thrown instanceof RolloutError && thrown.retryable,
+  });
+}
+
+/** The same with each of its texts cut to what is stored. */
+export function shortError(serialized: SerializedError): SerializedError {
+  const { error, message, error_chain_str, error_chain_repr, retryable } = serialized;
+  const short = (text: string) => shortText(text, LIMITS.errorCharacters);
+  return {
+    error: shortText(error, LIMITS.nameCharacters),
+    message: short(message),
+    error_chain_str: short(error_chain_str),
+    error_chain_repr: short(error_chain_repr),
+    retryable,
   };
+}
+
+/** The first of them, as many as are stored; where that is not all, `rest` says so in place of the others. */
+export function firstErrors<Listed>(
+  errors: readonly Listed[],
+  rest: (count: number) => Listed,
+): readonly Listed[] {
+  let left = LIMITS.errorListCharacters;
+  const fits = errors.findIndex((error) => {
+    left -= JSON.stringify(error).length;
+    return left < 0;
+  });
+  return fits === -1 ? errors : [...errors.slice(0, fits), rest(errors.length - fits)];
+}
+
+/** What a thrown value says. Never throws: it may be any value, with a text or without. */
+export function messageOf(thrown: unknown): string {
+  return textOr(`no text (${typeof thrown})`, () =>
+    thrown instanceof Error ? thrown.message : thrown,
+  );
+}
+
+function nameOf(thrown: unknown): string {
+  return textOr("Error", () => (thrown instanceof Error ? thrown.name : typeof thrown));
+}
+
+function textOr(otherwise: string, read: () => unknown): string {
+  try {
+    return String(read());
+  } catch {
+    return otherwise;
+  }
 }
 
 /** The class of a rollout that ended with this error from its environment. */
@@ -145,8 +194,7 @@ export function environmentFailure({ error }: SerializedError): FailureClass {
 /** Wraps what environment code threw, unless it already is an error of the library. */
 export function asEnvError(thrown: unknown, where: string): RolloutError {
   if (thrown instanceof RolloutError) return thrown;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new EnvError(`${where}: ${message}`, { cause: thrown });
+  return new EnvError(`${where}: ${messageOf(thrown)}`, { cause: thrown });
 }
 
 function causesOf(thrown: unknown): { name: string; message: string }[] {
@@ -154,11 +202,7 @@ function causesOf(thrown: unknown): { name: string; message: string }[] {
   let link: unknown = thrown;
   // A cycle of causes would never end; eight links tell any story worth telling.
   while (link !== undefined && link !== null && chain.length < 8) {
-    chain.push(
-      link instanceof Error
-        ? { name: link.name, message: link.message }
-        : { name: typeof link, message: String(link) },
-    );
+    chain.push({ name: nameOf(link), message: messageOf(link) });
     link = link instanceof Error ? link.cause : undefined;
   }
   return chain;

@@ -6,6 +6,7 @@
  * shown and counted by stop conditions; their calls and their usage stay those of the rollout they were made in.
  */
 import { newRollout, type Rollout, type RolloutTask } from "./rollout.ts";
+import { sizeOf } from "./rollout-size.ts";
 import { lastIds } from "./tokens.ts";
 import { type Trajectory, unpackTurns } from "./trajectory.ts";
 
@@ -59,5 +60,6 @@ export function forkedRollout(id: string, point: ForkPoint, at: number): Rollout
     last_ids: lastIds(turns),
     intent: { ...next.prompt, calls: 0, failures: 0, not_before: 0 },
     forked_from: { rollout_id: point.rollout_id, turn },
+    held: sizeOf(point.turns.slice(0, turn + 1)),
   };
 }

@@ -23,6 +23,8 @@ import {
   asEnvError,
   EnvError,
   environmentFailure,
+  firstErrors,
+  messageOf,
   OverlongPromptError,
   type SerializedError,
   StageTimeoutError,
@@ -217,7 +219,10 @@ export class Harness {
       type: "closed",
       state: "value" in stored ? stored.value : rollout.state,
       error: unfinished ?? ("fault" in stored ? stored.fault : null),
-      cleanup_errors: cleanups.filter((fault) => fault !== null),
+      cleanup_errors: firstErrors(
+        cleanups.filter((fault) => fault !== null),
+        (rest) => serializeError(new EnvError(`${rest} more handlers failed`)),
+      ),
       at: this.#now(),
     };
   }
@@ -287,8 +292,7 @@ function checkedMessages(messages: Messages | string): Messages {
   try {
     return normalizeMessages(messages);
   } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new EnvError(`the environment's reply is ${message}`);
+    throw new EnvError(`the environment's reply is ${messageOf(thrown)}`);
   }
 }
 

@@ -14,7 +14,32 @@ export const LIMITS = {
   /** Inline trajectories one answer between objects may carry. */
   inlinePageBytes: 8 * MIB,
   taskRowBytes: 4 * MIB,
+  /** One reply of a model, a judge or an embedding model: its body, inflated. */
   completionBytes: 4 * MIB,
+  /** What is read of a reply that refuses a call. */
+  refusalBytes: 64 * KIB,
+  /** Milliseconds between two pieces of a body that has begun. */
+  bodyPauseMs: MINUTE,
+  /** In one reply of a model; more is an unusable reply, as is one that says it took more tokens. */
+  toolCallsPerReply: 128,
+  choicesPerReply: 128,
+  tokensPerCall: 1_000_000_000,
+  /** JSON values in the parts of its content, and in its list of reasoning. */
+  valuesPerReply: 10_000,
+  /** In one message of an MCP server. */
+  valuesPerMessage: 100_000,
+  /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
+  rolloutCharacters: 16 * MIB,
+  /** Each text of an error, and the errors of one list together: more is cut, and says so. */
+  errorCharacters: 4096,
+  errorListCharacters: 16 * KIB,
+  /** Of a score, a metric, a stop condition, a handler. */
+  nameCharacters: 200,
+  /** Scores of a rollout, and what they say of its turns, as JSON. */
+  scoresCharacters: 64 * KIB,
+  stepsCharacters: 512 * KIB,
+  /** A judge's reply that is its verdict as it stands. */
+  verdictCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
   datasetBytes: 1024 * MIB,
   /** A multipart upload's parts, all but the last; R2 wants them of one size. */
@@ -24,8 +49,9 @@ export const LIMITS = {
   /** and so many bytes, unless it is one longer row. */
   datasetBlockBytes: 1 * MIB,
   secretCharacters: 8192,
-  /** A reply to `can.fetch`. */
+  /** A reply to `can.fetch`, and the milliseconds it may take at most, whatever its caller says. */
   fetchedBytes: 4 * MIB,
+  fetchMs: 10 * MINUTE,
   /** One call of `can.sql`: its text, its parameters and its rows, the latter two as JSON. */
   sqlQueryBytes: 100_000,
   sqlParameterBytes: 256 * KIB,

@@ -3,25 +3,26 @@
  * models and chat-completion objects; vLLM's protocol for `max_model_len` and `token_ids`.
  */
 import * as z from "zod";
+import { Ids, Logprobs, listOf } from "./bounded-lists.ts";
+import { LIMITS } from "./limits.ts";
 
+/** OpenRouter lists some hundreds. */
+const MODELS_READ = 10_000;
 const ModelList = z.object({
-  data: z.array(
+  data: listOf(
     z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }),
+    MODELS_READ,
   ),
 });
 const Completion = z.object({
-  choices: z
-    .array(
-      z.object({
-        message: z.object({}),
-        logprobs: z
-          .object({ content: z.array(z.unknown()).nullish() })
-          .nullish()
-          .catch(null),
-        token_ids: z.array(z.int()).nullish().catch(null),
-      }),
-    )
-    .min(1),
+  choices: listOf(
+    z.object({
+      message: z.object({}),
+      logprobs: z.object({ content: Logprobs.nullish() }).nullish().catch(null),
+      token_ids: Ids.nullish().catch(null),
+    }),
+    LIMITS.choicesPerReply,
+  ),
   usage: z.object({ completion_tokens: z.int() }).nullish().catch(null),
 });
 

@@ -7,7 +7,8 @@
  * of turns answered so far: a turn once answered is never sampled again.
  *
  * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stops are asked before
- * every call, the first included, so a condition true from the start makes no call at all.
+ * every call, the first included, so a condition true from the start makes no call at all. A rollout whose turns would
+ * hold more than `LIMITS.rolloutCharacters` calls no more: it is truncated, as where a context is full.
  */
 import {
   type CancelReason,
@@ -19,6 +20,7 @@ import type { Json, JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { commonPrefix, type Messages, type ToolDefinition } from "./messages.ts";
 import type { ForkedFrom } from "./run.ts";
+import { sizeOf, stateSize } from "./rollout-size.ts";
 import { packTokens } from "./tokens.ts";
 import {
   addUsage,
@@ -81,6 +83,8 @@ export interface Rollout extends RolloutTask {
   readonly ended_at: number | null;
   /** Set where the first turns, up to this one, are another rollout's: their calls and usage are not ours. */
   readonly forked_from?: ForkedFrom;
+  /** What its turns take, in UTF-16 units; absent where nothing was counted yet. */
+  readonly held?: number;
 }
 
 export type Effect =
@@ -276,16 +280,22 @@ export function callsOf(rollout: Rollout): number {
 }
 
 function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Rollout {
+  const history = historyOf(rollout.turns);
+  const keep = commonPrefix(history, event.prompt);
+  const final = event.final_env_response;
+  const append = final ?? event.prompt.slice(keep);
+  const held = (rollout.held ?? 0) + sizeOf(append) + stateSize(rollout, event.state);
+  if (held > LIMITS.rolloutCharacters) {
+    return stopNow({ ...rollout, state: event.state, is_truncated: true }, "max_size_reached");
+  }
   const settled = settleState({
     ...rollout,
     state: event.state,
-    final_env_response: event.final_env_response,
+    final_env_response: final,
+    held,
   });
   // A final reply goes back to the stop conditions (`has_final_env_response`) without another call.
-  if (event.final_env_response !== null) return settled;
-  const history = historyOf(rollout.turns);
-  const keep = commonPrefix(history, event.prompt);
-  const append = event.prompt.slice(keep);
+  if (final !== null) return settled;
   const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
   return { ...settled, phase: "sample", intent };
 }
@@ -316,7 +326,9 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
   };
   const last_ids =
     tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
-  return { ...rollout, phase: "reply", turns: [...rollout.turns, turn], last_ids, intent: null };
+  const held = (rollout.held ?? 0) + sizeOf({ ...turn, prompt: null });
+  const turns = [...rollout.turns, turn];
+  return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };
 }
 
 /** Stops in an orderly way: whether any turn was cut short is settled here, and the environment gets to close. */

@@ -9,7 +9,9 @@
 import type { Route } from "./environments/any-environment.ts";
 import { gateForScoring, type OfferedForScoring } from "./environments/capabilities.ts";
 import type { Need, RoutedRow } from "./environments/contract.ts";
+import { firstErrors, ScoringError } from "./errors.ts";
 import { cloneJson, deepFreeze } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import type { Parser } from "./parsers/parser.ts";
 import { type Judges, NO_JUDGES } from "./rubrics/judges.ts";
 import type { RubricGroup } from "./rubrics/rubric-group.ts";
@@ -65,8 +67,27 @@ export async function scoreUnit(
   return members.map(({ rollout_id }, at) => {
     const sheet = sheets[at];
     if (!sheet) return { rollout_id, ...NOT_SCORED };
-    return { rollout_id, ...(scored.get(sheet) ?? NOT_SCORED), ...stepsOf(sheet) };
+    return storable({ rollout_id, ...(scored.get(sheet) ?? NOT_SCORED), ...stepsOf(sheet) });
   });
+}
+
+/** What a function may make too long to be stored is void by name: a record that cannot be stored would be made for ever. */
+function storable(record: ScoreRecord): ScoreRecord {
+  const { rollout_id, scores, steps = [] } = record;
+  const long = [
+    { what: "the scores", value: scores, most: LIMITS.scoresCharacters },
+    { what: "the credits of its turns", value: steps, most: LIMITS.stepsCharacters },
+  ].find(({ value, most }) => JSON.stringify(value).length > most);
+  if (long === undefined) return { ...record, scoring_errors: storableErrors(record) };
+  const error = new ScoringError(`${long.what} are more than ${long.most} characters as JSON`);
+  const scoring_errors = [failureOf("rubric", error)];
+  return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
+}
+
+function storableErrors({ scoring_errors }: Scored): readonly ScoringFailure[] {
+  return firstErrors(scoring_errors, (rest) =>
+    failureOf("rubric", new ScoringError(`${rest} more functions or handlers failed`)),
+  );
 }
 
 function stepsOf({ state }: Sheet): Pick<ScoreRecord, "steps"> {

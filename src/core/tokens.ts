@@ -96,20 +96,37 @@ export function float32s(blob: string): Float32Array<ArrayBuffer> {
   return new Float32Array(bytes(blob).buffer);
 }
 
+/** Bytes written at once: a text that grows digit by digit holds every step of it. */
+const BLOCK_BYTES = 3 * 4096;
+const PAD = "=".charCodeAt(0);
+
 function base64(data: Uint8Array): string {
-  let text = "";
+  const digits = new Uint16Array((BLOCK_BYTES / 3) * 4);
+  const blocks: string[] = [];
+  for (let from = 0; from < data.length; from += BLOCK_BYTES) {
+    const written = writeDigits(data.subarray(from, from + BLOCK_BYTES), digits);
+    blocks.push(String.fromCharCode(...digits.subarray(0, written)));
+  }
+  return blocks.join("");
+}
+
+/** Writes the digits of `data` and says how many they are. */
+function writeDigits(data: Uint8Array, digits: Uint16Array): number {
+  let written = 0;
   for (let at = 0; at < data.length; at += 3) {
     const [a = 0, b, c] = [data[at], data[at + 1], data[at + 2]];
     const word = (a << 16) | ((b ?? 0) << 8) | (c ?? 0);
-    text += digit(word >> 18) + digit(word >> 12);
-    text += b === undefined ? "=" : digit(word >> 6);
-    text += c === undefined ? "=" : digit(word);
+    digits[written] = digit(word >> 18);
+    digits[written + 1] = digit(word >> 12);
+    digits[written + 2] = b === undefined ? PAD : digit(word >> 6);
+    digits[written + 3] = c === undefined ? PAD : digit(word);
+    written += 4;
   }
-  return text;
+  return written;
 }
 
-function digit(value: number): string {
-  return BASE64.charAt(value & 63);
+function digit(value: number): number {
+  return BASE64.charCodeAt(value & 63);
 }
 
 function bytes(text: string): Uint8Array<ArrayBuffer> {

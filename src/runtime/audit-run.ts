@@ -37,17 +37,17 @@ export async function auditRun(
 ): Promise<Result<RunAudit>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  const first = await look(env, scope, id, found.value.object);
+  const first = await look(env, scope, id, found.value.object, now);
   if (first.violations.length === 0) return { ok: true, value: auditOf(id, now, first) };
   const broken = new Set(first.violations.map(({ rule }) => rule));
-  const again = await look(env, scope, id, found.value.object);
+  const again = await look(env, scope, id, found.value.object, now);
   const violations = again.violations.filter(({ rule }) => broken.has(rule));
   return { ok: true, value: auditOf(id, now, { ...again, violations }) };
 }
 
 type Look = Pick<RunAudit, "sources" | "notes" | "violations">;
 
-async function look(env: Env, scope: Scope, id: string, run: RunRpc): Promise<Look> {
+async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number): Promise<Look> {
   const subrequests = new Subrequests(SUBREQUESTS);
   const records = await subrequests.object(() => run.auditRecords());
   if (records === null) throw new Error(`run ${id} has no object`);
@@ -69,7 +69,12 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc): Promise<Lo
       r2: inStore.counted,
     },
     notes: [...deadLetters(tallies.counters.dead_letters), ...inStore.notes],
-    violations: [...auditRecords(records), ...inDatabase, ...inStore.violations],
+    violations: [
+      ...auditRecords(records),
+      ...overdue(records, now),
+      ...inDatabase,
+      ...inStore.violations,
+    ],
   };
 }
 
@@ -99,6 +104,15 @@ function auditRecords(records: RunRecords): AuditViolation[] {
         ]),
     ...gaps(records),
   ];
+}
+
+/** A cancelled run ends, whatever its rollouts do. */
+function overdue({ draining, counters }: RunRecords, now: number): AuditViolation[] {
+  if (draining === undefined || now < draining.ends_by) return [];
+  const since = new Date(draining.ends_by).toISOString();
+  const waits = `${counters.in_flight} rollouts are in flight, ${draining.rollouts.join(", ")} first`;
+  const detail = `it was cancelled and should have ended by ${since}: ${waits}`;
+  return [violation("ends_in_time", detail)];
 }
 
 /** Segments cover the ends without gaps, one after the other. */

@@ -10,7 +10,7 @@ import { InfraError, serializeError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { runObject } from "./names.ts";
 import { readSources, type Source } from "./read-sources.ts";
-import { storableTrajectory } from "./rollout-report.ts";
+import { bareReport, storableTrajectory } from "./rollout-report.ts";
 import type { Subrequests } from "./subrequests.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import type { RolloutReport, RunSpec, SourcePlace, Starter } from "./wire.ts";
@@ -39,7 +39,10 @@ export async function carryOver(
     const reports = await subrequests.six(taken, (member) =>
       carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NEVER, subrequests),
     );
-    await subrequests.objectAll(reports, (report) => run.answered(report));
+    await subrequests.objectAll(reports, async (report) => {
+      const { refused } = await run.answered(report);
+      if (refused !== undefined) await run.answered(bareReport(report, refused));
+    });
   }
 }
 

@@ -6,6 +6,7 @@
  * behind when a shorter one took its place is beyond that count, and never read.
  */
 import { LIMITS } from "../core/limits.ts";
+import { cutBefore } from "../core/short-text.ts";
 
 /** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
 const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);
@@ -55,14 +56,9 @@ type Chunk = { kind: number; item: number; part: number; parts: number; text: st
 function partsOf(text: string): string[] {
   const parts: string[] = [];
   for (let from = 0; from < text.length; ) {
-    const to = from + CHUNK_CHARACTERS;
-    const cut = isHighSurrogate(text.charCodeAt(to - 1)) ? to - 1 : to;
+    const cut = cutBefore(text, from + CHUNK_CHARACTERS);
     parts.push(text.slice(from, cut));
     from = cut;
   }
   return parts;
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

@@ -182,6 +182,7 @@ function failedAtStart(
   stops: string | null = null,
 ): RolloutReport {
   const now = Date.now();
+  const serialized = serializeError(error);
   return {
     group,
     slot,
@@ -191,8 +192,8 @@ function failedAtStart(
     task_key: "",
     failure,
     cancelled: null,
-    error: serializeError(error),
-    stop_run: stops === null ? null : { code: stops, message: error.message },
+    error: serialized,
+    stop_run: stops === null ? null : { code: stops, message: serialized.message },
     digest: null,
     bytes: 0,
     trajectory: null,

@@ -3,6 +3,7 @@
  * unless the deployment says that its own network is meant; a redirect is followed only to such an address, and takes
  * to another server only headers that are known to be harmless. A reply is read up to a limit: what a server sends must not fill the isolate.
  */
+import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
 import type { Capabilities, FetchOptions } from "../core/environments/contract.ts";
 import { EnvError, InfraError } from "../core/errors.ts";
 import { LIMITS } from "../core/limits.ts";
@@ -40,17 +41,29 @@ async function fetchOnce(
   const at = allowed(env, url);
   const signed =
     sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
-  const signal = timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs);
+  const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
+  const controller = new AbortController();
+  const { signal } = controller;
   const first = { ...init, headers: { ...init.headers, ...signed }, signal };
+  const timer = setTimeout(() => controller.abort(), waitMs);
   try {
     const hops = redirect === "manual" ? 0 : MOST_REDIRECTS;
     const reply = await follow(env, at, first, hops, send);
-    const text = await boundedText(reply, url);
+    const text = await wholeText(reply, LIMITS.fetchedBytes);
     return { status: reply.status, headers: reply.headers, text: async () => text };
   } catch (thrown) {
-    if (signal?.aborted !== true) throw thrown;
-    throw new InfraError(`${url} did not answer within ${(timeoutMs ?? 0) / 1000} s`);
+    if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
+    throw bodyFault(thrown, url);
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function bodyFault(thrown: unknown, url: string): unknown {
+  if (thrown instanceof LongBodyError)
+    return new EnvError(`${url} answered with ${thrown.message}`);
+  if (thrown instanceof PausedBodyError) return new InfraError(`${url}: ${thrown.message}`);
+  return thrown;
 }
 
 /** Why this deployment does not call the address; null when it does. */
@@ -92,17 +105,4 @@ function redirected({ signal = null, ...init }: Sent, status: number, sameServer
   );
   if (status === 307 || status === 308) return { ...init, signal, headers };
   return { signal, headers, method: init.method === "HEAD" ? "HEAD" : "GET" };
-}
-
-async function boundedText(reply: Response, url: string): Promise<string> {
-  const decoder = new TextDecoder();
-  let [text, length] = ["", 0];
-  for await (const chunk of reply.body ?? []) {
-    length += chunk.byteLength;
-    if (length > LIMITS.fetchedBytes) {
-      throw new EnvError(`${url} answered with more than ${LIMITS.fetchedBytes} bytes`);
-    }
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -4,7 +4,8 @@
  * Invariants. The constructor writes nothing; the first `start` makes the schema, and any other call on an object
  * without a spec answers `unknown` and writes nothing. The turn loop lives in `alarm()`, which the runtime repeats
  * after a crash, so nothing here arms a far alarm before the loop ends, and the handler never throws. The final report
- * is repeated until the run acknowledges it; then the object only waits to be freed.
+ * is repeated until the run acknowledges it; then the object only waits to be freed. What can never be stored or
+ * reported for what it is ends the rollout instead, with a report that can.
  */
 
 import { DurableObject } from "cloudflare:workers";
@@ -30,7 +31,14 @@ import {
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
 import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
-import { reportOf, storableTrajectory, toolsOffered } from "./rollout-report.ts";
+import { RefusedValueError, refusalOf } from "./refused-value.ts";
+import {
+  bareReport,
+  NOTHING_LEFT,
+  reportOf,
+  storableTrajectory,
+  toolsOffered,
+} from "./rollout-report.ts";
 import { sqlOf } from "./rollout-sql-object.ts";
 import { RolloutStore } from "./rollout-store.ts";
 import type { RolloutRpc, Serves } from "./rpc.ts";
@@ -41,6 +49,7 @@ import { Suspect } from "./suspects.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import {
   type Delivery,
+  type RolloutReport,
   type RolloutSpec,
   type RolloutStanding,
   START_MESSAGE_LIFE_MS,
@@ -145,14 +154,34 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       this.#platformFailures = 0;
       if (wakeAt !== null) await this.#wakeBy(wakeAt);
     } catch (thrown) {
-      // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
-      logError("rollout waits for the platform", spec.rollout_id, thrown);
-      this.#platformFailures += 1;
-      await this.#wakeBy(this.now() + platformWaitMs(this.#platformFailures));
+      if (!(await this.#endBare(spec, thrown))) await this.#waitForPlatform(spec, thrown);
     } finally {
       this.#running = false;
       this.#driver = null;
       this.#retireSoon();
+    }
+  }
+
+  async #waitForPlatform(spec: RolloutSpec, thrown: unknown): Promise<void> {
+    // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
+    logError("rollout waits for the platform", spec.rollout_id, thrown);
+    this.#platformFailures += 1;
+    await this.#wakeBy(this.now() + platformWaitMs(this.#platformFailures));
+  }
+
+  /** What is refused for what it is would be refused for ever. False: something else is wrong, which may pass. */
+  async #endBare(spec: RolloutSpec, thrown: unknown): Promise<boolean> {
+    const refusal = refusalOf(thrown);
+    if (refusal === null) return false;
+    logError("rollout cannot be stored", spec.rollout_id, thrown);
+    try {
+      const rollout = this.#store.load() ?? this.#bareRollout(spec);
+      const report = bareReport(reportOf(spec, rollout, NOTHING_LEFT, null), refusal);
+      await this.#tell(spec, report, new Subrequests());
+      return true;
+    } catch (again) {
+      logError("rollout cannot be reported", spec.rollout_id, again);
+      return false;
     }
   }
 
@@ -256,10 +285,14 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const error = serializeError(
       new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
     );
-    const { rollout_id, task_key, example_id, row } = spec;
-    const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
-    const from = stored ?? newRollout({ id: rollout_id, task_key, ...bare }, this.now());
+    const from = stored ?? this.#bareRollout(spec);
     return endedWithoutHooks(from, { failure: "environment_changed", error }, this.now());
+  }
+
+  /** One that has nothing but its row. */
+  #bareRollout({ rollout_id, task_key, example_id, row }: RolloutSpec): Rollout {
+    const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
+    return newRollout({ id: rollout_id, task_key, ...bare }, this.now());
   }
 
   /** The trajectory to R2, then the report to the run; both may be repeated. */
@@ -268,12 +301,16 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const trajectory = storableTrajectory(trajectoryOf(rollout, await toolsOffered(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await subrequests.fetch(() => storeTrajectory(this.env, spec, digest, text));
-    const report = reportOf(spec, rollout, trajectory, inline);
+    await this.#tell(spec, reportOf(spec, rollout, trajectory, inline), subrequests);
+    return null;
+  }
+
+  async #tell(spec: RolloutSpec, report: RolloutReport, subrequests: Subrequests): Promise<void> {
     const run = runObject(this.env, spec.scope, spec.run_id);
-    const { known } = await subrequests.object(() => run.answered(report));
+    const { known, refused } = await subrequests.object(() => run.answered(report));
+    if (refused !== undefined) throw new RefusedValueError(refused);
     if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
     this.#store.acknowledge();
-    return null;
   }
 
   async #standing(): Promise<RolloutStanding> {

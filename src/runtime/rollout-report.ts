@@ -1,8 +1,9 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
+import { InfraError, serializeError, shortError } from "../core/errors.ts";
 import { toolDefinitions } from "../core/harness.ts";
 import type { ToolDefinition } from "../core/messages.ts";
 import { callsOf, ownTurns, type Rollout } from "../core/rollout.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import { addUsage, type Trajectory } from "../core/trajectory.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { RolloutReport, RolloutSpec } from "./wire.ts";
@@ -12,23 +13,26 @@ export interface StorableTrajectory {
   readonly digest: string;
   /** Of what was said: equal for rollouts that say the same after the same prompt. */
   readonly said: string;
-  readonly trajectory: Trajectory;
 }
+
+/** Of a rollout whose trajectory cannot be stored. */
+export const NOTHING_LEFT: StorableTrajectory = { text: "", digest: "", said: "" };
 
 export function storableTrajectory(trajectory: Trajectory): StorableTrajectory {
   const text = JSON.stringify(trajectory);
   const { prompt, completion } = trajectory;
   const said = sha256Hex(JSON.stringify([prompt, completion]));
-  return { text, digest: sha256Hex(text), said, trajectory };
+  return { text, digest: sha256Hex(text), said };
 }
 
 export function reportOf(
   spec: RolloutSpec,
   rollout: Rollout,
-  { text, digest, said, trajectory }: StorableTrajectory,
+  { text, digest, said }: StorableTrajectory,
   inline: string | null,
 ): RolloutReport {
   const { group, slot, attempt, rollout_id, example_id, task_key } = spec;
+  const turns = ownTurns(rollout);
   return {
     group,
     slot,
@@ -38,7 +42,8 @@ export function reportOf(
     task_key,
     failure: rollout.failure,
     cancelled: rollout.cancelled,
-    error: rollout.error,
+    // An earlier release stored errors of any length.
+    error: rollout.error && shortError(rollout.error),
     stop_run: stopRunOf(rollout),
     digest,
     said,
@@ -46,12 +51,26 @@ export function reportOf(
     trajectory: inline,
     stop_condition: rollout.stop_condition,
     is_truncated: rollout.is_truncated,
-    turns: ownTurns(rollout).length,
+    turns: turns.length,
     calls: callsOf(rollout),
     limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
-    usage: trajectory.usage,
-    started_at: trajectory.started_at,
-    ended_at: trajectory.ended_at,
+    usage: addUsage(turns),
+    started_at: rollout.started_at,
+    ended_at: rollout.ended_at ?? rollout.started_at,
+  };
+}
+
+/**
+ * In place of a report that cannot be taken: the same end without what the rollout left. One that was cancelled stays so;
+ * any other is the platform's failure. Everything in it is of a bounded size.
+ */
+export function bareReport(report: RolloutReport, why: string): RolloutReport {
+  return {
+    ...report,
+    failure: report.cancelled === null ? "platform" : null,
+    error: serializeError(new InfraError(`what it left could not be stored: ${why}`)),
+    ...{ digest: null, bytes: 0, trajectory: null },
+    stop_condition: "has_error",
   };
 }
 
@@ -68,7 +87,7 @@ export async function toolsOffered(
 /** What would end every other rollout of the run alike: a refused key (verifiers, divergence 3), code that is gone. */
 function stopRunOf({ error, failure }: Rollout): RolloutReport["stop_run"] {
   if (error === null) return null;
-  const { message } = error;
+  const { message } = shortError(error);
   if (failure === "environment_changed") return { code: failure, message };
   return error.error === "AuthenticationError" ? { code: "endpoint_unauthorized", message } : null;
 }

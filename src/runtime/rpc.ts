@@ -69,13 +69,19 @@ export interface SourcePage {
   readonly cancelled: CancelReason | null;
 }
 
+/** `refused`: the report cannot be stored, whoever sends it again; something smaller is wanted in its place. */
+export interface Answered {
+  readonly known: boolean;
+  readonly refused?: string;
+}
+
 export interface RunRpc {
   /** Begins the run; a no-op after the first. */
   create(spec: RunSpec): Promise<void>;
   /** Which of these are still to be started, and how. Null, here and below: nobody created this run. */
   admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
   /** A rollout's final report. Repeated, it changes nothing. */
-  answered(report: RolloutReport): Promise<{ known: boolean }>;
+  answered(report: RolloutReport): Promise<Answered>;
   /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
   unitsToScore(
     units: readonly number[],

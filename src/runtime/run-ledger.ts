@@ -208,7 +208,7 @@ export function requestCancel(
   store.transaction(() => {
     const head = store.head();
     if (head.settled_at !== null || head.stop !== null) return;
-    store.saveHead({ ...head, stop: { kind: "cancel", reason }, row_current: false });
+    store.saveHead({ ...head, stop: { kind: "cancel", reason, at: now }, row_current: false });
     settle(store, spec, now);
   });
 }

@@ -16,7 +16,8 @@ import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome
 import { judged, owe, takeUnit } from "./judging-ledger.ts";
 import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
-import type { ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
+import { orRefusal } from "./refused-value.ts";
+import type { Answered, ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
 import { advantagesIn } from "./run-advantages.ts";
 import { nextRunAlarm, type RunClock } from "./run-alarm.ts";
 import { RunChores } from "./run-chores.ts";
@@ -111,13 +112,14 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
 
-  answered(report: RolloutReport): { known: boolean } {
+  answered(report: RolloutReport): Answered {
     const spec = this.#open();
     if (spec === null) return { known: false };
-    const { known, unit } = answer(this.#store, spec, report, this.now());
-    this.#pump.toScore(unit);
+    const taken = orRefusal(() => answer(this.#store, spec, report, this.now()));
+    if ("refused" in taken) return { known: true, ...taken };
+    this.#pump.toScore(taken.unit);
     this.#gather(spec);
-    return { known };
+    return { known: taken.known };
   }
 
   async unitsToScore(

@@ -38,7 +38,13 @@ export interface RunRecords {
   readonly row_current: boolean;
   /** Null for a run that trains nothing. */
   readonly training: TrainingRecords | null;
+  /** Of a run that was cancelled and goes on: when it must have ended (epoch ms), and the first rollouts it waits for. */
+  readonly draining?: { readonly ends_by: number; readonly rollouts: readonly string[] };
 }
+
+/** For minutes rollouts are told to stop, those that do not answer too; then each has the time of its closing. */
+const TOLD_MS = 15 * 60_000;
+const ROLLOUTS_NAMED = 3;
 
 /** What D1 must have of a finished rollout, once it is drained. */
 export type AuditRow = Pick<
@@ -79,6 +85,7 @@ export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRec
     .toArray();
   const rows = countRows(sql);
   const { running, finished, drained, retried, dead_letters } = head;
+  const draining = drainingOf(sql, spec, head);
   return {
     counters: countsOf(spec, head),
     run_rows: countsOfRows(sql, slotsOf(spec, head), rows),
@@ -95,7 +102,23 @@ export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRec
     status: head.status,
     row_current: head.row_current,
     training: trainingRecords(sql, head),
+    ...(draining && { draining }),
   };
+}
+
+function drainingOf(
+  sql: SqlStorage,
+  { limits }: RunSpec,
+  { stop, settled_at }: RunHead,
+): RunRecords["draining"] | null {
+  if (settled_at !== null || stop?.kind !== "cancel" || stop.at === undefined) return null;
+  const waiting = sql.exec<{ id: string }>(
+    "select id from rollouts where status != 'done' order by seq limit ?",
+    ROLLOUTS_NAMED,
+  );
+  // A judge that was asked before is heard of within a call's time.
+  const longest = TOLD_MS + limits.call_timeout_s * 1000 + LIMITS.closingMs;
+  return { ends_by: stop.at + longest, rollouts: [...waiting].map(({ id }) => id) };
 }
 
 function countRows(sql: SqlStorage) {

@@ -108,7 +108,12 @@ export interface RunHead {
   readonly error: { readonly code: string; readonly message: string } | null;
   /** Set once dispatch has ended early; what is in flight still answers. */
   readonly stop:
-    | { readonly kind: "cancel"; readonly reason?: "user" | "deadline" }
+    | {
+        readonly kind: "cancel";
+        readonly reason?: "user" | "deadline";
+        /** Epoch milliseconds; absent where an earlier release stopped it. */
+        readonly at?: number;
+      }
     | { readonly kind: "fail"; readonly code: string; readonly message: string }
     | null;
   /** Nothing is dispatched until somebody resumes it. */

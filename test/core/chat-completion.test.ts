@@ -127,3 +127,56 @@ test("a reply in parts is kept as it is, and parts that say nothing are no reply
     InvalidModelResponseError,
   );
 });
+
+const MANY = 300_000;
+
+/** Replies of some 1 MB: each took seconds, and hundreds of MB for the notes of what is wrong with its items. */
+const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp]> = {
+  choices: [(choices) => ({ choices }), /choices: is no list of at most 128/],
+  "tool calls": [
+    (tool_calls) => ({ choices: [{ message: { content: null, tool_calls } }] }),
+    /tool_calls: is no list of at most 128/,
+  ],
+  parts: [
+    (content) => ({ choices: [{ message: { content } }] }),
+    /content: holds more than 10000 values/,
+  ],
+  "parts within parts": [
+    (item) => ({ choices: [{ message: { content: [{ type: "x", item }] } }] }),
+    /content: holds more than 10000 values/,
+  ],
+  "reasoning details": [
+    (reasoning_details) => ({ choices: [{ message: { content: "4", reasoning_details } }] }),
+    /reasoning_details: holds more than 10000 values/,
+  ],
+  "token ids": [
+    (token_ids) => ({ choices: [{ message: { content: "4" }, token_ids }] }),
+    /token_ids: is no list of ids/,
+  ],
+  logprobs: [
+    (content) => ({ choices: [{ message: { content: "4" }, logprobs: { content } }] }),
+    /logprobs.content: is no list of logprobs/,
+  ],
+};
+
+for (const [what, [reply, error]] of Object.entries(CROWDED)) {
+  test(`a reply crowded with ${what} is refused for their number or the first that is wrong`, () => {
+    let looks = 0;
+    const item = new Proxy({}, { get: () => void (looks += 1), has: () => (looks += 1) === 0 });
+    const body = reply(Array.from({ length: MANY }, () => item));
+    expect(() => readChatCompletion(body, 1)).toThrow(error);
+    expect(looks).toBeLessThan(100_000);
+  });
+}
+
+test("content that is nested deeper than anybody means is no content", () => {
+  const nested = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
+  const body = { choices: [{ message: { content: [{ type: "x", nested }] } }] };
+  expect(() => readChatCompletion(body, 1)).toThrow(/content: is nested too deep/);
+});
+
+test("tokens that no call can have taken are no usage", () => {
+  const usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: 1 };
+  const body = { choices: [{ message: { content: "4" } }], usage };
+  expect(() => readChatCompletion(body, 1)).toThrow(/usage.prompt_tokens/);
+});

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { LIMITS } from "../../src/core/limits.ts";
 import type { Messages } from "../../src/core/messages.ts";
 import {
   advance,
@@ -204,4 +205,57 @@ test("a cancelled rollout closes, keeps its reason, and nothing that comes late 
   for (const late of [failed, answered("a"), { type: "timed_out" } as const, sent]) {
     expect(advance(cancelled, late)).toEqual(cancelled);
   }
+});
+
+const QUARTER = LIMITS.rolloutCharacters / 4;
+
+/** Turn after turn of a model that says so much, until the machine wants no more calls. */
+function talking(said: string, told: string, state: (turn: number) => object): Rollout {
+  let rollout = after([setUp, replied(prompt, { n: 0 })]);
+  let history: Messages = [...prompt, { role: "assistant", content: said }];
+  for (let turn = 0; rollout.phase === "sample" && turn < 50; turn += 1) {
+    history = [...history, { role: "user", content: told }];
+    rollout = after([sent, answered(said), replied(history, { ...state(turn) })], rollout);
+    history = [...history, { role: "assistant", content: said }];
+  }
+  return rollout;
+}
+
+test("a rollout whose turns hold all that may be held is truncated there, by name, and keeps its turns", () => {
+  const rollout = talking("a".repeat(QUARTER), "more", () => ({}));
+  expect(rollout).toMatchObject({
+    phase: "close",
+    stop_condition: "max_size_reached",
+    is_truncated: true,
+    error: null,
+    failure: null,
+  });
+  expect(rollout.turns.length).toBe(4);
+  const done = after([closed], rollout);
+  expect(trajectoryOf(done)).toMatchObject({ stop_condition: "max_size_reached", usage: {} });
+});
+
+test("what the environment replies and what its state becomes count as what the model says does", () => {
+  expect(talking("a", "m".repeat(QUARTER), () => ({})).turns.length).toBe(4);
+  const grown = (turn: number) => ({ kept: `${turn}${"s".repeat(QUARTER)}` });
+  expect(talking("a", "more", grown).turns.length).toBe(4);
+  // What stays as it is, is kept whole every eighth turn.
+  const same = "s".repeat(QUARTER);
+  expect(talking("a", "more", () => ({ same })).turns.length).toBe(24);
+});
+
+test("a final reply that is too large is left out, and a rollout that fits ends by its own condition", () => {
+  const final = [{ role: "user", content: "f".repeat(LIMITS.rolloutCharacters) }] as const;
+  const stopped = after([answered("a"), replied(prompt, { n: 1 }, final)], sampling);
+  expect(stopped).toMatchObject({ stop_condition: "max_size_reached", final_env_response: null });
+  const fits = after(
+    [answered("a"), replied(prompt, { n: 1 }, [{ role: "user", content: "f" }])],
+    sampling,
+  );
+  expect(fits).toMatchObject({ phase: "reply", is_truncated: false });
+});
+
+test("a rollout stored by a release that counted nothing goes on from nothing", () => {
+  const { held: _, ...uncounted } = sampling;
+  expect(after([answered("a"), replied(prompt, { n: 1 })], uncounted).phase).toBe("sample");
 });

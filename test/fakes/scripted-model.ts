@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { type Message, type ToolDefinition, textOf } from "../../src/core/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
 import { embeddingsBody } from "./embeddings-body.ts";
+import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
 
 /** What the reply function sees of one request. */
 export interface ModelRequest {
@@ -35,7 +36,8 @@ export type Fault =
   | { kind: "garbage" }
   /** Server-sent events, which nobody asked for. */
   | { kind: "stream" }
-  | { kind: "empty_choices" };
+  | { kind: "empty_choices" }
+  | HostileBody;
 
 /** A reply, or a fault in its place. */
 export type Answer = Reply | { readonly fault: Fault };
@@ -262,6 +264,11 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
     case "empty_choices":
       sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
       return 200;
+    case "endless":
+    case "bomb":
+    case "drip":
+    case "long_error":
+      return sendHostileBody(response, fault);
   }
 }
 

@@ -8,6 +8,8 @@
  * fails; it is never waited for.
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { holdsMore } from "../bounded-lists.ts";
+import { LIMITS } from "../limits.ts";
 import type { Capabilities, FetchReply } from "./contract.ts";
 
 /** What a server knows a conversation by, once the handshake is done. */
@@ -108,7 +110,10 @@ export class FetchTransport implements Transport {
   }
 
   #parsed(text: string): JSONRPCMessage {
-    return this.#parts.parse(JSON.parse(text));
+    const message: unknown = JSON.parse(text);
+    const most = LIMITS.valuesPerMessage;
+    if (holdsMore(message, most)) throw new Error(`a message of more than ${most} values`);
+    return this.#parts.parse(message);
   }
 }
 

@@ -3,6 +3,7 @@
  * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
+import { requireShort } from "../short-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
 
 export interface StopCondition<St> {
@@ -25,7 +26,7 @@ const MACHINE_STOPS = [
   { name: "prompt_too_long", priority: 0 },
 ] as const;
 
-/** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises. */
+/** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long name. */
 export function stopConditions<St>(
   ofClass: StopOptions<St>,
   given: StopOptions<St>,
@@ -64,9 +65,10 @@ function overridden<Entry>(
   if (stray !== undefined) {
     throw new TypeError(`${option}.${stray}: there is nothing of this name to take away`);
   }
-  return Object.entries({ ...ofClass, ...given }).flatMap(([name, entry]) =>
-    entry === null ? [] : [[name, entry]],
-  );
+  return Object.entries({ ...ofClass, ...given }).flatMap(([name, entry]) => {
+    requireShort(option, name);
+    return entry === null ? [] : [[name, entry]];
+  });
 }
 
 function isMachineStop(name: string): boolean {

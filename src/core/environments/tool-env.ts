@@ -15,9 +15,12 @@ import {
   ToolError,
   ToolParseError,
   ValueError,
+  messageOf,
 } from "../errors.ts";
 import type { Json } from "../json.ts";
+import { LIMITS } from "../limits.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
+import { shortText } from "../short-text.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";
@@ -170,11 +173,11 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   /** The text the model reads of an error, unless the error ends the rollout. */
   #describe(thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
     if (thrown instanceof InfraError || thrown instanceof StageTimeoutError) throw thrown;
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
     if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
-    return this.#formatError(error);
+    return shortText(this.#formatError(error), LIMITS.errorCharacters);
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/core/limits.ts";
 import { cutMiddle, fenced } from "../../../src/core/rubrics/evidence.ts";
 import { askedMessages, type Menu, readVerdict } from "../../../src/core/rubrics/verdict.ts";
 
@@ -136,4 +137,21 @@ test("a cut never parts a character, and says how much is gone", () => {
   const { text, leftOut } = cutMiddle("😀".repeat(10), 5);
   expect(text).toBe(`😀\n[… ${leftOut} characters left out …]\n😀`);
   expect(leftOut).toBe(16);
+});
+
+test("a reply of many thoughts that begin and never end is read in one pass", () => {
+  const reply = `${"<think>".repeat(100_000)} {"reason": "so", "verdict": 4}`;
+  expect(readVerdict({ kind: "number", range: [0, 5] }, reply)).toMatchObject({
+    ok: true,
+    value: 4,
+  });
+});
+
+test("a reply that is its own verdict has a most of what is stored", () => {
+  const longest = "v".repeat(LIMITS.verdictCharacters);
+  expect(readVerdict({ kind: "text" }, longest)).toMatchObject({ ok: true, value: longest });
+  expect(readVerdict({ kind: "text" }, `${longest}v`)).toEqual({
+    ok: false,
+    error: `the reply is longer than ${LIMITS.verdictCharacters} characters`,
+  });
 });

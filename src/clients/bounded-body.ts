@@ -1,0 +1,108 @@
+/**
+ * The body of a reply from outside, read to its end or to a limit: the one reader of all there is. What is counted are the
+ * bytes as they are handed out, inflated where the sender compressed them.
+ *
+ * Invariants. Never more than the limit and one piece is held. A body that pauses for too long once it has begun is given
+ * up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is not read
+ * is cancelled.
+ */
+import { InvalidModelResponseError, ModelError } from "../core/errors.ts";
+import { LIMITS } from "../core/limits.ts";
+
+export class LongBodyError extends Error {
+  override readonly name = "LongBodyError";
+}
+
+export class PausedBodyError extends Error {
+  override readonly name = "PausedBodyError";
+}
+
+/** Calls `late` in so many milliseconds, unless what it gives is called first. Replaced by tests. */
+export type After = (ms: number, late: () => void) => () => void;
+
+/** Throws LongBodyError and PausedBodyError, and what the connection throws. */
+export async function wholeText(reply: Response, bytes: number, after?: After): Promise<string> {
+  const { text, more } = await read(reply, bytes, after);
+  if (more) throw new LongBodyError(`more than ${bytes} bytes`);
+  return text;
+}
+
+/** Of a longer body its beginning: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
+export async function beginningOf(reply: Response, bytes: number, after?: After): Promise<string> {
+  return (await read(reply, bytes, after)).text;
+}
+
+async function read(
+  { body }: Response,
+  bytes: number,
+  after: After = inTime,
+): Promise<{ readonly text: string; readonly more: boolean }> {
+  const decoder = new TextDecoder();
+  let [text, left] = ["", bytes];
+  if (body === null) return { text, more: false };
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await (left === bytes
+        ? reader.read()
+        : withinPause(reader.read(), after));
+      if (done) return { text: text + decoder.decode(), more: false };
+      text += decoder.decode(value.subarray(0, left), { stream: true });
+      if (value.byteLength > left) return { text: text + decoder.decode(), more: true };
+      left -= value.byteLength;
+    }
+  } finally {
+    // Of a body that was read to its end, or broke off, nothing is left to cancel.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function withinPause<T>(piece: Promise<T>, after: After): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const seconds = LIMITS.bodyPauseMs / 1000;
+  const cancel = after(LIMITS.bodyPauseMs, () => {
+    reject(new PausedBodyError(`it paused for ${seconds} s before its end`));
+  });
+  try {
+    return await Promise.race([piece, promise]);
+  } finally {
+    cancel();
+  }
+}
+
+const inTime: After = (ms, late) => {
+  const timer = setTimeout(late, ms);
+  return () => clearTimeout(timer);
+};
+
+/** Of the reply as it was sent, and not as it is read here. */
+const OF_THE_WIRE = ["content-encoding", "content-length", "transfer-encoding"];
+const WITHOUT_BODY = [204, 205, 304];
+
+/**
+ * `fetch` for a client that reads replies whole: each is read here first, and a refusal no further than its beginning.
+ * Throws the library's errors for what is wrong with a body.
+ */
+export async function fetchReply(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+  const reply = await fetch(input, init);
+  const text = await textOf(reply);
+  const { status, statusText } = reply;
+  const headers = new Headers(reply.headers);
+  for (const name of OF_THE_WIRE) headers.delete(name);
+  const body = WITHOUT_BODY.includes(status) ? null : text;
+  return new Response(body, { status, statusText, headers });
+}
+
+async function textOf(reply: Response): Promise<string> {
+  try {
+    return reply.ok
+      ? await wholeText(reply, LIMITS.completionBytes)
+      : await beginningOf(reply, LIMITS.refusalBytes);
+  } catch (thrown) {
+    if (thrown instanceof LongBodyError) {
+      throw new InvalidModelResponseError(`the reply is ${thrown.message}`);
+    }
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new ModelError(`the reply broke off: ${why}`, { cause: thrown });
+  }
+}
