@@ -106,7 +106,17 @@ export class FetchTransport implements Transport {
   }
 
   #parsed(text: string): JSONRPCMessage {
-    return this.#parts.parse(JSON.parse(text));
+    return this.#parts.parse(jsonOf(text));
+  }
+}
+
+/** What the parser says of a text that is no JSON quotes it: a server may repeat the key of a header. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    throw new Error(`the reply is no JSON: ${text.length} characters`);
   }
 }
 
