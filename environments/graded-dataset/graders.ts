@@ -144,8 +144,11 @@ export const Http = z.strictObject({
   type: z.literal("http"),
   ...NAMED,
   url: z
-    .url({ protocol: /^https?$/ })
-    .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), "no name and no password: requests are signed")
+    .string()
+    .regex(/^https?:\/\/[^\s\\/?#@]+([/?#]\S*)?$/i, {
+      error: "must be an http or https address without spaces, a user name or a password",
+    })
+    .check(z.url({ protocol: /^https?$/ }))
     .describe("POSTed what is to be scored: docs/graded-datasets.md"),
   secret: z
     .string()

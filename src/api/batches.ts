@@ -3,6 +3,7 @@
  * ever, and a download that broke goes on by `Range`.
  */
 import * as z from "zod";
+import { wholeNumber } from "../core/query-number.ts";
 import { CreditLine } from "../core/training/batch.ts";
 import { BatchManifest } from "../core/training/trainer-wire.ts";
 import { Refusal, unwrap } from "./errors.ts";
@@ -12,7 +13,8 @@ import type { Result, Services, StoredBytes } from "./services.ts";
 import { CREDIT, MANIFEST } from "./trainer-examples.ts";
 
 const ONE = "/v1/runs/{id}/batches/{step}";
-const Step = z.strictObject({ step: z.coerce.number().int().min(1) });
+export const BatchStep = wholeNumber(1);
+const Step = z.strictObject({ step: BatchStep });
 const ObjectQuery = z.strictObject({
   format: z
     .enum(["msgpack", "jsonl"])

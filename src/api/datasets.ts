@@ -3,12 +3,13 @@ import * as z from "zod";
 import { Deleted, ResourceName } from "../core/endpoint.ts";
 import type { JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
+import { wholeNumber } from "../core/query-number.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
 import { readToEnd } from "../runtime/byte-chunks.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { DATASET, DATASET_ROW } from "./examples.ts";
-import { idempotencyKeyOf, objectOf, parseAs, queryOf } from "./input.ts";
+import { idempotencyKeyOf, objectOf, parseAs, queryOf, refuseEncoded } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
 
@@ -30,14 +31,11 @@ const UploadQuery = z.strictObject({
 });
 
 const RowQuery = z.strictObject({
-  after: z.coerce
-    .number()
-    .int()
-    .min(0)
+  after: wholeNumber(0)
     .optional()
     .describe("index of the last row of the page before")
     .meta({ example: 99 }),
-  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(100),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
 export const datasetOperations: readonly Operation[] = [
@@ -176,6 +174,7 @@ async function receiveDataset(context: ApiContext): Promise<Response> {
   const idempotencyKey = idempotencyKeyOf(raw);
   const { name, environment, environment_args } = parseAs(UploadQuery, queryOf(raw.url));
   requireJsonLines(raw);
+  refuseEncoded(raw);
   const upload = {
     name: name ?? null,
     environment: environment ?? null,
@@ -199,11 +198,8 @@ function refuseStatedLength(request: Request): void {
 
 function requireJsonLines({ headers }: Request): void {
   const isLines = /^application\/(jsonl|x-ndjson)\s*(;|$)/i.test(headers.get("content-type") ?? "");
-  const isPlain = /^identity$/i.test(headers.get("content-encoding") ?? "identity");
-  if (isLines && isPlain) return;
-  const message = isLines
-    ? "send the rows uncompressed, without content-encoding"
-    : "send the rows as content-type: application/jsonl (or application/x-ndjson)";
+  if (isLines) return;
+  const message = "send the rows as content-type: application/jsonl (or application/x-ndjson)";
   throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
 }
 

@@ -101,7 +101,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: null,
   },
   url_not_allowed: {
-    when: "an address this platform does not call",
+    when: "an address this platform does not call: an endpoint's, a trainer's, or one the environment needs",
     message:
       "10.0.0.7 is not a public address: the platform calls it from its own network; a deployment whose endpoints are private sets ALLOW_PRIVATE_ENDPOINTS",
     param: "endpoint.base_url",

@@ -8,6 +8,7 @@
 import type * as z from "zod";
 import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
+import { saidBack } from "../core/shown-text.ts";
 
 type ErrorType =
   | "invalid_request_error"
@@ -46,6 +47,9 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
 /** Seconds a caller should wait before asking again, for the codes where waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
 
+const MESSAGE_CHARACTERS = 1000;
+const PARAM_CHARACTERS = 300;
+
 type Issue = z.ZodError["issues"][number];
 
 export interface Failure {
@@ -81,7 +85,10 @@ export function unwrap<T>(result: { ok: true; value: T } | { ok: false; error: F
 }
 
 export function refusalReply({ failure, status, headers }: Refusal): Response {
-  const { code, message, param, details } = failure;
+  const { code, param: named, details } = failure;
+  // Either may repeat what was sent.
+  const message = saidBack(failure.message, MESSAGE_CHARACTERS);
+  const param = named === null ? null : saidBack(named, PARAM_CHARACTERS);
   const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
   const wait = RETRY_AFTER_S[code];
   return Response.json(body, {
@@ -117,6 +124,9 @@ export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
 
 /** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
 function withoutUnions(issue: Issue): Issue[] {
+  // The name of a member is what is wrong, not what it holds.
+  if (issue.code === "invalid_key")
+    return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
   // Branches told apart by one of their fields, whose value is none of theirs.
   if (issue.errors.length === 0)

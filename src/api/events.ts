@@ -8,10 +8,11 @@
  */
 import * as z from "zod";
 import { LIMITS } from "../core/limits.ts";
+import { wholeNumber } from "../core/query-number.ts";
 import { RunEvent } from "../core/run-events.ts";
 import { unwrap } from "./errors.ts";
 import { RUN_EVENT } from "./examples.ts";
-import { parseAs, queryOf } from "./input.ts";
+import { headerAs, parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { RunEvent as SentEvent } from "./services.ts";
 
@@ -20,9 +21,11 @@ const STREAM_MS = 5 * 60_000;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
 
-const EventId = z.coerce.number().int().min(0).default(0);
+export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
-  after: EventId.describe("id of the last event seen; the Last-Event-ID header counts before it"),
+  after: EventId.default(0).describe(
+    "id of the last event seen; the Last-Event-ID header counts before it",
+  ),
 });
 
 interface Batch {
@@ -124,7 +127,5 @@ function streamOf(frames: AsyncGenerator<string, void>): ReadableStream<Uint8Arr
 
 function startOf(context: ApiContext): number {
   const { after } = parseAs(EventQuery, queryOf(context.req.url));
-  const seen = context.req.header("last-event-id");
-  const header = z.object({ "Last-Event-ID": EventId });
-  return seen === undefined ? after : parseAs(header, { "Last-Event-ID": seen })["Last-Event-ID"];
+  return headerAs(EventId, context.req.raw, "Last-Event-ID") ?? after;
 }

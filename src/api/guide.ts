@@ -23,7 +23,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Sending again",
-    text: "Every POST takes an `Idempotency-Key` of 1 to 255 characters. The same key with the same body gives what the first request made, with `idempotent-replayed: true`, and makes nothing new; with another body it is 422. Keys hold within one project.",
+    text: "Every POST takes an `Idempotency-Key` of 1 to 255 printable ASCII characters. The same key with the same body gives what the first request made, with `idempotent-replayed: true`, and makes nothing new; with another body it is 422. Keys hold within one project.",
   },
   {
     title: "Lists",

@@ -2,12 +2,15 @@
  * Reading what a caller sent: the body, the query, the idempotency key. Each gives a parsed value or throws a Refusal
  * that names the field; nothing past this file sees unparsed input.
  */
-import type * as z from "zod";
+import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
-const IDEMPOTENCY_KEY_CHARACTERS = 255;
+/** As long as a column of most databases. */
+export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
+  error: "must be 1 to 255 printable ASCII characters",
+});
 
 /** The value as the schema makes it; the issues zod finds become one refusal. */
 export function parseAs<Schema extends z.ZodType>(
@@ -19,27 +22,30 @@ export function parseAs<Schema extends z.ZodType>(
   throw refusalOfIssues(parsed.error, value);
 }
 
-/** The query as an object. `metadata[branch]=main` becomes `{metadata: {branch: "main"}}`; the last of a name counts. */
+/** The query as an object. `metadata[branch]=main` becomes `{metadata: {branch: "main"}}`. */
 export function queryOf(url: string): Record<string, string | Record<string, string>> {
   const plain: Record<string, string> = {};
   const groups: Record<string, Record<string, string>> = {};
+  const seen = new Set<string>();
   for (const [name, value] of new URL(url).searchParams) {
     if (name.includes("__proto__")) throw notAName(name);
+    // Which of the two was meant nobody can know.
+    if (seen.has(name)) throw refusedParameter(name, "is given more than once");
+    seen.add(name);
     const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
     if (group !== undefined && key !== undefined) {
       groups[group] = { ...groups[group], [key]: value };
       continue;
     }
     // Read as a number it would be 0: a page after nothing is not the page after row 0.
-    if (value === "") throw emptyParameter(name);
+    if (value === "") throw refusedParameter(name, "give it a value, or leave it out");
     plain[name] = value;
   }
   return { ...plain, ...groups };
 }
 
-function emptyParameter(param: string): Refusal {
-  const message = `${param}: give it a value, or leave it out`;
-  return new Refusal({ code: "invalid_request", message, param });
+function refusedParameter(param: string, why: string): Refusal {
+  return new Refusal({ code: "invalid_request", message: `${param}: ${why}`, param });
 }
 
 /** A query parameter that holds a JSON object, as text. */
@@ -58,7 +64,7 @@ function jsonOf(text: string, param: string): Json {
     return JSON.parse(text);
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    const message = `${param}: is not valid JSON: ${reason}`;
+    const message = `${param}: is not valid JSON: ${unquoted(reason)}`;
     throw new Refusal({ code: "invalid_request", message, param });
   }
 }
@@ -69,9 +75,21 @@ export async function readJson(request: Request): Promise<Json> {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
   }
+  refuseEncoded(request);
   const body = parseJson(await readBytes(request));
   refuseOddities(body, "");
   return body;
+}
+
+/** Bodies come as they are: what a compressed one would grow to nobody knows before it is read. */
+export function refuseEncoded({ headers }: Request): void {
+  const encoding = headers.get("content-encoding") ?? "";
+  if (/^(identity)?$/i.test(encoding.trim())) return;
+  const message = "send the body uncompressed, without content-encoding";
+  throw new Refusal(
+    { code: "invalid_request", message, param: null },
+    { status: 415, headers: { "accept-encoding": "identity" } },
+  );
 }
 
 function parseJson(bytes: Uint8Array): Json {
@@ -105,14 +123,20 @@ function notAName(param: string): Refusal {
 
 /** The request's `Idempotency-Key`, or null without one. */
 export function idempotencyKeyOf(request: Request): string | null {
-  const key = request.headers.get("idempotency-key");
-  if (key === null) return null;
-  if (key.length > 0 && key.length <= IDEMPOTENCY_KEY_CHARACTERS) return key;
-  throw new Refusal({
-    code: "invalid_request",
-    message: `Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_CHARACTERS} characters`,
-    param: "Idempotency-Key",
-  });
+  return headerAs(IdempotencyKey, request, "Idempotency-Key");
+}
+
+/** A header as its schema makes it; null without one. */
+export function headerAs<Schema extends z.ZodType>(
+  schema: Schema,
+  { headers }: Request,
+  name: string,
+): z.output<Schema> | null {
+  const value = headers.get(name);
+  if (value === null) return null;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw refusedParameter(name, parsed.error.issues[0]?.message ?? "invalid");
 }
 
 /** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */

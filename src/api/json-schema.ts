@@ -27,6 +27,18 @@ export interface JsonSchema {
 
 export const SCHEMAS = "#/components/schemas/";
 
+/** zod leaves the default of what is read from a text out; the value is the same in both forms. */
+function withDefault({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodTypes;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+}): void {
+  const { def } = zodSchema._zod;
+  if (def.type === "default") jsonSchema.default = def.defaultValue as typeof jsonSchema.default;
+}
+
 export class SchemaCollection {
   /** By name: every schema with an id that one asked for is made of. */
   readonly named: Record<string, JsonSchema> = {};
@@ -41,7 +53,7 @@ export class SchemaCollection {
 
   #make(schema: z.core.$ZodType): JsonSchema {
     // `input` everywhere: fields with a default may be left out, and replies may gain fields later.
-    const { $schema: _, ...made } = z.toJSONSchema(schema, { io: "input" });
+    const { $schema: _, ...made } = z.toJSONSchema(schema, { io: "input", override: withDefault });
     const text = JSON.stringify(made).replaceAll('"#/$defs/', `"${SCHEMAS}`);
     const { $defs, ...rest }: JsonSchema & { $defs?: Record<string, JsonSchema> } =
       JSON.parse(text);

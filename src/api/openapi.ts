@@ -12,7 +12,7 @@ import { STATUS_OF } from "./errors.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
 import type { Operation } from "./operation.ts";
-import { HEADER_EXAMPLES, PATH_IDS, PATH_PARTS } from "./parameter-examples.ts";
+import { ANY_TEXT, HEADERS, PATH_IDS, PATH_PARTS } from "./parameter-examples.ts";
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -140,13 +140,14 @@ class Description {
   }
 
   #inPath(): Parameter[] {
-    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => ({
-      name,
-      in: "path",
-      required: true,
-      schema: { type: "string" },
-      ...(PATH_PARTS[name] ?? PATH_IDS[this.#noun]),
-    }));
+    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => {
+      const { schema = ANY_TEXT, ...told } = PATH_PARTS[name] ?? {};
+      const plain = this.#schemas.of(schema);
+      return {
+        ...{ name, in: "path", required: true, schema: plain },
+        ...(name in PATH_PARTS ? told : PATH_IDS[this.#noun]),
+      };
+    });
   }
 
   #inQuery(): Parameter[] {
@@ -174,13 +175,10 @@ class Description {
   }
 
   #inHeaders(): Parameter[] {
-    return Object.entries(this.#operation.headers ?? {}).map(([name, description]) => ({
-      name,
-      in: "header",
-      description,
-      schema: { type: "string" },
-      example: HEADER_EXAMPLES[name],
-    }));
+    return Object.entries(this.#operation.headers ?? {}).map(([name, description]) => {
+      const { schema = ANY_TEXT, example } = HEADERS[name] ?? {};
+      return { name, in: "header", description, schema: this.#schemas.of(schema), example };
+    });
   }
 
   #success(): DocumentedReply {

@@ -1,11 +1,16 @@
 /** Lists: a page of them as OpenAI's come, and the query that asks for one. The cursor is the id of the last object seen. */
 import * as z from "zod";
+import { wholeNumber } from "../core/query-number.ts";
 import type { Position } from "../db/page.ts";
 import { Refusal } from "./errors.ts";
 
 export const PageQuery = z.strictObject({
-  after: z.string().optional().describe("id of the last object of the page before"),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
+  after: z
+    .string()
+    .regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" })
+    .optional()
+    .describe("id of the last object of the page before"),
+  limit: wholeNumber(1, 100).default(20),
   order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
 });
 

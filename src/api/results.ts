@@ -1,6 +1,7 @@
 /** The results of a run, a page of lines at a time; while it runs, what is done so far. */
 import * as z from "zod";
 import { LIMITS } from "../core/limits.ts";
+import { wholeNumber } from "../core/query-number.ts";
 import { OUTCOMES, ResultRow } from "../core/run.ts";
 import { unwrap } from "./errors.ts";
 import { RESULT_ROW } from "./examples.ts";
@@ -10,8 +11,8 @@ import { linkToNext } from "./page.ts";
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
-  after: z.coerce.number().int().min(0).default(0).describe("as the link to this page has it"),
-  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(100),
+  after: wholeNumber(0).default(0).describe("as the link to this page has it"),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
 export const resultOperations: readonly Operation[] = [

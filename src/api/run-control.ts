@@ -116,6 +116,7 @@ export const controlOperations: readonly Operation[] = [
       "not_found",
       "conflict",
       "unmet_need",
+      "url_not_allowed",
       "missing_judge",
       "idempotency_conflict",
       "too_large",

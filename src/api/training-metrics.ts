@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { LIMITS } from "../core/limits.ts";
 import { listOf } from "../core/list.ts";
+import { wholeNumber } from "../core/query-number.ts";
 import { StepMetrics } from "../core/training/view.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";
@@ -9,14 +10,11 @@ import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { STEP_METRICS } from "./training-examples.ts";
 
 const MetricsQuery = z.strictObject({
-  after_step: z.coerce
-    .number()
-    .int()
-    .min(0)
+  after_step: wholeNumber(0)
     .optional()
     .describe("steps after this one; default: from the first")
     .meta({ example: 40 }),
-  limit: z.coerce.number().int().min(1).max(LIMITS.stepsPerPage).default(100),
+  limit: wholeNumber(1, LIMITS.stepsPerPage).default(100),
 });
 
 export const StepMetricsList = listOf(StepMetrics, "StepMetricsList");

@@ -4,7 +4,7 @@
  * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal, for the body as
  * well. It gets every reply read within bounds (`bounded-body.ts`). A call has one
  * of the outcomes of `CallOutcome`, and never throws. A reply the engine broke off (`abort`) is none: half a reply must
- * not be played on with or scored. Token ids, logprobs and the version label that vLLM sends are
+ * not be played on with or scored. Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are
  * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
 import OpenAI from "openai";
@@ -20,6 +20,7 @@ import type { Sampling } from "../core/sampling.ts";
 import { cutResponse } from "../core/tokens.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import { fetchReply } from "./bounded-body.ts";
+import { replyJson } from "./reply-json.ts";
 import { withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
@@ -89,7 +90,7 @@ export async function postCall<Response>(
   read: (body: unknown) => Response,
 ): Promise<CallOutcome<Response>> {
   try {
-    const reply = await clientFor(where.base_url).post<unknown>(path, {
+    const sent = clientFor(where.base_url).post(path, {
       body,
       headers: {
         "idempotency-key": where.idempotency_key,
@@ -97,6 +98,8 @@ export async function postCall<Response>(
       },
       signal: where.signal,
     });
+    // Its own parser quotes a body that is no JSON.
+    const reply = await replyJson(await sent.asResponse(), where.api_key);
     return { kind: "answered", response: read(reply) };
   } catch (thrown) {
     return classify(thrown, where);
@@ -149,14 +152,10 @@ function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<n
   const thrown = within instanceof ModelError ? within : raw;
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
-  if (!(thrown instanceof OpenAI.APIError)) {
-    // A body that is no JSON, or one that broke off.
-    const garbage = thrown instanceof SyntaxError;
-    const error = garbage ? new InvalidModelResponseError(message) : new ModelError(message);
-    return failed(error, true, null);
-  }
-  const { status } = thrown;
   const error = new ModelError(message);
+  // The connection, or a body that broke off.
+  if (!(thrown instanceof OpenAI.APIError)) return failed(error, true, null);
+  const { status } = thrown;
   if (status === undefined) return failed(error, true, null);
   if (status === 401 || status === 403) {
     return failed(new AuthenticationError(message), false, null);

@@ -9,7 +9,7 @@
 import type { EndpointCapabilities } from "../core/endpoint.ts";
 import { completionExtras, type ListedModel, listedModels } from "../core/probe-replies.ts";
 import { type Answer, ask, ProbeFailure } from "./probe-request.ts";
-import { withoutKey } from "./without-key.ts";
+import { replyWithoutKey } from "./without-key.ts";
 
 export interface Probe {
   readonly base_url: string;
@@ -139,9 +139,9 @@ function capabilities(
 ): EndpointCapabilities {
   const asked = models.find(({ id }) => id === probed_model);
   return {
-    models: models.slice(0, MODELS_KEPT).map(({ id }) => withoutKey(id, api_key)),
+    models: replyWithoutKey(models.slice(0, MODELS_KEPT), api_key).map(({ id }) => id),
     max_model_len: asked?.max_model_len ?? null,
-    probed_model: probed_model === null ? null : withoutKey(probed_model, api_key),
+    probed_model: replyWithoutKey(probed_model, api_key),
     ...supports,
     error,
     checked_at: Math.floor(now / 1000),

@@ -1,6 +1,7 @@
 /** Two runs compared on the wire: paired by task, over the tasks that both have scored. */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
+import { wholeNumber } from "./query-number.ts";
 import { RunReport } from "./report.ts";
 import { RUN_STATUSES } from "./run.ts";
 
@@ -75,9 +76,10 @@ export const CompareQuery = z.strictObject({
     .describe("`reward`, or the name of a score both runs have"),
   after: z
     .string()
+    .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })
     .optional()
     .describe("`next` of the page of flipped tasks before")
     .meta({ example: "2c26b46b68ffc68ff99b453c1d304134" }),
-  limit: z.coerce.number().int().min(1).max(LIMITS.flippedPerPage).default(20),
+  limit: wholeNumber(1, LIMITS.flippedPerPage).default(20),
 });
 export type CompareQuery = z.infer<typeof CompareQuery>;

@@ -5,16 +5,13 @@
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import { listOf } from "./list.ts";
+import { ShownText, WebAddress } from "./shown-text.ts";
 
 const Seconds = z.int().describe("seconds since the epoch");
 
-export const BaseUrl = z
-  .url({ protocol: /^https?$/ })
-  .max(2048)
-  .regex(/^https?:\/\/[^/@?#]+(\/[^@?#]*)?$/i, {
-    error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
-  })
-  .describe("up to and including /v1");
+export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
+  error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
+}).describe("up to and including /v1");
 
 export const EndpointKey = z
   .string()
@@ -26,6 +23,9 @@ export const InlineEndpoint = z.strictObject({
   base_url: BaseUrl,
   api_key: EndpointKey.optional(),
 });
+
+/** As the endpoint calls it. */
+export const ModelName = ShownText.min(1).max(500);
 
 export const ResourceName = z
   .string()
@@ -65,12 +65,9 @@ export const EndpointRequest = z
       .boolean()
       .default(true)
       .describe("make one short call to see what the server supports; false creates it unseen"),
-    model: z
-      .string()
-      .min(1)
-      .max(500)
-      .optional()
-      .describe("the model the probe asks; default: the first the server lists"),
+    model: ModelName.optional().describe(
+      "the model the probe asks; default: the first the server lists",
+    ),
   })
   .meta({ id: "EndpointRequest" });
 export type EndpointRequest = z.output<typeof EndpointRequest>;

@@ -1,9 +1,10 @@
 /** What an eval is asked with, and what every run is: times are integer seconds, names are snake_case. */
 import * as z from "zod";
-import { InlineEndpoint } from "./endpoint.ts";
-import { JudgeTarget } from "./judge-target.ts";
+import { InlineEndpoint, ModelName } from "./endpoint.ts";
+import { JudgeName, JudgeTarget } from "./judge-target.ts";
 import { LIMITS } from "./limits.ts";
 import { Sampling } from "./sampling.ts";
+import { ShownText } from "./shown-text.ts";
 
 /** An invocation may last 15 minutes, and a hook begins within the first 4. */
 const StageTimeout = z.number().positive().max(600).optional();
@@ -43,10 +44,12 @@ export const RunLimits = z.strictObject({
 
 export type RunLimits = z.output<typeof RunLimits>;
 
+export const RunName = ShownText.max(200);
+
 export const Metadata = z
   .record(
-    z.string().max(LIMITS.metadataKeyCharacters),
-    z.string().max(LIMITS.metadataValueCharacters),
+    ShownText.max(LIMITS.metadataKeyCharacters),
+    ShownText.max(LIMITS.metadataValueCharacters),
   )
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
     error: `at most ${LIMITS.metadataPairs} pairs`,
@@ -54,7 +57,7 @@ export const Metadata = z
 
 export const EvalRequest = z.strictObject({
   kind: z.literal("eval").optional().default("eval"),
-  name: z.string().max(200).optional(),
+  name: RunName.optional(),
   environment: z
     .string()
     .min(1)
@@ -67,12 +70,12 @@ export const EvalRequest = z.strictObject({
     .describe(
       "an uploaded dataset by id or name, or rows inline; for an environment that has none",
     ),
-  model: z.string().min(1).max(500),
+  model: ModelName,
   endpoint: z
     .union([z.string().min(1), InlineEndpoint])
     .describe("an endpoint by name or id, or one given here"),
   judges: z
-    .record(z.string(), JudgeTarget)
+    .record(JudgeName, JudgeTarget)
     .default({})
     .describe("who answers for each judge the rubric names"),
   judge_cache: z

@@ -9,6 +9,7 @@
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import type { Message, Messages } from "./messages.ts";
+import { PlainNumber, wholeNumber } from "./query-number.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export const EXPORT_FORMATS = ["sft", "dpo", "verifiers"] as const;
@@ -25,9 +26,7 @@ export const ExportQuery = z.strictObject({
     .enum(EXPORT_FORMATS)
     .default("sft")
     .describe("sft: messages; dpo: pairs; verifiers: lines of its results.jsonl"),
-  min_reward: z.coerce
-    .number()
-    .optional()
+  min_reward: PlainNumber.optional()
     .describe("of a rollout; of a pair, of the chosen one")
     .meta({ example: 1 }),
   best_of_group: Flag.describe("of each task only the best rollout, or the best and the worst"),
@@ -38,7 +37,7 @@ export const ExportQuery = z.strictObject({
     .optional()
     .describe("as the link to this page has it")
     .meta({ example: "5276-1000-0" }),
-  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(LIMITS.resultsPerPage),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(LIMITS.resultsPerPage),
 });
 export type ExportQuery = z.output<typeof ExportQuery>;
 

@@ -10,6 +10,17 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, "");
 }
 
+/** Where a text stands in a value; null where it does not. */
+export function pathTo(value: unknown, text: string): readonly PropertyKey[] | null {
+  if (value === text) return [];
+  if (value === null || typeof value !== "object") return null;
+  for (const [key, inner] of Object.entries(value)) {
+    const rest = pathTo(inner, text);
+    if (rest !== null) return [Array.isArray(value) ? Number(key) : key, ...rest];
+  }
+  return null;
+}
+
 /** What stands there; undefined where nothing does. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(

@@ -7,12 +7,14 @@
  * is for the network to decide.
  */
 
-/** First addresses of ranges that are not the public internet's, and their prefix lengths (IANA's special registry). */
+/** First addresses of ranges that are not the public internet's, and their prefix lengths: IANA's special registry, and Azure's. */
 const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
+  // Azure: public by its number, and answered by the host a machine runs on.
+  ["168.63.129.16", 32],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
   ["192.0.0.0", 24],
@@ -24,15 +26,17 @@ const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
   ["203.0.113.0", 24],
   ["224.0.0.0", 3],
 ];
-/** Names that lead nowhere outside a network of one's own; so does a name without a dot. */
+/** Names that lead nowhere outside a network of one's own, a cluster's included; so does a name without a dot. */
 const PRIVATE_NAMES =
-  /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa)$/;
+  /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa|svc|pod|consul|test|invalid)$/;
+/** What a cloud's metadata service is called under a name that is public. */
+const METADATA_NAMES = /(^|\.)metadata\.(goog|tencentyun\.com)$/;
 
 export function isPublicHost(host: string): boolean {
   const name = host.toLowerCase().replace(/\.+$/, "");
   if (name.startsWith("[")) return isPublicV6(name.slice(1, -1));
   if (/^[\d.]+$/.test(name)) return isPublicV4(name);
-  return name.includes(".") && !PRIVATE_NAMES.test(name);
+  return name.includes(".") && !PRIVATE_NAMES.test(name) && !METADATA_NAMES.test(name);
 }
 
 function isPublicV4(address: string): boolean {

@@ -6,16 +6,39 @@
 import { CUT } from "./short-text.ts";
 
 /** Shorter ones are left: they would be found in texts that have nothing to do with them. */
-const SHORTEST = 6;
-/** What a cut left of a secret is found in such texts, too. */
+export const SHORTEST = 6;
+/** What a cut that says so left of a secret is found in such texts, too. */
 const SHORTEST_BEGINNING = 4;
 
-/** The same JSON with "[secret]" wherever a text holds one of the secrets. The value itself when there are none. */
+const MARK = "[secret]";
+/** A shorter text was not cut anywhere. */
+const CUT_FROM = 200;
+
+/** The same JSON with "[secret]" wherever a text holds one of the secrets. The value itself when it holds none. */
 export function redact<T>(value: T, secrets: readonly string[]): T {
-  const found = secrets.filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
-  // The longest first: one that is part of another would leave the rest of it.
-  found.sort((one, other) => other.length - one.length);
-  return found.length === 0 ? value : (withoutThem(value, found) as T);
+  const found = secrets.filter((secret) => secret.length >= SHORTEST);
+  if (found.length === 0) return value;
+  const forms = found.flatMap((secret) => [...formsOf(secret), ...quotedBegins(secret)]);
+  return mapTexts(withoutForms(value, forms, MARK), (text) =>
+    found.reduce(withoutCut, withoutBeginnings(text, found)),
+  ) as T;
+}
+
+/** What a parser of JSON quotes of a text that begins with the secret: V8 says `"sk-1234567"... is not valid JSON`. */
+function quotedBegins(secret: string): string[] {
+  const lengths = Array.from({ length: 8 }, (_, more) => SHORTEST + more);
+  return lengths.map((length) => `${secret.slice(0, length)}"...`);
+}
+
+/** Without the begin of the secret at the end of a text that was cut right there. */
+function withoutCut(text: string, secret: string): string {
+  if (text.length < CUT_FROM) return text;
+  const [whole, end] = text.endsWith("…") ? [text.slice(0, -1), "…"] : [text, ""];
+  for (let length = secret.length - 1; length >= SHORTEST; length -= 1) {
+    if (!whole.endsWith(secret.slice(0, length))) continue;
+    return `${whole.slice(0, -length)}${MARK}${end}`;
+  }
+  return text;
 }
 
 /** A secret as it is, and as it stands inside a JSON text: a tool's result is one. */
@@ -24,32 +47,43 @@ export function formsOf(secret: string): readonly string[] {
   return written === secret ? [secret] : [written, secret];
 }
 
-function withoutThem(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === "string") {
-    const whole = secrets.reduce((text, secret) => text.replaceAll(secret, "[secret]"), value);
-    return whole.includes(CUT) ? withoutCut(whole, secrets) : whole;
-  }
-  if (Array.isArray(value)) return value.map((item) => withoutThem(item, secrets));
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).map(([name, inner]) => [
-    withoutThem(name, secrets),
-    withoutThem(inner, secrets),
-  ]);
-  return Object.fromEntries(members);
+/** The same JSON with `mark` in place of each of these texts, in texts and in names. What holds none is not copied. */
+export function withoutForms<T>(value: T, forms: readonly string[], mark: string): T {
+  // The longest first: one that is part of another would leave the rest of it.
+  const sorted = forms.toSorted((one, other) => other.length - one.length);
+  const marked = (text: string) =>
+    sorted.reduce((rest, form) => rest.replaceAll(form, () => mark), text);
+  return mapTexts(value, marked) as T;
 }
 
-/** A text is cut before secrets are taken out of it: where the cut went through one, its beginning goes as well. */
-function withoutCut(text: string, secrets: readonly string[]): string {
-  return text
-    .split(CUT)
-    .map((before, at, all) => (at === all.length - 1 ? before : withoutBeginning(before, secrets)))
+function mapTexts(value: unknown, map: (text: string) => string): unknown {
+  if (typeof value === "string") return map(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => mapTexts(item, map));
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  const before = Object.entries(value);
+  const after = before.map(([name, inner]): [string, unknown] => [map(name), mapTexts(inner, map)]);
+  const same = after.every(
+    ([name, inner], at) => name === before[at]?.[0] && inner === before[at]?.[1],
+  );
+  return same ? value : Object.fromEntries(after);
+}
+
+/** A text is cut before secrets are taken out of it: where a cut that says so went through one, its beginning goes as well. */
+function withoutBeginnings(text: string, secrets: readonly string[]): string {
+  if (!text.includes(CUT)) return text;
+  const pieces = text.split(CUT);
+  const last = pieces.length - 1;
+  return pieces
+    .map((piece, at) => (at === last ? piece : withoutBeginning(piece, secrets)))
     .join(CUT);
 }
 
 function withoutBeginning(text: string, secrets: readonly string[]): string {
-  const lengths = secrets.map((secret) => endsWithBeginning(text, secret));
-  const most = Math.max(...lengths);
-  return most < SHORTEST_BEGINNING ? text : `${text.slice(0, text.length - most)}[secret]`;
+  const most = Math.max(...secrets.map((secret) => endsWithBeginning(text, secret)));
+  return most < SHORTEST_BEGINNING ? text : `${text.slice(0, text.length - most)}${MARK}`;
 }
 
 /** How much of the beginning of the secret the text ends with. */

@@ -2,14 +2,14 @@
 import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
-import { EvalRequest, Metadata } from "./eval-request.ts";
-import { JudgeTarget } from "./judge-target.ts";
+import { EvalRequest, Metadata, RunName } from "./eval-request.ts";
+import { JudgeName, JudgeTarget } from "./judge-target.ts";
 import { LIMITS } from "./limits.ts";
 import { Sampling } from "./sampling.ts";
 
 /** Only what is named changes. */
 export const RunPatch = z.strictObject({
-  name: z.string().max(200).nullable().optional(),
+  name: RunName.nullable().optional(),
   metadata: Metadata.optional().describe("all pairs: those left out are gone"),
   max_concurrent: z
     .int()
@@ -41,7 +41,7 @@ export const RescoreRequest = z.strictObject({
     .optional()
     .describe("default: those of the run, where the environment is the same"),
   judges: z
-    .record(z.string(), JudgeTarget)
+    .record(JudgeName, JudgeTarget)
     .optional()
     .describe("in place of the run's judges of the same names"),
   name: EvalRequest.shape.name,

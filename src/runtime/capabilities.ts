@@ -4,21 +4,44 @@ import {
   type OfferedCapabilities,
   type OfferedForScoring,
 } from "../core/environments/capabilities.ts";
+import { formatPath, pathTo } from "../core/field-path.ts";
 import type { Scope } from "../core/scope.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { guardedFetch, refusedUrl } from "./guarded-fetch.ts";
+import { type Result, refuse } from "./refusal.ts";
 import { secretFrom, secretNames } from "./secret-values.ts";
 import type { Subrequests } from "./subrequests.ts";
 
 /** Needs any project has; a secret is there once it is set. */
 const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
 
-/** The first need that is not met, as the end of a sentence that says what to do; null when all are. */
-export async function unmetNeed(
+/** What needs something, and the field it was named by. */
+export interface Needing {
+  readonly named: string;
+  readonly needs: readonly string[];
+  readonly param: string;
+  /** Where the addresses of its needs may be from. */
+  readonly args?: unknown;
+}
+
+/** A refusal for the first need that is not met, which says what to do; null when all are. */
+export async function refuseNeeds(
   env: Env,
   scope: Scope,
-  needs: readonly string[],
-): Promise<string | null> {
+  { named, needs, param, args }: Needing,
+): Promise<Result<never> | null> {
+  for (const url of addressesNeeded(needs)) {
+    const refused = refusedUrl(env, url);
+    if (refused === null) continue;
+    const path = pathTo(args, url);
+    const given = path === null ? param : formatPath(["environment_args", ...path]);
+    return refuse("url_not_allowed", `${named} needs fetch:${url}: ${refused}`, given);
+  }
+  const unmet = await unmetNeed(env, scope, needs);
+  return unmet === null ? null : refuse("unmet_need", `${named} ${unmet}`, param);
+}
+
+async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Promise<string | null> {
   const names = secretNames(needs);
   const addresses = addressesNeeded(needs);
   const unknown = needs.find(
@@ -28,10 +51,6 @@ export async function unmetNeed(
       !addresses.some((url) => need === `fetch:${url}`),
   );
   if (unknown !== undefined) return `needs ${unknown}, which this platform does not offer`;
-  for (const url of addresses) {
-    const refused = refusedUrl(env, url);
-    if (refused !== null) return `needs fetch:${url}: ${refused}`;
-  }
   const set = new Set((await secretsNamed(env.DB, scope, names)).map(({ name }) => name));
   const unset = names.find((name) => !set.has(name));
   if (unset === undefined) return null;

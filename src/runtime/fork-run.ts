@@ -12,7 +12,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import type { NewRun, RunRecord } from "../db/runs.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
-import { unmetNeed } from "./capabilities.ts";
+import { refuseNeeds } from "./capabilities.ts";
 import { WHOLE_GROUP } from "./check-run.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { storeForkPoint } from "./fork-point.ts";
@@ -94,8 +94,7 @@ async function unfitEnvironment(
     const message = `${named} cannot be forked: its rollouts keep more than their state`;
     return refuse("conflict", message, "id");
   }
-  const unmet = await unmetNeed(env, scope, environment.needs);
-  return unmet === null ? null : refuse("unmet_need", `${named} ${unmet}`, "id");
+  return await refuseNeeds(env, scope, { named, needs: environment.needs, param: "id" });
 }
 
 function refusedTurn(trajectory: Trajectory, turn: number): Result<never> | null {

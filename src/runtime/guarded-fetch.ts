@@ -66,7 +66,7 @@ function bodyFault(thrown: unknown, url: string): unknown {
   return thrown;
 }
 
-/** Why this deployment does not call the address; null when it does. */
+/** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
 export function refusedUrl(env: Env, address: string): string | null {
   if (!URL.canParse(address)) return `${address} is no URL`;
   const { protocol } = new URL(address);
@@ -94,7 +94,7 @@ async function follow(env: Env, url: URL, init: Sent, hops: number, send: Send):
 
 function allowed(env: Env, address: string): URL {
   const refused = refusedUrl(env, address);
-  if (refused !== null) throw new EnvError(`fetch: ${refused}`);
+  if (refused !== null) throw new EnvError(`fetch: url_not_allowed: ${refused}`);
   return new URL(address);
 }
 

@@ -14,7 +14,7 @@ import type { Scope } from "../core/scope.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import type { NewRun, RunRecord } from "../db/runs.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
-import { unmetNeed } from "./capabilities.ts";
+import { refuseNeeds } from "./capabilities.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
 import { pinOf } from "./environments.ts";
@@ -92,8 +92,9 @@ async function scorerOf(
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   const pin = pinOf(registered);
-  const unmet = await unmetNeed(env, scope, environment.needs);
-  if (unmet !== null) return refuse("unmet_need", `${registered.id} ${unmet}`, "environment");
+  const needing = { named: registered.id, needs: environment.needs, param: "environment" };
+  const unmet = await refuseNeeds(env, scope, { ...needing, args });
+  if (unmet !== null) return unmet;
   const kept = judgesKept(run.request.judges, environment, request);
   const refused =
     misnamedJudge({ judges: { ...kept, ...request.judges } }, environment, pin) ??

@@ -42,8 +42,16 @@ test.each([
   ["http://127.0.0.1/v1?key=secret", "endpoint.base_url"],
   ["http://127.0.0.1/v1#f", "endpoint.base_url"],
   [`http://127.0.0.1/${"v".repeat(3000)}`, "endpoint.base_url"],
+  ["http://127.0.0.1/v1\r\nX-Key: y", "endpoint.base_url"],
+  ["http://127.0.0.1/v1\n", "endpoint.base_url"],
+  ["http://127.0.0\t.1/v1", "endpoint.base_url"],
+  [" http://127.0.0.1/v1", "endpoint.base_url"],
+  ["http:\\\\127.0.0.1\\v1", "endpoint.base_url"],
+  ["http://127.0.0.1\\@gpu.example/v1", "endpoint.base_url"],
+  ["http://127.0.0.1/\u0000v1", "endpoint.base_url"],
+  ["http://gpu.example/\u202e1v", "endpoint.base_url"],
 ])(
-  "the address %.40s is refused: it would be shown to whoever reads the run",
+  "the address %j is refused: it is shown to whoever reads the run, and called as it is",
   async (base_url, param) => {
     expect(await refusalOf({ ...RUN_REQUEST, endpoint: { base_url } })).toMatchObject({
       error: { code: "invalid_request", param },
@@ -67,4 +75,150 @@ test("a query parameter nobody reads is refused on every route, a read one passe
   expect((await ask(`/v1/environments?x=1`)).status).toBe(400);
   expect((await ask(`/v1/runs?metadata[__proto__]=x`)).status).toBe(400);
   expect((await ask(`/v1/runs/${RUN.id}`)).status).toBe(200);
+});
+
+const HIDDEN = [
+  "a\u0000b",
+  "a\nb",
+  "a\u007fb",
+  "a\ud800b",
+  "a\u202eb",
+  "a\u2066b",
+  "a\u200eb",
+  "a\u2028b",
+];
+
+test.each(HIDDEN)(
+  "a name that holds %j is refused by its field, wherever names are given",
+  async (name) => {
+    const named = JSON.stringify(name)
+      .slice(1, -1)
+      .replace(/[^ -~]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const judge = { endpoint: "e", model: "m" };
+    const refused: [object, string][] = [
+      [{ name }, "name"],
+      [{ model: name }, "model"],
+      [{ metadata: { branch: name } }, "metadata.branch"],
+      [{ metadata: { [name]: "main" } }, `metadata["${named}"]`],
+      [{ judges: { default: { ...judge, model: name } } }, "judges.default.model"],
+      [{ judges: { [name]: judge } }, `judges["${named}"]`],
+    ];
+    for (const [fields, param] of refused) {
+      expect(await refusalOf({ ...RUN_REQUEST, ...fields })).toMatchObject({
+        error: {
+          code: "invalid_request",
+          param,
+          message: expect.stringContaining("control characters"),
+        },
+      });
+    }
+    const { post, ask } = await openDoor();
+    const patch = { method: "PATCH", headers: { "content-type": "application/json" } };
+    const others = [
+      await post("/v1/endpoints", { name, base_url: "http://127.0.0.1/v1" }),
+      await post("/v1/secrets", { name, value: "x" }),
+      await ask(`/v1/runs/${RUN.id}`, { ...patch, body: JSON.stringify({ name }) }),
+      await ask(`/v1/datasets?${new URLSearchParams({ name })}`, { method: "POST", body: "{}" }),
+    ];
+    for (const reply of others) {
+      expect([
+        reply.status,
+        (await reply.json<{ error: { param: string } }>()).error.param,
+      ]).toEqual([400, "name"]);
+    }
+  },
+);
+
+test("a name in any language, with its emoji, is taken as it is", async () => {
+  const accepted: string[] = [];
+  const { post } = await openDoor({
+    acceptRun: async (_env, _scope, { name }) => {
+      accepted.push(name ?? "");
+      return { ok: true, value: { run: RUN, replayed: false } };
+    },
+  });
+  const names = ["Überprüfung №5", "経験 1", "שלום", "👩‍🔬 a\u00a0b"];
+  for (const name of names) {
+    expect(
+      (await post("/v1/runs", { ...RUN_REQUEST, name, metadata: { [name]: name } })).status,
+    ).toBe(202);
+  }
+  expect(accepted).toEqual(names);
+});
+
+test("a query parameter that is given twice is refused by its name: nobody knows which was meant", async () => {
+  const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
+  for (const [query, param] of [
+    ["limit=1&limit=2", "limit"],
+    ["limit=1&limit=1", "limit"],
+    ["metadata[a]=1&metadata[a]=2", "metadata[a]"],
+    ["order=asc&limit=2&order=desc", "order"],
+  ]) {
+    const reply = await ask(`/v1/runs?${query}`);
+    expect([reply.status, await reply.json()]).toMatchObject([
+      400,
+      { error: { code: "invalid_request", param } },
+    ]);
+  }
+  expect((await ask("/v1/runs?metadata[a]=1&metadata[b]=1")).status).toBe(200);
+});
+
+test("a body that comes compressed is refused as such, not as bad JSON", async () => {
+  const stream = new Blob([JSON.stringify(RUN_REQUEST)]).stream();
+  const zipped = await new Response(
+    stream.pipeThrough(new CompressionStream("gzip")),
+  ).arrayBuffer();
+  const { ask, post } = await openDoor({
+    acceptRun: async () => ({ ok: true, value: { run: RUN, replayed: false } }),
+  });
+  for (const [path, type] of [
+    ["/v1/runs", "application/json"],
+    ["/v1/datasets", "application/jsonl"],
+  ] as const) {
+    const headers = { "content-type": type, "content-encoding": "gzip" };
+    const reply = await ask(path, { method: "POST", headers, body: zipped });
+    expect([reply.status, reply.headers.get("accept-encoding")]).toEqual([415, "identity"]);
+    expect(await reply.json()).toMatchObject({
+      error: { code: "invalid_request", message: expect.stringContaining("uncompressed") },
+    });
+  }
+  const plain = await post("/v1/runs", RUN_REQUEST, { "content-encoding": "identity" });
+  expect(plain.status).toBe(202);
+});
+
+test("what a refusal says back of what was sent is short and in one line", async () => {
+  const long = "x".repeat(100_000);
+  const { ask } = await openDoor({
+    readEnvironment: async (id) => ({
+      ok: false,
+      error: { code: "not_found", message: `no environment ${id}`, param: "id" },
+    }),
+  });
+  const said = [
+    await refusalOf({ ...RUN_REQUEST, [long]: 1 }),
+    await refusalOf({ ...RUN_REQUEST, metadata: { [long]: "x" } }),
+    await (await ask(`/v1/environments/${long.slice(0, 5000)}%0a%00%E2%80%AEx`)).json(),
+    await (await ask(`/v1/${long.slice(0, 5000)}`)).json(),
+    await (await ask(`/v1/runs?${long.slice(0, 5000)}=1`)).json(),
+  ];
+  for (const reply of said) {
+    const { error } = reply as { error: { message: string; param: string | null } };
+    expect(error.message.length).toBeLessThan(400);
+    expect(error.param?.length ?? 0).toBeLessThan(400);
+    expect(error.message).toContain("x…");
+  }
+  const reply = await ask("/v1/environments/a%0Ab%E2%80%AEc");
+  expect(await reply.json()).toMatchObject({
+    error: { message: "no environment a\\u000ab\\u202ec" },
+  });
+});
+
+test("a request id that is not fit to be a header is replaced, not repeated", async () => {
+  const { ask } = await openDoor();
+  const asked = async (id: string) =>
+    (await ask("/healthz", { headers: { "x-request-id": id } })).headers.get("x-request-id");
+  expect(await asked("mine-1")).toBe("mine-1");
+  for (const id of ["a b", "a,b", "x".repeat(129), "a%0d%0ab"]) {
+    expect(await asked(id)).toMatch(/^[0-9a-f-]{36}$/);
+  }
 });

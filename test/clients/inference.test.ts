@@ -41,3 +41,25 @@ test("R-loop-12: content goes out as it is, a role text as user, and what is emp
     guided: null,
   });
 });
+
+test("a body that is no JSON is told by its size and type, never by a piece of it: it may be the key", async () => {
+  const api_key = "rk_abc1234567890";
+  const model = await startScriptedModel({
+    reply: () => ({ fault: { kind: "garbage", text: api_key } }),
+  });
+  const { signal } = new AbortController();
+  const call = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k" };
+  try {
+    const outcome = await callModel({ ...call, base_url: model.url, api_key, signal });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      retryable: true,
+      error: {
+        name: "InvalidModelResponseError",
+        message: "the reply is no JSON: status 200, application/json, 16 characters",
+      },
+    });
+  } finally {
+    await model.stop();
+  }
+});

@@ -35,3 +35,31 @@ test("a secret that begins like another leaves no rest of it", () => {
 test("a secret too short to be told from ordinary text is left alone", () => {
   expect(redact("a cat", ["a"])).toBe("a cat");
 });
+
+test("what a parser quotes of a body that begins with the secret is taken out", () => {
+  const secret = "rk_abc1234567890";
+  const long = ` ${"and more ".repeat(10)}`;
+  for (const body of [secret, `${secret}${long}`, `{"error": ${secret}}${long}`]) {
+    expect(saidOf(body)).toContain("rk_abc1234");
+    expect(redact(saidOf(body), [secret])).not.toContain("rk_abc");
+  }
+});
+
+function saidOf(body: string): string {
+  try {
+    return String(JSON.parse(body));
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : "";
+  }
+}
+
+test("a text that was cut in the middle of the secret keeps no begin of it", () => {
+  const secret = "rk_abc1234567890";
+  const text = `${"x".repeat(200)} ${secret}`;
+  for (const length of [6, 9, 15]) {
+    const cut = text.slice(0, 201 + length);
+    expect(redact(cut, [secret])).toBe(`${"x".repeat(200)} [secret]`);
+    expect(redact(`${cut}…`, [secret])).toBe(`${"x".repeat(200)} [secret]…`);
+  }
+  expect(redact("say rk_abc", [secret])).toBe("say rk_abc");
+});

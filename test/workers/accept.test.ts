@@ -7,6 +7,7 @@ import { idMac } from "../../src/runtime/secrets.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
+import { everythingStored } from "./stored.ts";
 
 let platform: Door;
 beforeAll(async () => {
@@ -131,35 +132,8 @@ test("an endpoint's key reaches the model and stands in plain text nowhere", asy
     base_url: env.MODEL_URL,
     api_key_last4: secret.slice(-4),
   });
-  const stored = [
-    ...(await everythingInD1()),
-    await platform.inRun(run.id, dump),
-    await platform.inRollout(rolloutAt(run.id), dump),
-    ...(await everythingInR2()),
-  ];
+  const stored = await everythingStored(platform, [run.id]);
   for (const text of stored) expect(text).not.toContain(secret);
   // The search finds what is there.
   expect(stored.filter((text) => text.includes(run.id)).length).toBeGreaterThanOrEqual(3);
 });
-
-async function everythingInD1(): Promise<string[]> {
-  const tables = ["runs", "endpoints", "rollouts", "api_keys"];
-  const results = await env.DB.batch(tables.map((name) => env.DB.prepare(`select * from ${name}`)));
-  return results.map(({ results: rows }) => JSON.stringify(rows));
-}
-
-function dump(_: unknown, { storage }: DurableObjectState): string {
-  const tables = storage.sql
-    .exec(
-      "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'",
-    )
-    .toArray();
-  const rows = tables.map(({ name }) => storage.sql.exec(`select * from "${name}"`).toArray());
-  return JSON.stringify([rows, [...storage.kv.list()]]);
-}
-
-async function everythingInR2(): Promise<string[]> {
-  const { objects } = await env.STORE.list();
-  const found = await Promise.all(objects.map(({ key }) => env.STORE.get(key)));
-  return Promise.all(found.map(async (object) => (await object?.text()) ?? ""));
-}

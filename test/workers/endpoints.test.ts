@@ -5,9 +5,10 @@ import { EvalRequest } from "../../src/core/eval-request.ts";
 import { getRun, updateRun } from "../../src/db/runs.ts";
 import { acceptRun } from "../../src/runtime/accept-run.ts";
 import { acceptedOnly } from "./hand-made.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
+import { type Door, openPlatform, requestsOf } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
+import { everythingStored } from "./stored.ts";
 
 let door: Door;
 beforeAll(async () => {
@@ -136,15 +137,8 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
   for (const path of ["endpoints", "endpoints/leaky", "runs", `runs/${wrong.id}/results`]) {
     replies.push(await text(await door.ask(`/v1/${path}`)));
   }
-  const objects = [right, wrong, given].flatMap(({ id }) => [
-    door.inRun(id, dump),
-    door.inRollout(rolloutAt(id), dump),
-  ]);
-  const stored = [
-    ...(await everythingInD1()),
-    ...(await everythingInR2()),
-    ...(await Promise.all(objects)),
-  ];
+  const runs = [right, wrong, given].map(({ id }) => id);
+  const stored = await everythingStored(door, runs);
   vi.restoreAllMocks();
   for (const found of [...stored, ...replies, JSON.stringify(printed)]) {
     expect(found).not.toContain(key);
@@ -156,29 +150,4 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
 /** Not text(): the runtime warns of a content type it does not know to be text. */
 async function text(reply: Response): Promise<string> {
   return new TextDecoder().decode(await reply.arrayBuffer());
-}
-
-async function everythingInD1(): Promise<string[]> {
-  const { results } = await env.DB.prepare(
-    "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'",
-  ).all<{ name: string }>();
-  const statements = results.map(({ name }) => env.DB.prepare(`select * from "${name}"`));
-  const tables = await env.DB.batch(statements);
-  return tables.map(({ results: rows }) => JSON.stringify(rows));
-}
-
-function dump(_: unknown, { storage }: DurableObjectState): string {
-  const tables = storage.sql
-    .exec(
-      "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'",
-    )
-    .toArray();
-  const rows = tables.map(({ name }) => storage.sql.exec(`select * from "${name}"`).toArray());
-  return JSON.stringify([rows, [...storage.kv.list()]]);
-}
-
-async function everythingInR2(): Promise<string[]> {
-  const { objects } = await env.STORE.list();
-  const found = await Promise.all(objects.map(({ key }) => env.STORE.get(key)));
-  return Promise.all(found.map(async (object) => (await object?.text()) ?? ""));
 }

@@ -78,7 +78,8 @@ test("a scorer of one's own needs a secret that is set and, where private ones a
   expect(await checkRun(shut, platform.scope, parsed, false)).toMatchObject({
     ok: false,
     error: {
-      code: "unmet_need",
+      code: "url_not_allowed",
+      param: "environment_args.graders[0].url",
       message: expect.stringContaining("10.0.0.1 is not a public address"),
     },
   });

@@ -24,7 +24,7 @@ test("an environment is let out to public addresses only, unless the deployment'
   const { model, init } = asking(["hello"]);
   for (const address of [url, "http://10.0.0.1/", "http://metadata.internal/", "http://[::1]/"]) {
     await expect(guardedFetch(PUBLIC_ONLY, means())(address, init)).rejects.toThrow(
-      /^fetch: \S+ is not a public address/,
+      /^fetch: url_not_allowed: \S+ is not a public address/,
     );
   }
   expect(await requestsOf(model)).toEqual([]);
@@ -34,7 +34,7 @@ test("an environment is let out to public addresses only, unless the deployment'
 
 test("what is no web address is refused", async () => {
   await expect(guardedFetch(env, means())("file:///etc/passwd")).rejects.toThrow(
-    "file: is not offered",
+    "url_not_allowed: file: is not offered",
   );
   await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is no URL");
 });

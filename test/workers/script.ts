@@ -7,7 +7,8 @@ import type { Fault } from "../fakes/scripted-model.ts";
 
 /**
  * The first `times` requests of one idempotency key fail (absent: all of them), the next get `reply`. `{authorization}` in
- * the fault's body becomes what the request sent as such: there are servers that repeat the key they refuse.
+ * a fault or a reply becomes what the request sent as such, `{base64}` the same in base64: there are servers that repeat
+ * the key they are sent.
  */
 export interface Failing {
   readonly fault: Fault;

@@ -22,7 +22,9 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const log = new RequestLog();
-  const model = await startScriptedModel({ reply: (request) => answer(request, log) });
+  const model = await startScriptedModel({
+    reply: async (request) => withKey(await answer(request, log), request),
+  });
   project.provide("modelUrl", model.url);
   const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
   project.provide("mcpUrl", shop.url);
@@ -78,7 +80,18 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   const { attempts = Number.POSITIVE_INFINITY, reply } = item;
   const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
   if (spared && reply !== undefined) return reply;
-  return failOr(item, tries, String(headers.authorization));
+  return failOr(item, tries);
+}
+
+/** What repeats the key it was asked with says it now. */
+function withKey(answer: Answer, { headers }: ModelRequest): Answer {
+  const authorization = String(headers.authorization);
+  const base64 = Buffer.from(authorization).toString("base64");
+  const text = JSON.stringify(answer);
+  if (!/\{(authorization|base64)\}/.test(text)) return answer;
+  return JSON.parse(
+    text.replaceAll("{authorization}", authorization).replaceAll("{base64}", base64),
+  );
 }
 
 function partsOf(reply: Reply): ReplyParts {
@@ -118,12 +131,8 @@ function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages
   return scriptOf(question) ?? (word === undefined ? undefined : when[word]) ?? turns;
 }
 
-function failOr({ fault, times, reply }: Failing, tries: number, authorization: string): Answer {
-  if (times === undefined || tries < times) {
-    return {
-      fault: JSON.parse(JSON.stringify(fault).replaceAll("{authorization}", authorization)),
-    };
-  }
+function failOr({ fault, times, reply }: Failing, tries: number): Answer {
+  if (times === undefined || tries < times) return { fault };
   return reply ?? `the script has no reply after ${times} failures`;
 }
 

@@ -110,10 +110,20 @@ export class FetchTransport implements Transport {
   }
 
   #parsed(text: string): JSONRPCMessage {
-    const message: unknown = JSON.parse(text);
+    const message = jsonOf(text);
     const most = LIMITS.valuesPerMessage;
     if (holdsMore(message, most)) throw new Error(`a message of more than ${most} values`);
     return this.#parts.parse(message);
+  }
+}
+
+/** What the parser says of a text that is no JSON quotes it: a server may repeat the key of a header. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    throw new Error(`the reply is no JSON: ${text.length} characters`);
   }
 }
 

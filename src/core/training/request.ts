@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { EvalRequest } from "../eval-request.ts";
 import { LIMITS } from "../limits.ts";
+import { WebAddress } from "../shown-text.ts";
 
 const Fraction = z.number().min(0).max(1);
 const Step = z.int().min(1);
@@ -62,11 +63,7 @@ export type LengthPenalty = z.output<typeof LengthPenalty>;
 export const TrainerTarget = z
   .strictObject({
     delivery: z.enum(["pull", "push", "both"]).default("pull"),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .max(2048)
-      .optional()
-      .describe("where batches are offered; for push and both"),
+    url: WebAddress.optional().describe("where batches are offered; for push and both"),
     encoding: z
       .enum(["msgpack", "jsonl"])
       .default("msgpack")

@@ -3,8 +3,9 @@
  * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
+import { ShownText } from "../shown-text.ts";
 
-const Id = z.string().min(1).max(200);
+const Id = ShownText.min(1).max(200);
 const Epoch = z.int().min(1);
 const Version = z.int().min(0);
 const Step = z.int().min(1);
@@ -12,7 +13,7 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "must be 64 hex digit
 const Seconds = z.int().describe("seconds since the epoch");
 const MOST_METRICS = 200;
 export const TrainerMetrics = z
-  .record(z.string().max(100), z.number().nullable())
+  .record(ShownText.max(100), z.number().nullable())
   .refine((values) => Object.keys(values).length <= MOST_METRICS, {
     error: `at most ${MOST_METRICS} names`,
   });
@@ -20,7 +21,7 @@ export const TrainerMetrics = z
 export const RegisterRequest = z
   .strictObject({
     trainer_id: Id,
-    kind: z.string().min(1).max(100).describe("what trains, e.g. prime-rl"),
+    kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl"),
     protocol: z.literal("rl.batch/1"),
     version: Version.optional().describe("of the weights it holds; absent: those last published"),
     last_acked: z
@@ -118,7 +119,7 @@ export const HeartbeatRequest = z
     token: z.string(),
     epoch: Epoch,
     progress: z
-      .strictObject({ phase: z.string().max(100), done: z.int().min(0), total: z.int().min(0) })
+      .strictObject({ phase: ShownText.max(100), done: z.int().min(0), total: z.int().min(0) })
       .optional(),
   })
   .meta({ id: "HeartbeatRequest" });
@@ -155,12 +156,10 @@ export const WeightVersionReport = z
     state: z.enum(["pending", "published", "applied", "failed"]),
     epoch: Epoch,
     replica: Id.optional().describe("the engine that applied it, or failed to"),
-    label: z
-      .string()
-      .max(200)
+    label: ShownText.max(200)
       .optional()
       .describe("the engine's own name of the weights: kept, never parsed"),
-    location: z.string().max(2048).optional(),
+    location: ShownText.max(2048).optional(),
     sha256: Sha256.optional().describe("of the weights"),
   })
   .meta({ id: "WeightVersionReport" });
