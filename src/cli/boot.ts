@@ -3,7 +3,7 @@ import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environm
 import type { Platform } from "../local/platform.ts";
 import { CommandError, EXIT } from "./exit.ts";
 
-interface BootOptions {
+export interface BootOptions {
   /** Null for a platform that keeps nothing. */
   readonly directory: string | null;
   /** Held beside those that come with Rollcall. */
@@ -11,6 +11,8 @@ interface BootOptions {
   readonly port?: number | undefined;
   /** Where its store is to be. */
   readonly store?: "disk" | "memory" | undefined;
+  /** For a command that only reads: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
   readonly say: (line: string) => void;
 }
 

@@ -7,7 +7,7 @@ import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { boot } from "./boot.ts";
+import { type BootOptions, boot } from "./boot.ts";
 import { usageError } from "./exit.ts";
 import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
 
@@ -32,6 +32,8 @@ interface ConnectOptions {
   readonly ephemeral: boolean;
   /** The environment the command was given: an id, a folder, the name of an installed package. */
   readonly environment?: string | undefined;
+  /** Nothing is to change: a platform of its own plays nothing meanwhile. */
+  readonly reads?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -47,14 +49,17 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   if (url !== undefined && url !== "" && !options.ephemeral) return connectTo(url, environment);
   const directory = stateDirectory(process.env);
   const running = options.ephemeral ? null : await runningOn(directory);
-  if (running === null) return embed(options.ephemeral ? null : directory, environment, say);
+  const { reads = false } = options;
+  if (running === null) {
+    return embed(options.ephemeral ? null : directory, environment, { atRest: reads, say });
+  }
   const own = environment?.own ?? null;
   if (own === null || (await holds(running.client, own))) return { ...running, environment };
   say(
     `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
       `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
   );
-  return embed(null, environment, say);
+  return embed(null, environment, { atRest: false, say });
 }
 
 function connectTo(url: string, environment: NamedEnvironment | null): Connection {
@@ -103,10 +108,11 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  say: (line: string) => void,
+  options: Pick<BootOptions, "atRest" | "say">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
-  const platform = await boot({ directory, environments: own === null ? [] : [own], say });
+  const environments = own === null ? [] : [own];
+  const platform = await boot({ directory, environments, ...options });
   return {
     client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key }),
     url: platform.url,

@@ -103,6 +103,7 @@ export const COMPARE = command({
   name: "compare",
   takes: "<run> <baseline>",
   argument: "other",
+  reads: true,
   says: "the paired difference of two runs, and the tasks that flipped",
   flags: {
     metric: { value: "NAME", says: "a score of both; default the reward" },

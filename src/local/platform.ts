@@ -39,6 +39,8 @@ export interface PlatformOptions {
   readonly store?: "disk" | "memory" | undefined;
   /** Tried first; a busy one moves to the next free. */
   readonly port?: number | undefined;
+  /** It only answers: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
   /** One line for the person who watches. */
   readonly say: (line: string) => void;
   /** Held beside those that come with Rollcall. */
@@ -112,8 +114,14 @@ async function start(
     root,
     bundle,
     store: store.path,
-    bindings: { ...machineBindings(directory), ...options.bindings },
-    onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
+    bindings: {
+      ...machineBindings(directory),
+      AT_REST: String(options.atRest ?? false),
+      ...options.bindings,
+    },
+    onUp: (address, pid) => {
+      if (!options.atRest) writeReadyFile(directory, ready(address, key, pid, policy.url));
+    },
     onDown: () => removeReadyFile(directory),
   }).catch((error: unknown) => {
     throw faultOf(error, bundle, options.environments ?? []);

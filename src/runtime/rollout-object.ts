@@ -14,6 +14,7 @@ import { forkedRollout } from "../core/fork.ts";
 import { openHarness } from "../core/harness.ts";
 import { advance, newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
@@ -135,6 +136,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const spec = this.#store.spec();
     if (spec === null || this.#store.acknowledged() || this.#running) return;
     this.#running = true;

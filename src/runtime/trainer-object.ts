@@ -18,6 +18,7 @@ import type {
 import { logError } from "./log.ts";
 import { minting } from "./minting.ts";
 import { runObject } from "./names.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { beginOffer, offerAnswered, offerAt } from "./push-ledger.ts";
 import { sendOffer } from "./push-offers.ts";
 import type { Serves } from "./rpc.ts";
@@ -162,6 +163,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const spec = this.#store.spec();
     if (spec === null) return;
     this.#armedAt = null;
