@@ -1,21 +1,10 @@
 /** What a command does that only reads, on the directory of a run that a stop cut off. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { type CommandResult, rollcall } from "./run-rollcall.ts";
-
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
-function newDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "rollcall-reading-"));
-  undo.push(() => rmSync(directory, { recursive: true }));
-  return directory;
-}
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 function json({ stdout, stderr, code }: CommandResult) {
   expect(code, stderr).toBe(0);
@@ -23,12 +12,12 @@ function json({ stdout, stderr, code }: CommandResult) {
 }
 
 test("commands that only read play nothing of an unfinished run, and the next that plays goes on at once", async () => {
-  const directory = newDirectory();
+  const directory = temporaryDirectory();
   let answers = false;
   const model = await startScriptedModel({
     reply: () => (answers ? "It is \\boxed{42}." : { fault: { kind: "hang" } }),
   });
-  undo.push(() => model.stop());
+  onTestFinished(() => model.stop());
   const rows = join(directory, "rows.jsonl");
   const row = { question: "What is it?", answer: "So it is.\n#### 42" };
   writeFileSync(rows, `${JSON.stringify(row)}\n`.repeat(4));
