@@ -15,7 +15,7 @@ import { answersHealthz } from "./healthz.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
-import { DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
+import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import { startFailure } from "./start-failure.ts";
 import {
@@ -105,6 +105,8 @@ async function start(
   undo: Undo,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
+  const ceiling = options.atRest ? null : ceilingText(openFileLimit());
+  if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
   const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
