@@ -17,6 +17,7 @@ import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
+import { sourcesHash } from "./sources-hash.ts";
 import { startFailure } from "./start-failure.ts";
 import {
   apiKeyOf,
@@ -108,6 +109,7 @@ async function start(
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
+  const build = sourcesHash(root);
   const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
   undo.push(() => policy.stop());
@@ -122,7 +124,8 @@ async function start(
       ...options.bindings,
     },
     onUp: (address, pid) => {
-      if (!options.atRest) writeReadyFile(directory, ready(address, key, pid, policy.url));
+      if (options.atRest) return;
+      writeReadyFile(directory, { ...ready(address, key, pid, policy.url), build });
     },
     onDown: () => removeReadyFile(directory),
   }).catch((error: unknown) => {
