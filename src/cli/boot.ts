@@ -1,4 +1,5 @@
 /** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environment-package.ts";
 import type { Platform } from "../local/platform.ts";
 import { CommandError, EXIT } from "./exit.ts";
@@ -22,8 +23,8 @@ export async function boot(options: BootOptions): Promise<Platform> {
   try {
     return await bootPlatform(options);
   } catch (error) {
-    // The environment is at fault, not the platform: wrong usage.
-    if (error instanceof NoEnvironmentPackage) throw error;
+    // The environment is at fault, or the disk, not the platform.
+    if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
     const inUse = error instanceof DirectoryInUse;
     throw new CommandError(EXIT.unreachable, {
       code: inUse ? "in_use" : "boot_failed",

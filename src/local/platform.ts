@@ -9,9 +9,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
-import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { answersHealthz } from "./healthz.ts";
+import { HeldOutput } from "./held-output.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
@@ -74,6 +76,7 @@ type Undo = (() => void | Promise<void>)[];
 /** Resolves once `/healthz` answers 200. Throws DirectoryInUse when another process has the directory. */
 export async function bootPlatform(options: PlatformOptions): Promise<Platform> {
   const undo: Undo = [];
+  const output = new HeldOutput((line) => process.stderr.write(`${line}\n`));
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();
   };
@@ -85,10 +88,16 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
       options.say(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
     }
     removeReadyFile(directory);
-    return { ...(await start(options, directory, lock, undo)), stop };
+    const platform = await start(options, directory, { lock, undo, output });
+    output.release();
+    return { ...platform, stop };
   } catch (error) {
+    const { directory } = options;
+    const said = error instanceof DirectoryInUse || error instanceof NoEnvironmentPackage;
+    const fault = said || directory === null ? error : directoryFault(error, directory);
+    if (fault === error) output.release();
     await stop();
-    throw error;
+    throw fault;
   }
 }
 
@@ -99,11 +108,17 @@ function openDirectory(directory: string | null, undo: Undo): string {
   return made;
 }
 
+/** What belongs to one boot. */
+interface Boot {
+  readonly lock: DirectoryLock;
+  readonly undo: Undo;
+  readonly output: HeldOutput;
+}
+
 async function start(
   options: PlatformOptions,
   directory: string,
-  lock: DirectoryLock,
-  undo: Undo,
+  boot: Boot,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
@@ -112,9 +127,9 @@ async function start(
   const build = sourcesHash(root);
   const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
-  undo.push(() => policy.stop());
+  boot.undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
-  const { url, miniflare, watch } = await launch(options, lock, undo, {
+  const { url, miniflare, watch } = await launch(options, boot, {
     root,
     bundle,
     store: store.path,
@@ -175,15 +190,14 @@ interface Launched {
 /** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
 async function launch(
   options: PlatformOptions,
-  lock: DirectoryLock,
-  undo: Undo,
+  boot: Boot,
   what: Launch,
 ): Promise<Launched> {
   const wanted = options.port ?? DEFAULT_PORT;
   for (let from = wanted; ; ) {
     const port = await freePort(from);
     try {
-      const launched = await launchOn(port, options.say, lock, undo, what);
+      const launched = await launchOn(port, options.say, boot, what);
       if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
@@ -197,8 +211,7 @@ async function launch(
 async function launchOn(
   port: number,
   say: (line: string) => void,
-  lock: DirectoryLock,
-  undo: Undo,
+  { lock, undo, output }: Boot,
   what: Launch,
 ): Promise<Launched> {
   const url = `http://127.0.0.1:${port}`;
@@ -214,7 +227,7 @@ async function launchOn(
     ...what,
     port,
     log: new StderrLog(LogLevel.ERROR),
-    onOutput: (line) => process.stderr.write(`${line}\n`),
+    onOutput: (line) => output.line(line),
     onRestart: () => watch.restarted(),
   });
   const miniflare = withoutSignalHandlers(() => new Miniflare(options));
