@@ -12,7 +12,8 @@ import { copyFileSync, cpSync, globSync, mkdirSync, rmSync, writeFileSync } from
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
-import { bundleWorker, sourcesHash } from "../src/local/bundle.ts";
+import { bundleWorker } from "../src/local/bundle.ts";
+import { sourcesHash } from "../src/local/sources-hash.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 

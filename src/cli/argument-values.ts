@@ -69,3 +69,13 @@ export function urlOf(flag: string, text: string | undefined): string | undefine
 export function defined(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
+
+/** Of --port; absent without it. */
+export function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw usageError(`--port: ${text} is not a port`, "port");
+  }
+  return port;
+}

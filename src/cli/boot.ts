@@ -1,9 +1,10 @@
 /** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environment-package.ts";
 import type { Platform } from "../local/platform.ts";
 import { CommandError, EXIT } from "./exit.ts";
 
-interface BootOptions {
+export interface BootOptions {
   /** Null for a platform that keeps nothing. */
   readonly directory: string | null;
   /** Held beside those that come with Rollcall. */
@@ -11,6 +12,8 @@ interface BootOptions {
   readonly port?: number | undefined;
   /** Where its store is to be. */
   readonly store?: "disk" | "memory" | undefined;
+  /** For a command that only reads: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -20,8 +23,8 @@ export async function boot(options: BootOptions): Promise<Platform> {
   try {
     return await bootPlatform(options);
   } catch (error) {
-    // The environment is at fault, not the platform: wrong usage.
-    if (error instanceof NoEnvironmentPackage) throw error;
+    // The environment is at fault, or the disk, not the platform.
+    if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
     const inUse = error instanceof DirectoryInUse;
     throw new CommandError(EXIT.unreachable, {
       code: inUse ? "in_use" : "boot_failed",

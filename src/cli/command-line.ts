@@ -30,6 +30,8 @@ export interface CommandSpec {
   readonly says: string;
   /** What else the help has to say. */
   readonly more?: string;
+  /** It changes nothing. A platform that is booted for it plays nothing meanwhile. */
+  readonly reads?: true;
   readonly flags: Flags;
 }
 
@@ -45,19 +47,26 @@ export const PLATFORM_FLAGS = {
   timeout: { value: "S", says: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;
 
-/** The arguments a command was called with. Every reader throws a usage error that names the flag. */
 /** A value as a shell takes it for one word, and no flag. */
 function typed(value: string): string {
   return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
+/** The arguments a command was called with. Every reader throws a usage error that names the flag. */
 export class CommandLine<Names extends string> {
   readonly positionals: readonly string[];
+  /** The command changes nothing. */
+  readonly reads: boolean;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(values: Readonly<Record<string, unknown>>, positionals: readonly string[]) {
+  constructor(
+    values: Readonly<Record<string, unknown>>,
+    positionals: readonly string[],
+    reads = false,
+  ) {
     this.#values = values;
     this.positionals = positionals;
+    this.reads = reads;
   }
 
   on(name: Names): boolean {
@@ -150,7 +159,7 @@ export function readCommandLine<Spec extends CommandSpec>(
   checkNames(spec.name, flags, args);
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   checkChoices(flags, values);
-  return new CommandLine(values, positionals);
+  return new CommandLine(values, positionals, spec.reads);
 }
 
 export const HELP_FLAG = { help: { short: "h", says: "print this" } } as const;

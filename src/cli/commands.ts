@@ -29,6 +29,7 @@ export const RUN_LIST = command({
   name: "run list",
   takes: "",
   argument: "other",
+  reads: true,
   says: "runs, newest first",
   flags: {
     status: { value: "STATUS", choices: RUN_STATUSES, says: "only runs in this state" },
@@ -43,6 +44,7 @@ export const RUN_SHOW = command({
   name: "run show",
   takes: "<run>",
   argument: "other",
+  reads: true,
   says: "one run: counts, scores, what went wrong",
   flags: PLATFORM_FLAGS,
 });
@@ -68,6 +70,7 @@ export const RUN_RESULTS = command({
   name: "run results",
   takes: "<run>",
   argument: "other",
+  reads: true,
   says: "the finished rollouts of a run, one JSON object a line",
   flags: {
     outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
@@ -80,6 +83,7 @@ export const ROLLOUT_SHOW = command({
   name: "rollout show",
   takes: "<rollout>",
   argument: "other",
+  reads: true,
   says: "the transcript of one rollout",
   more: "Long messages are cut on screen; --json has everything.",
   flags: PLATFORM_FLAGS,
@@ -104,6 +108,7 @@ export const DATASET_LIST = command({
   name: "dataset list",
   takes: "",
   argument: "other",
+  reads: true,
   says: "uploaded datasets, newest first",
   flags: PLATFORM_FLAGS,
 });
@@ -112,6 +117,7 @@ export const DATASET_SHOW = command({
   name: "dataset show",
   takes: "<dataset>",
   argument: "other",
+  reads: true,
   says: "one dataset and its first rows",
   flags: {
     "num-rows": {
@@ -162,6 +168,7 @@ export const ENDPOINT_LIST = command({
   name: "endpoint list",
   takes: "",
   argument: "other",
+  reads: true,
   says: "the endpoints that have a name",
   flags: PLATFORM_FLAGS,
 });
@@ -170,6 +177,7 @@ export const ENDPOINT_SHOW = command({
   name: "endpoint show",
   takes: "<endpoint>",
   argument: "other",
+  reads: true,
   says: "one endpoint and what it supports",
   flags: PLATFORM_FLAGS,
 });
@@ -222,6 +230,7 @@ export const SECRET_LIST = command({
   name: "secret list",
   takes: "",
   argument: "other",
+  reads: true,
   says: "names of the secrets; nobody reads their values",
   flags: PLATFORM_FLAGS,
 });
@@ -238,6 +247,7 @@ export const ENV_LIST = command({
   name: "env list",
   takes: "",
   argument: "other",
+  reads: true,
   says: "the environments a platform has",
   flags: PLATFORM_FLAGS,
 });

@@ -5,9 +5,11 @@
  */
 import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
+import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { sourcesHash } from "../local/sources-hash.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { boot } from "./boot.ts";
+import { type BootOptions, boot } from "./boot.ts";
 import { usageError } from "./exit.ts";
 import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
 
@@ -32,6 +34,10 @@ interface ConnectOptions {
   readonly ephemeral: boolean;
   /** The environment the command was given: an id, a folder, the name of an installed package. */
   readonly environment?: string | undefined;
+  /** Of a platform of its own. */
+  readonly port?: number | undefined;
+  /** Nothing is to change: a platform of its own plays nothing meanwhile. */
+  readonly reads?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -44,17 +50,27 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   const environment =
     options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
   const url = options.platform ?? process.env["ROLLCALL_URL"];
-  if (url !== undefined && url !== "" && !options.ephemeral) return connectTo(url, environment);
+  if (url !== undefined && url !== "" && !options.ephemeral) {
+    const connection = connectTo(url, environment);
+    await sayOtherCode(connection, say);
+    return connection;
+  }
   const directory = stateDirectory(process.env);
   const running = options.ephemeral ? null : await runningOn(directory);
-  if (running === null) return embed(options.ephemeral ? null : directory, environment, say);
+  const { port, reads: atRest } = options;
+  if (running === null) {
+    return embed(options.ephemeral ? null : directory, environment, { atRest, port, say });
+  }
   const own = environment?.own ?? null;
-  if (own === null || (await holds(running.client, own))) return { ...running, environment };
+  if (own === null || (await holds(running.client, own))) {
+    if (environment !== null) sayOtherBuild(running, environment, say);
+    return { ...running, environment };
+  }
   say(
     `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
       `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
   );
-  return embed(null, environment, say);
+  return embed(null, environment, { port, say });
 }
 
 function connectTo(url: string, environment: NamedEnvironment | null): Connection {
@@ -75,11 +91,29 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
   return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
 }
 
+interface Running extends Connection {
+  /** The code it was started with; absent where it does not say. */
+  readonly build: string | undefined;
+}
+
 /** The platform of a state directory, if it answers. */
-async function runningOn(directory: string): Promise<Connection | null> {
+async function runningOn(directory: string): Promise<Running | null> {
   const ready = readReadyFile(directory);
   if (ready === null || !(await answersHealthz(ready.url))) return null;
-  return somebodyElses("running", ready, null);
+  return { ...somebodyElses("running", ready, null), build: ready.build };
+}
+
+/** It plays by the code it was started with, whatever was changed here since. */
+function sayOtherBuild(
+  { url, build }: Running,
+  { name }: NamedEnvironment,
+  say: (line: string) => void,
+): void {
+  if (build === undefined || build === sourcesHash(PACKAGE_ROOT)) return;
+  say(
+    `The platform at ${url} was started with other code of Rollcall than lies here, and plays ${name} by that. ` +
+      "For the code that lies here, stop it and start it again.",
+  );
 }
 
 function somebodyElses(
@@ -95,6 +129,21 @@ function somebodyElses(
   };
 }
 
+/** One elsewhere says which code of an environment it holds, and nothing of the rest. */
+async function sayOtherCode(
+  { client, url, environment }: Connection,
+  say: (line: string) => void,
+): Promise<void> {
+  const here = environment?.here ?? null;
+  if (here === null) return;
+  const held = await client.environments();
+  const same = held.find(({ id, version }) => id === here.id && version === here.version);
+  if (same === undefined || same.digest === here.digest) return;
+  say(
+    `The platform at ${url} holds other code of ${here.id}@${here.version} than lies here, and plays that.`,
+  );
+}
+
 async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {
   const held = await client.environments();
   return held.some(({ id, digest }) => id === own.id && digest === own.digest);
@@ -103,10 +152,11 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  say: (line: string) => void,
+  options: Pick<BootOptions, "atRest" | "port" | "say">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
-  const platform = await boot({ directory, environments: own === null ? [] : [own], say });
+  const environments = own === null ? [] : [own];
+  const platform = await boot({ directory, environments, ...options });
   return {
     client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key }),
     url: platform.url,

@@ -84,6 +84,7 @@ export const RUN_AUDIT = command({
   name: "run audit",
   takes: "<run>",
   argument: "other",
+  reads: true,
   says: "compare what four records say of it; exit 1 if they differ",
   flags: PLATFORM_FLAGS,
 });

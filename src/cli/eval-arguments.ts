@@ -4,6 +4,7 @@ import {
   defined,
   environmentArgs,
   jsonObject,
+  portOf,
   readText,
   urlOf,
   variableNamedBy,
@@ -26,6 +27,8 @@ export interface EvalArguments {
   readonly resume: string | null;
   readonly platform: string | undefined;
   readonly ephemeral: boolean;
+  /** Of a platform of its own. */
+  readonly port: number | undefined;
   readonly force: boolean;
   readonly failOnError: boolean;
   readonly gates: GateArguments;
@@ -61,6 +64,7 @@ export function parseEvalArguments(argv: readonly string[]): EvalArguments {
     resume: line.text("resume") ?? null,
     platform: line.text("platform"),
     ephemeral: line.on("ephemeral"),
+    port: portOf(line.text("port")),
     force: line.on("force"),
     failOnError: line.on("fail-on-error"),
     gates: gateArguments(line),

@@ -50,6 +50,10 @@ export const PLAY_FLAGS = {
   metadata: { value: "k=v", repeatable: true, says: "to find the run again" },
   force: { says: "let the built-in policy play what it has never seen" },
   ephemeral: { says: "a platform of its own that keeps nothing" },
+  port: {
+    value: "P",
+    says: "of a platform of its own; default 8787, a busy one moves to the next free",
+  },
 } as const satisfies Flags;
 
 /** What says which run to make. */
@@ -103,6 +107,7 @@ export const COMPARE = command({
   name: "compare",
   takes: "<run> <baseline>",
   argument: "other",
+  reads: true,
   says: "the paired difference of two runs, and the tasks that flipped",
   flags: {
     metric: { value: "NAME", says: "a score of both; default the reward" },

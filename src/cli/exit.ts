@@ -1,4 +1,5 @@
 /** How a command ends: exit codes, and the errors that carry one. */
+import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { NoEnvironmentPackage } from "../local/environment-package.ts";
 import { ApiRequestError } from "../sdk/client.ts";
 
@@ -69,6 +70,10 @@ export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof CommandError) return thrown;
   if (thrown instanceof ApiRequestError) return fromApi(thrown);
   if (thrown instanceof NoEnvironmentPackage) return usageError(thrown.message, "environment");
+  if (thrown instanceof DirectoryUnusable) {
+    const { code, message } = thrown;
+    return new CommandError(EXIT.unreachable, { code, message, type: "platform_error" });
+  }
   // The words of `parseArgs` name the flag already.
   if (thrown instanceof TypeError && "code" in thrown && isParseCode(thrown.code)) {
     return usageError(thrown.message);

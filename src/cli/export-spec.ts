@@ -35,6 +35,7 @@ export const RUN_EXPORT = command({
   name: "run export",
   takes: "<run>",
   argument: "other",
+  reads: true,
   says: "rows for training, made of a run's rollouts, one JSON object a line",
   flags: {
     ...EXPORT_FLAGS,

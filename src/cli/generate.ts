@@ -1,6 +1,6 @@
 /** `rollcall generate`: plays an environment and writes rows for training, made of the rollouts. */
 import type { RunView } from "../core/run.ts";
-import { checkFolderOf } from "./argument-values.ts";
+import { checkFolderOf, portOf } from "./argument-values.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type Connection, connect } from "./connect.ts";
 import { datasetArgument } from "./dataset-argument.ts";
@@ -34,6 +34,7 @@ export async function generateCommand(argv: readonly string[]): Promise<ExitCode
   const connection = await connect({
     platform: line.text("platform"),
     ephemeral: line.on("ephemeral"),
+    port: portOf(line.text("port")),
     environment: draft.environment,
     say: term.say,
   });

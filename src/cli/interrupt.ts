@@ -1,9 +1,16 @@
-/** Ctrl-C, SIGTERM and SIGHUP: the first asks the command to stop, a second one stops it at once. */
+/**
+ * Ctrl-C, SIGTERM and SIGHUP: the first asks the command to stop, a second one stops it at once. The end of the npm that
+ * started it counts as the first: npm passes no SIGHUP on, and SIGTERM only to the shell between, which just ends.
+ */
 import { EXIT } from "./exit.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** npm and a terminal may both pass one Ctrl-C on; what comes this soon is the same press. */
 const SAME_PRESS_MS = 500;
+
+/** npm's names for what `npm start` and `npx` run; any other script may well leave a platform behind. */
+const NPM_STAYS = ["start", "npx"];
+const LOOK_FOR_NPM_EVERY_MS = 500;
 
 /** Aborted by the first signal. `dispose` gives the signals back to the system. */
 export interface Interrupt extends Disposable {
@@ -24,12 +31,24 @@ export function catchInterrupts(): Interrupt {
     }
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
+  const timer = watchNpm(() => controller.abort());
   return {
     signal: controller.signal,
     [Symbol.dispose]: () => {
+      clearInterval(timer);
       for (const signal of SIGNALS) process.off(signal, onSignal);
     },
   };
+}
+
+/** A process whose parent ends gets another one. */
+function watchNpm(onGone: () => void): NodeJS.Timeout | undefined {
+  if (!NPM_STAYS.includes(process.env["npm_lifecycle_event"] ?? "")) return undefined;
+  const { ppid } = process;
+  const look = () => {
+    if (process.ppid !== ppid) onGone();
+  };
+  return setInterval(look, LOOK_FOR_NPM_EVERY_MS).unref();
 }
 
 /** Resolves when the signal is aborted. */

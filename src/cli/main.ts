@@ -129,12 +129,15 @@ function report(error: CommandError, thrown: unknown, json: boolean): void {
   if (json) printJson({ error: error.failure });
 }
 
-// `| head` may stop reading at any time. The command goes on to its end, and nobody is told of what nobody reads.
-process.stdout.on("error", (error) => {
-  if (isBrokenPipe(error)) return;
-  process.stderr.write(`rollcall: stdout: ${error.message}\n`);
-  process.exit(EXIT.bad);
-});
+// `| head` may stop reading, and a terminal may be closed, at any time. The command goes on to its end, and nobody is
+// told of what nobody reads.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error) => {
+    if (isBrokenPipe(error) || (stream.isTTY && "code" in error && error.code === "EIO")) return;
+    if (stream === process.stdout) process.stderr.write(`rollcall: stdout: ${error.message}\n`);
+    process.exit(EXIT.bad);
+  });
+}
 
 const words = process.argv.slice(2);
 try {

@@ -33,6 +33,7 @@ export async function onPlatform(
   const connection = await connect({
     platform: line.text("platform"),
     ephemeral: false,
+    reads: line.reads,
     say: term.say,
   });
   const stopped = aborted(signal).then((): never => {

@@ -18,7 +18,9 @@ export interface NamedEnvironment {
   readonly reference: string;
   /** What a platform is asked for: an id, or id@version. */
   readonly name: string;
-  /** Its code; null when it comes with Rollcall, or nothing here has this name. */
+  /** What lies here under its name; null for nothing. */
+  readonly here: EnvironmentPackage | null;
+  /** The same; null when it comes with Rollcall. */
   readonly own: EnvironmentPackage | null;
 }
 
@@ -26,12 +28,13 @@ export function nameEnvironment(reference: string, cwd: string): NamedEnvironmen
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
   if (isFolderReference(reference)) {
     const own = distinct(resolveEnvironmentPackage(reference, cwd), ours);
-    return { reference, name: own.id, own: ours.includes(own) ? null : own };
+    return { reference, name: own.id, here: own, own: ours.includes(own) ? null : own };
   }
   const name = reference.replace(/^@[^/]+\//, "");
-  const comesWithRollcall = ours.some(({ id }) => id === name.split("@")[0]);
-  if (comesWithRollcall) return { reference, name, own: null };
-  return { reference, name, own: findInstalledEnvironment(reference, cwd) };
+  const here = ours.find(({ id }) => id === name.split("@")[0]);
+  if (here !== undefined) return { reference, name, here, own: null };
+  const own = findInstalledEnvironment(reference, cwd);
+  return { reference, name, here: own, own };
 }
 
 /** The packages a platform is to hold beside those that come with Rollcall. */

@@ -1,5 +1,6 @@
 /** `rollcall serve`: a platform on the state directory, until it is told to stop. */
 import { stateDirectory } from "../local/state-directory.ts";
+import { portOf } from "./argument-values.ts";
 import { boot } from "./boot.ts";
 import { readCommandLine } from "./command-line.ts";
 import { SERVE } from "./commands.ts";
@@ -40,15 +41,6 @@ export function doors(url: string, key: string): string {
     `API key   ${key}`,
     `Try       curl -H "Authorization: Bearer ${key}" ${url}/v1/runs`,
   ].join("\n");
-}
-
-export function portOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw usageError(`--port: ${text} is not a port`, "port");
-  }
-  return port;
 }
 
 export function stopSignal(interrupt: AbortSignal, timeout: string | undefined): AbortSignal {

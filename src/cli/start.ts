@@ -10,14 +10,14 @@ import {
 } from "../local/policy/known-environments.ts";
 import { stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { defined } from "./argument-values.ts";
+import { defined, portOf } from "./argument-values.ts";
 import { boot } from "./boot.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { START } from "./commands.ts";
 import type { Connection } from "./connect.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
 import { catchInterrupts } from "./interrupt.ts";
-import { doors, portOf, stopSignal, untilStopped } from "./serve.ts";
+import { doors, stopSignal, untilStopped } from "./serve.ts";
 import { type Terminal, terminal } from "./terminal.ts";
 import { againTraining, freshTraining } from "./train.ts";
 import { evalExamplesOf, learningRateOf } from "./train-arguments.ts";
@@ -121,7 +121,7 @@ function connectionTo(
   return {
     client: new RollcallClient({ baseUrl: url, apiKey: key }),
     ...{ url, policyUrl, directory, lost, kind: "embedded" },
-    environment: { reference: name, name, own: null },
+    environment: { reference: name, name, here: null, own: null },
     // The platform stays up after its demo.
     close: () => Promise.resolve(),
   };

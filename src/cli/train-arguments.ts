@@ -1,6 +1,6 @@
 /** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
 import type { TrainingRequestInput } from "../core/training/request.ts";
-import { defined } from "./argument-values.ts";
+import { defined, portOf } from "./argument-values.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type DatasetArgument, datasetArgument } from "./dataset-argument.ts";
 import { type DraftRequest, playDraft } from "./eval-arguments.ts";
@@ -36,6 +36,8 @@ export interface TrainArguments {
   readonly resume: string | null;
   readonly platform: string | undefined;
   readonly ephemeral: boolean;
+  /** Of a platform of its own. */
+  readonly port: number | undefined;
   readonly force: boolean;
   readonly timeoutMs: number | null;
 }
@@ -62,6 +64,7 @@ export function parseTrainArguments(argv: readonly string[]): TrainArguments {
     resume: line.text("resume") ?? null,
     platform: line.text("platform"),
     ephemeral: line.on("ephemeral"),
+    port: portOf(line.text("port")),
     force: line.on("force"),
     timeoutMs: line.timeoutMs("timeout"),
   };

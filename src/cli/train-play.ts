@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunView } from "../core/run.ts";
 import type { StepMetrics, TrainingView } from "../core/training/view.ts";
-import type { TrainerProcess } from "../local/trainer-process.ts";
+import { howItEnded, type TrainerProcess } from "../local/trainer-process.ts";
 import type { Connection } from "./connect.ts";
 import { CommandError, interruption, unreachable } from "./exit.ts";
 import { hasEnded } from "./follow.ts";
@@ -157,9 +157,8 @@ async function brokenPlatform({ lost }: Connection): Promise<never> {
 /** Never settles where the trainer ends well. */
 function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
   return new Promise((_, reject) => {
-    exited.then(({ code, why }) => {
-      if (code === 0) return;
-      reject(unreachable(`the trainer ended with ${code ?? "a signal"}: ${why}`, undefined));
+    exited.then((exit) => {
+      if (exit.code !== 0) reject(unreachable(`the trainer ${howItEnded(exit)}`, undefined));
     }, reject);
   });
 }

@@ -1,6 +1,7 @@
 /** What every part of a training needs: where it happens, who trains, and what ends it. */
 import { join } from "node:path";
-import { startTrainer, type TrainerProcess } from "../local/trainer-process.ts";
+import type { TrainerProcess } from "../local/trainer-process.ts";
+import { startTrainerThatComesBack } from "../local/trainer-restarts.ts";
 import type { Connection } from "./connect.ts";
 import type { Terminal } from "./terminal.ts";
 import type { TrainerChoice } from "./train-arguments.ts";
@@ -20,13 +21,13 @@ export interface LearningSettings {
   readonly seed: number;
 }
 
-/** Warms up at once. */
+/** Warms up at once, and comes back when it dies. */
 export function embeddedTrainer(
-  { connection, term }: Pick<Stage, "connection" | "term">,
+  { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "say"> },
   policyUrl: string,
   settings: LearningSettings,
 ): TrainerProcess {
-  return startTrainer({ url: connection.url, policyUrl, ...settings, say: term.say });
+  return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, say: term.say });
 }
 
 /** Where the embedded trainer keeps a run's weights. */

@@ -8,7 +8,7 @@ import { countText, durationText } from "./format.ts";
 import { painter } from "./paint.ts";
 import { type PlotSize, rewardPlot, smoothed } from "./reward-plot.ts";
 import { cutTo, displayWidth } from "./text-width.ts";
-import { latestLag, rewardPoints } from "./training-series.ts";
+import { lagOf, rewardPoints } from "./training-series.ts";
 
 /** How fast it goes; null while nothing can be said. */
 export interface TrainingPace {
@@ -68,15 +68,15 @@ interface Part {
 function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
   const points = rewardPoints(series);
   const [last, mean] = [points.at(-1), smoothed(points).at(-1)];
-  const lag = latestLag(series);
-  const { policy_version, max_lag, trainer } = training;
+  const lag = lagOf(series);
+  const { policy_version, trainer } = training;
   const { rolloutsPerSecond, tokensPerSecond } = pace;
   const parts: (Part | null)[] = [
     mean ? { rank: 0, text: `reward ${mean.reward.toFixed(3)}` } : null,
     last ? { rank: 6, text: `this batch ${last.reward.toFixed(3)}` } : null,
     waitingPart(run),
     { rank: 1, text: `policy v${policy_version}` },
-    lag === null ? null : { rank: 2, text: `lag ${lag.toFixed(1)} (most ${max_lag})` },
+    lag === null ? null : { rank: 2, text: `lag ${lag.latest.toFixed(1)} (most ${lag.most})` },
     partOf(4, tokensPerSecond, (rate) => `${rateText(rate)} tokens/s`),
     partOf(5, rolloutsPerSecond, (rate) => `${rateText(rate)} rollouts/s`),
     partOf(3, trainer?.idle_share ?? null, (share) => `trainer idle ${Math.round(share * 100)} %`),

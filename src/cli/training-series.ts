@@ -5,6 +5,7 @@ import type { RewardPoint } from "./reward-plot.ts";
 /** Of everything that was played: groups whose rewards are all alike train nothing, and count here all the same. */
 const REWARD = "train/agg/all/reward/mean";
 const MEAN_LAG = "off_policy/mean";
+const MOST_LAG = "off_policy/max";
 const RATIO_ERROR = "trainer/ratio_max_abs_error";
 const KL = "trainer/kl";
 
@@ -16,11 +17,22 @@ export function rewardPoints(series: readonly StepMetrics[]): RewardPoint[] {
   });
 }
 
-/** In versions, of the latest batch; null where none has been shipped. */
-export function latestLag(series: readonly StepMetrics[]): number | null {
-  return (
-    series.findLast(({ values }) => typeof values[MEAN_LAG] === "number")?.values[MEAN_LAG] ?? null
-  );
+export interface Lag {
+  /** Mean of the latest batch. */
+  readonly latest: number;
+  /** The largest of any batch so far. */
+  readonly most: number;
+}
+
+/**
+ * In versions; null where no batch has been shipped. Both are of the same steps: the run's own `max_lag` is read at another
+ * moment, when the latest batch may not have been there yet.
+ */
+export function lagOf(series: readonly StepMetrics[]): Lag | null {
+  const numbers = (name: string) =>
+    series.map(({ values }) => values[name]).filter((value) => typeof value === "number");
+  const latest = numbers(MEAN_LAG).at(-1);
+  return latest === undefined ? null : { latest, most: Math.max(latest, ...numbers(MOST_LAG)) };
 }
 
 /**

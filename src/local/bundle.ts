@@ -4,34 +4,16 @@
  * another entry, it is made the same way, from a generated module in a folder of its own.
  */
 import { execFile } from "node:child_process";
-import { createHash, type Hash } from "node:crypto";
-import {
-  copyFileSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { loadEnvironmentModule } from "./load-environment.ts";
-
-/** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
-const SOURCES = [
-  "src/index.ts",
-  "src/{core,db,clients,runtime,api,web}/**/*",
-  "environments/**/*.{ts,json,md,jsonl}",
-  "wrangler.toml",
-  "package.json",
-  "package-lock.json",
-  "tsconfig.json",
-];
+import { hashFiles, sourcesHash } from "./sources-hash.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
 const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
@@ -94,15 +76,6 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
   });
 }
 
-/** Same sources, same hash, wherever `root` is. */
-export function sourcesHash(root: string): string {
-  const files = globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: ["**/node_modules"] })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort();
-  return hashFiles(createHash("sha256"), root, files);
-}
-
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
   const registry = JSON.stringify(join(root, "src/runtime/environments.ts"));
@@ -135,16 +108,6 @@ function hashWith(known: readonly string[], inputs: string): string | null {
     if (isMissing(error)) return null;
     throw error;
   }
-}
-
-function hashFiles(hash: Hash, folder: string, files: readonly string[]): string {
-  for (const file of files) {
-    hash
-      .update(`${file}\0`)
-      .update(readFileSync(join(folder, file)))
-      .update("\0");
-  }
-  return hash.digest("hex");
 }
 
 async function upToDate({ folder, hash, make }: Recipe): Promise<string> {

@@ -9,14 +9,17 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
-import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
+import { HeldOutput } from "./held-output.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
-import { DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
+import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
+import { sourcesHash } from "./sources-hash.ts";
 import { startFailure } from "./start-failure.ts";
 import {
   apiKeyOf,
@@ -41,6 +44,8 @@ export interface PlatformOptions {
   readonly store?: "disk" | "memory" | undefined;
   /** Tried first; a busy one moves to the next free. */
   readonly port?: number | undefined;
+  /** It only answers: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
   /** One line for the person who watches. */
   readonly say: (line: string) => void;
   /** Held beside those that come with Rollcall. */
@@ -78,6 +83,7 @@ type Undo = (() => void | Promise<void>)[];
 /** Resolves once `/healthz` answers 200. Throws DirectoryInUse when another process has the directory. */
 export async function bootPlatform(options: PlatformOptions): Promise<Platform> {
   const undo: Undo = [];
+  const output = new HeldOutput((line) => process.stderr.write(`${line}\n`));
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();
   };
@@ -89,10 +95,16 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
       options.say(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
     }
     removeReadyFile(directory);
-    return { ...(await start(options, directory, lock, undo)), stop };
+    const platform = await start(options, directory, { lock, undo, output });
+    output.release();
+    return { ...platform, stop };
   } catch (error) {
+    const { directory } = options;
+    const said = error instanceof DirectoryInUse || error instanceof NoEnvironmentPackage;
+    const fault = said || directory === null ? error : directoryFault(error, directory);
+    if (fault === error) output.release();
     await stop();
-    throw error;
+    throw fault;
   }
 }
 
@@ -103,26 +115,43 @@ function openDirectory(directory: string | null, undo: Undo): string {
   return made;
 }
 
+/** What belongs to one boot. */
+interface Boot {
+  readonly lock: DirectoryLock;
+  readonly undo: Undo;
+  readonly output: HeldOutput;
+}
+
 async function start(
   options: PlatformOptions,
   directory: string,
-  lock: DirectoryLock,
-  undo: Undo,
+  boot: Boot,
 ): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
+  const ceiling = options.atRest ? null : ceilingText(openFileLimit());
+  if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
+  const build = sourcesHash(root);
   const bundle = await bundleFor(options, root, directory);
   const policy = await startPolicy(directory, options.say);
-  undo.push(() => policy.stop());
+  boot.undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
-  const { url, miniflare, watch } = await launch(options, lock, undo, {
+  const { url, miniflare, watch } = await launch(options, boot, {
     root,
     bundle,
     directory,
     store: store.path,
-    deathsBefore: noteRunning(directory) ? 1 : 0,
-    bindings: { ...machineBindings(directory), ...options.bindings },
-    onUp: (address, pid) => writeReadyFile(directory, ready(address, key, pid, policy.url)),
+    // What only reads ends nothing, and must not hide how the last one ended.
+    deathsBefore: options.atRest !== true && noteRunning(directory) ? 1 : 0,
+    bindings: {
+      ...machineBindings(directory),
+      AT_REST: String(options.atRest ?? false),
+      ...options.bindings,
+    },
+    onUp: (address, pid) => {
+      if (options.atRest) return;
+      writeReadyFile(directory, { ...ready(address, key, pid, policy.url), build });
+    },
     onDown: () => removeReadyFile(directory),
   }).catch((error: unknown) => {
     throw faultOf(error, bundle, options.environments ?? []);
@@ -191,17 +220,12 @@ interface Launched {
 }
 
 /** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
-async function launch(
-  options: PlatformOptions,
-  lock: DirectoryLock,
-  undo: Undo,
-  what: Launch,
-): Promise<Launched> {
+async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promise<Launched> {
   const wanted = options.port ?? DEFAULT_PORT;
   for (let from = wanted; ; ) {
     const port = await freePort(from);
     try {
-      const launched = await launchOn(port, options, lock, undo, what);
+      const launched = await launchOn(port, options, boot, what);
       if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
@@ -215,8 +239,7 @@ async function launch(
 async function launchOn(
   port: number,
   options: PlatformOptions,
-  lock: DirectoryLock,
-  undo: Undo,
+  { lock, undo, output }: Boot,
   what: Launch,
 ): Promise<Launched> {
   const url = `http://127.0.0.1:${port}`;
@@ -234,7 +257,7 @@ async function launchOn(
     port,
     deathsBefore: () => what.deathsBefore + watch.deaths(),
     log: new StderrLog(LogLevel.ERROR),
-    onOutput: (line) => process.stderr.write(`${line}\n`),
+    onOutput: (line) => output.line(line),
     onRestart: () => watch.restarted(),
   });
   const miniflare = withoutSignalHandlers(() => new Miniflare(runtime));
@@ -249,7 +272,7 @@ async function launchOn(
   undo.push(async () => {
     const orderly = await watch.stop();
     await miniflare.dispose();
-    if (orderly) noteStopped(what.directory);
+    if (orderly && options.atRest !== true) noteStopped(what.directory);
   });
   return { url, miniflare, watch };
 }

@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
 import { replaceFile } from "./directory-lock.ts";
+import { directoryFault } from "./directory-unusable.ts";
 
 /** What a client needs to reach the platform of a directory. */
 export const ReadyFile = z.object({
@@ -27,6 +28,10 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
+  build: z
+    .string()
+    .optional()
+    .describe("the code it runs, environments of one's own left out: sources-hash.ts"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 
@@ -94,8 +99,16 @@ export function noteStopped(directory: string): void {
 
 /** What the file says; whether the platform still answers is another question. */
 export function readReadyFile(directory: string): ReadyFile | null {
-  const text = readIfThere(readyPath(directory));
+  const text = readReady(directory);
   return text === null ? null : ReadyFile.parse(JSON.parse(text));
+}
+
+function readReady(directory: string): string | null {
+  try {
+    return readIfThere(readyPath(directory));
+  } catch (error) {
+    throw directoryFault(error, directory);
+  }
 }
 
 /** The policy server keeps its port, so that a run cut off by a stop finds it again after the next start. */

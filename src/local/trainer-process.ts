@@ -30,6 +30,8 @@ export interface TrainerTask {
 
 export interface TrainerExit {
   readonly code: number | null;
+  /** What ended it, where that was a signal. */
+  readonly signal: NodeJS.Signals | null;
   /** Its last words; "" when it had none. */
   readonly why: string;
 }
@@ -70,6 +72,13 @@ export function startTrainer(options: TrainerOptions): TrainerProcess {
   };
 }
 
+/** "was killed by SIGKILL", "ended with exit code 1: why". */
+export function howItEnded({ code, signal, why }: TrainerExit): string {
+  if (signal !== null) return `was killed by ${signal}`;
+  const how = code === null ? "could not be started" : `ended with exit code ${code}`;
+  return why === "" ? how : `${how}: ${why}`;
+}
+
 function argumentsOf({ url, policyUrl, learningRate, loss, seed }: TrainerOptions): string[] {
   const flags = { url, policy: policyUrl, "learning-rate": learningRate, loss, seed };
   return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
@@ -85,7 +94,7 @@ function exitOf(child: ChildProcess, say: (line: string) => void): Promise<Train
     });
   }
   return new Promise((resolve) => {
-    child.once("error", (error) => resolve({ code: null, why: error.message }));
-    child.once("close", (code) => resolve({ code, why }));
+    child.once("error", (error) => resolve({ code: null, signal: null, why: error.message }));
+    child.once("close", (code, signal) => resolve({ code, signal, why }));
   });
 }

@@ -12,6 +12,7 @@ import { InvalidModelResponseError } from "../core/errors.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { Scope } from "../core/scope.ts";
 import { getEndpoint } from "../db/endpoints.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { type Outage, probed, renewed } from "./endpoint-health.ts";
 import {
   ask,
@@ -70,6 +71,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   }
 
   override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const kept = this.#load();
     if (kept === null) return;
     try {

@@ -1,6 +1,6 @@
 /**
- * The local ceiling on live objects. workerd keeps 3 file descriptors per live object, for about 10 s after its last
- * use, and dies when they run out. Deployed there is no ceiling (0) and nothing here does anything. Locally all objects
+ * The local ceiling on live objects. workerd keeps 3 files open per live object, for about 10 s after its last
+ * use, and two sockets for each call under way; it dies when they run out. Deployed there is no ceiling (0) and nothing here does anything. Locally all objects
  * share one isolate, so a module-level map is the truth: every active run dispatches up to an equal share and never past
  * what the others leave, and finished rollouts are retired at once.
  */
@@ -9,8 +9,8 @@ import type { RunSpec } from "./wire.ts";
 
 /** Objects, a rollout with a database counted for what that keeps open. */
 const liveByRun = new Map<string, number>();
-/** Its files are twice as many, and an index of the facets comes with them. */
-const WITH_DATABASE = 3;
+/** Its files are twice as many, and an index of the facets comes with them; its sockets are not. */
+const WITH_DATABASE = 2;
 
 /** How many objects a rollout of the run counts for. */
 export function objectsEach({

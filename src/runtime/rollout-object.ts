@@ -15,6 +15,7 @@ import { forkedRollout } from "../core/fork.ts";
 import { openHarness } from "../core/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
@@ -30,8 +31,8 @@ import {
   turnCall,
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
 import { RefusedValueError, refusalOf } from "./refused-value.ts";
+import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
 import {
   bareReport,
   NOTHING_LEFT,
@@ -146,6 +147,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const spec = this.#store.spec();
     if (spec === null || this.#store.acknowledged() || this.#running) return;
     this.#running = true;

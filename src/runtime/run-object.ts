@@ -10,6 +10,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../core/export.ts";
 import type { StepMetrics } from "../core/training/view.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { exportPage } from "./export-page.ts";
 import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
@@ -291,6 +292,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   }
 
   override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const spec = this.#open();
     if (spec === null) return;
     this.#armedAt = null;
@@ -316,7 +318,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** The spec, and once per instance the duty to ask whatever is in flight. */
   #open(): RunSpec | null {
     const spec = this.#store.spec();
-    if (spec === null || this.#asked) return spec;
+    if (spec === null || this.#asked || isAtRest(this.env)) return spec;
     this.#asked = true;
     this.#suspects.resume();
     if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());

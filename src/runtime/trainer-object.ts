@@ -15,6 +15,7 @@ import type {
   LeaseView,
   WeightLedger,
 } from "../core/training/trainer-wire.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { logError } from "./log.ts";
 import { minting } from "./minting.ts";
 import { runObject } from "./names.ts";
@@ -162,6 +163,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
     const spec = this.#store.spec();
     if (spec === null) return;
     this.#armedAt = null;

@@ -39,6 +39,7 @@ export const STEPS: readonly StepMetrics[] = Array.from({ length: 12 }, (_, at) 
   values: {
     "train/agg/all/reward/mean": at === 11 ? 0.5 : 0.3 + 0.04 * at,
     "off_policy/mean": 1.25,
+    "off_policy/max": 2,
     "trainer/ratio_max_abs_error": at === 0 ? 3e-7 : 0.2,
     "trainer/kl": at === 0 ? 1e-8 : 0.01,
   },

@@ -15,6 +15,7 @@ import { bundleWorkerWith } from "../../src/local/bundle.ts";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { PACKAGE_ROOT } from "../../src/local/rollcall-specifier.ts";
+import { readReadyFile, writeReadyFile } from "../../src/local/state-directory.ts";
 import { type CommandResult, rollcall } from "../cli/run-rollcall.ts";
 import { testPort } from "./test-port.ts";
 
@@ -69,6 +70,37 @@ test("one that holds other code does not: a throw-away platform plays it, and sa
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
   expect(result.stderr).toContain("rollcall serve --env ./letters");
   expect(result.stderr).not.toContain(`on ${platform.url}\n`);
+}, 60_000);
+
+test("a platform elsewhere that holds other code of the same version plays that, and it is said", async () => {
+  const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
+  const model = ["-m", "m", "-b", platform.policyUrl];
+  const { stderr } = await play("./letters", model, elsewhere);
+  expect(stderr).toContain(
+    `The platform at ${platform.url} holds other code of letters@0.1.0 than lies here, and plays that.`,
+  );
+}, 60_000);
+
+test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
+  const said =
+    "was started with other code of Rollcall than lies here, and plays calculator by that";
+  expect((await play("calculator")).stderr).not.toContain(said);
+  const ready = readReadyFile(platform.directory);
+  if (ready === null) throw new Error("the platform has no ready file");
+  // As it would be had a source changed since.
+  writeReadyFile(platform.directory, { ...ready, build: "0".repeat(64) });
+  const other = await play("calculator");
+  writeReadyFile(platform.directory, ready);
+  expect([other.code, other.stderr]).toEqual([0, expect.stringContaining(said)]);
+}, 60_000);
+
+test("a platform of its own takes the port of --port, or says which it took instead", async () => {
+  const [taken, free] = [new URL(platform.url).port, String(testPort(40))];
+  const own = (port: string) => play("calculator", ["--ephemeral", "--port", port]);
+  expect((await own(free)).stderr).toContain(`on http://127.0.0.1:${free}\n`);
+  const { stderr } = await own(taken);
+  const [, used] = new RegExp(`Port ${taken} is busy; using (\\d+)\\.`).exec(stderr) ?? [];
+  expect(stderr).toContain(`on http://127.0.0.1:${used}\n`);
 }, 60_000);
 
 test("without a running platform the state directory's own one plays it, bundled once", async () => {

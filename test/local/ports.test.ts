@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { freePort, liveObjectCeiling, openFileLimit } from "../../src/local/ports.ts";
+import { ceilingText, freePort, liveObjectCeiling, openFileLimit } from "../../src/local/ports.ts";
 
 test("a busy port moves to the next free one", async () => {
   const server = createServer();
@@ -15,13 +15,20 @@ test("a busy port moves to the next free one", async () => {
 });
 
 test.each([
-  [8192, 2560],
-  [1_048_576, 349_354],
-  [1024, 170],
-  [512, 16],
+  [8192, 1561],
+  [1_048_576, 209_638],
+  [1024, 128],
+  [512, 25],
   [64, 16],
 ])("%i open files allow %i live objects", (files, objects) => {
   expect(liveObjectCeiling(files)).toBe(objects);
+});
+
+test("a ceiling that a run can reach is said, and no other", () => {
+  expect(ceilingText(1024)).toBe(
+    "At most 128 rollouts run at once here, half as many with databases: a process may have 1024 open files (ulimit -n).",
+  );
+  expect([8192, Number.POSITIVE_INFINITY].map(ceilingText)).toEqual([null, null]);
 });
 
 test("without a limit of open files there is no ceiling", () => {

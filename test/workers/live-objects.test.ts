@@ -17,14 +17,14 @@ test("runs share the ceiling of live objects, a newcomer takes only what the oth
   noteRunning(local, "b", 0, true);
 });
 
-test("a rollout with a database counts for three: that many more files it keeps open", () => {
+test("a rollout with a database counts for two: that many more files it keeps open", () => {
   const digest = "";
   const of = (id: string) => objectsEach({ environment: { id, version: "1.0.0", digest } });
-  expect([of("wordle"), of("tool-sql"), of("nowhere")]).toEqual([1, 3, 1]);
-  expect(liveShare(local, "sql", 0, 3)).toBe(33);
-  noteRunning(local, "sql", 30, false, 3);
+  expect([of("wordle"), of("tool-sql"), of("nowhere")]).toEqual([1, 2, 1]);
+  expect(liveShare(local, "sql", 0, 2)).toBe(50);
+  noteRunning(local, "sql", 45, false, 2);
   expect(liveShare(local, "plain", 0)).toBe(10);
-  expect(liveShare(local, "sql", 30, 3)).toBe(16);
-  noteRunning(local, "sql", 0, true, 3);
+  expect(liveShare(local, "sql", 45, 2)).toBe(25);
+  noteRunning(local, "sql", 0, true, 2);
   noteRunning(local, "plain", 0, true);
 });

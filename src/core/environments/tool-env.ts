@@ -10,12 +10,12 @@
 import {
   InfraError,
   KeyError,
+  messageOf,
   StageTimeoutError,
   ToolCallError,
   ToolError,
   ToolParseError,
   ValueError,
-  messageOf,
 } from "../errors.ts";
 import type { Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";

@@ -1,0 +1,51 @@
+/** What a command does that only reads, on the directory of a run that a stop cut off. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { type CommandResult, rollcall } from "./run-rollcall.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+function json({ stdout, stderr, code }: CommandResult) {
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout);
+}
+
+test("commands that only read play nothing of an unfinished run, and the next that plays goes on at once", async () => {
+  const directory = temporaryDirectory();
+  let answers = false;
+  const model = await startScriptedModel({
+    reply: () => (answers ? "It is \\boxed{42}." : { fault: { kind: "hang" } }),
+  });
+  onTestFinished(() => model.stop());
+  const rows = join(directory, "rows.jsonl");
+  const row = { question: "What is it?", answer: "So it is.\n#### 42" };
+  writeFileSync(rows, `${JSON.stringify(row)}\n`.repeat(4));
+  const command = (argv: readonly string[], onStderr?: Parameters<typeof rollcall>[2]) =>
+    rollcall(argv, { ROLLCALL_DIR: directory }, onStderr);
+
+  const flags = ["-m", "m", "-b", model.url, "--dataset", rows, "-c", "3"];
+  let seen = false;
+  const cutOff = await command(["eval", "gsm8k", ...flags], async (said, kill) => {
+    if (seen || !/Run run_/.test(said)) return;
+    seen = true;
+    await expect.poll(() => model.requests.length, { timeout: 20_000 }).toBe(3);
+    kill("SIGINT");
+  });
+  expect(cutOff.code).toBe(130);
+  const [id = ""] = /run_\w+/.exec(cutOff.stderr) ?? [];
+
+  const listed = json(await command(["run", "list", "--json"]));
+  expect(listed.data).toMatchObject([{ id, status: "running" }]);
+  const shown = json(await command(["run", "show", id, "--json"]));
+  expect(shown).toMatchObject({ status: "running", counts: { in_flight: 3, pending: 1 } });
+  expect(json(await command(["run", "results", id, "--json"])).data).toEqual([]);
+  expect(json(await command(["run", "audit", id, "--json"]))).toMatchObject({ holds: true });
+  expect(model.requests).toHaveLength(3);
+
+  answers = true;
+  const watched = json(await command(["run", "watch", id, "--json"]));
+  expect(watched.data).toMatchObject([{ status: "completed", counts: { scored: 4 } }]);
+  // The three that were cut off are asked again.
+  expect(model.requests).toHaveLength(7);
+}, 120_000);

@@ -1,0 +1,54 @@
+/** A state directory that cannot be used is said in one line, on every way to it. */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { DirectoryUnusable, directoryFault } from "../../src/local/directory-unusable.ts";
+import { rollcall } from "../cli/run-rollcall.ts";
+import { temporaryDirectory } from "../cli/temporary-directory.ts";
+
+test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])(
+  "%j on a path that is no directory ends with 4 and one line",
+  async (argv) => {
+    const file = join(temporaryDirectory(), "file");
+    writeFileSync(file, "");
+    const { code, stdout, stderr } = await rollcall([...argv, "--json"], { ROLLCALL_DIR: file });
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      4,
+      { error: { code: "directory_unusable" } },
+    ]);
+    expect(stderr).toMatch(
+      /^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/,
+    );
+  },
+  30_000,
+);
+
+test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by its number", () => {
+  const directory = temporaryDirectory();
+  const fault = directoryFault(
+    failureOf(() => writeFileSync("/dev/full", "x")),
+    directory,
+  );
+  expect(fault).toBeInstanceOf(DirectoryUnusable);
+  expect(fault).toMatchObject({
+    code: "storage_full",
+    message: `no space is left on the disk of ${directory}: free some, or set ROLLCALL_DIR to another directory`,
+  });
+});
+
+test("what is not the directory's fault stays what it was", () => {
+  const directory = temporaryDirectory();
+  const elsewhere = failureOf(() => writeFileSync(join(import.meta.dirname, "no/such"), ""));
+  expect(directoryFault(elsewhere, directory)).toBe(elsewhere);
+  const plain = new Error("workerd did not start");
+  expect(directoryFault(plain, directory)).toBe(plain);
+});
+
+function failureOf(work: () => void): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("it did not fail");
+}
