@@ -1,32 +1,10 @@
 /** What a training run opens, keeps, ships and drops, and why: its ledger by hand, on an object's real storage. */
-import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { retry } from "../../src/runtime/run-control.ts";
-import { RunObject } from "../../src/runtime/run-object.ts";
 import { startersIn } from "../../src/runtime/run-sources.ts";
 import { isBehind } from "../../src/runtime/training-plan.ts";
 import type { Credit } from "../../src/runtime/training-state.ts";
-import type { TrainingSpec } from "../../src/runtime/training-wire.ts";
-import { inside } from "./platform.ts";
-import { TrainingLedger } from "./training-rows.ts";
-
-/** Groups of two, batches of four, three steps, unless the test says otherwise. */
-function ledger(
-  training: Partial<TrainingSpec>,
-  use: (run: TrainingLedger) => void,
-  group = 2,
-): Promise<void> {
-  const stub = env.RUN.getByName(crypto.randomUUID());
-  return inside(stub, RunObject, (_, { storage }) =>
-    use(new TrainingLedger(storage, training, { rollouts_per_example: group })),
-  );
-}
-
-/** So many groups, whole and scored. */
-function fill(run: TrainingLedger, groups: number, rewards: readonly (number | null)[] = [0, 1]) {
-  run.dispatch(groups * run.spec.rollouts_per_example);
-  run.settleGroups(rewards);
-}
+import { fill, ledger, type TrainingLedger } from "./training-rows.ts";
 
 function standing(run: TrainingLedger) {
   const { training: asked } = run.spec;
@@ -107,40 +85,6 @@ test("nothing is opened beyond what the remaining steps take, and what comes too
     // The group that lost a member made room for another one.
     expect(run.training.dropped).toEqual({ too_few: 1 });
     expect(run.dispatch()).toBe(2);
-  });
-});
-
-test("what a trainer measured is kept, though its batch counted as trained before by its weights", async () => {
-  await ledger({}, (run) => {
-    fill(run, 2);
-    run.cut();
-    const ack = { step: 1, at: 5000, produced_version: 1 };
-    run.tell({ acked_step: 1, published: 1, acks: [{ ...ack, metrics: {} }] });
-    run.tell({ acks: [{ ...ack, metrics: { loss: 2 } }] });
-    run.tell({ acks: [{ ...ack, metrics: { loss: 3 } }] });
-    const [first] = run.store.training.steps(0, 1);
-    expect(JSON.parse(first?.metrics ?? "{}")).toMatchObject({ "trainer/loss": 2 });
-  });
-});
-
-test("what the trainer's object said before is not taken over after what it said later, nor a second time", async () => {
-  await ledger({ max_steps: 9 }, (run) => {
-    fill(run, 4);
-    run.cut();
-    run.train();
-    const earlier = { ...run.trainer, seq: run.trainer.seq - 1 };
-    run.train();
-    const told = () => {
-      const batches = [1, 2].map((step) => run.store.training.batch(step, 0)?.state);
-      return [batches, run.store.head(), run.store.events(0, 100)];
-    };
-    const known = told();
-    expect(known[0]).toEqual(["acked", "acked"]);
-    for (const trainer of [earlier, { ...run.trainer, seq: run.trainer.seq - 1 }]) {
-      run.trainer = trainer;
-      run.tell({ idle_share: 0.5 });
-      expect(told()).toEqual(known);
-    }
   });
 });
 

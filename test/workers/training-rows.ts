@@ -1,5 +1,7 @@
 /** A training run's ledger by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
+import { env } from "cloudflare:workers";
 import { answer, dispatch, score } from "../../src/runtime/run-ledger.ts";
+import { RunObject } from "../../src/runtime/run-object.ts";
 import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
 import { pendingOf } from "../../src/runtime/run-standing.ts";
 import { RunStore } from "../../src/runtime/run-store.ts";
@@ -15,6 +17,7 @@ import type {
 } from "../../src/runtime/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/wire.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
+import { inside } from "./platform.ts";
 
 export const TRAINING: TrainingSpec = {
   trainer: { delivery: "pull", encoding: "jsonl", max_attempts: 3, lease_s: 900 },
@@ -153,4 +156,26 @@ export class TrainingLedger {
     const waiting = this.rows("scoring").map(({ group_index }) => group_index);
     for (const index of new Set(waiting)) this.score(index, rewards);
   }
+}
+
+/** Groups of two, batches of four, three steps, unless the test says otherwise. */
+export function ledger(
+  training: Partial<TrainingSpec>,
+  use: (run: TrainingLedger) => void,
+  group = 2,
+): Promise<void> {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  return inside(stub, RunObject, (_, { storage }) =>
+    use(new TrainingLedger(storage, training, { rollouts_per_example: group })),
+  );
+}
+
+/** So many groups, whole and scored. */
+export function fill(
+  run: TrainingLedger,
+  groups: number,
+  rewards: readonly (number | null)[] = [0, 1],
+): void {
+  run.dispatch(groups * run.spec.rollouts_per_example);
+  run.settleGroups(rewards);
 }
