@@ -215,7 +215,10 @@ test("every example prints what its section says", async () => {
 }, 180_000);
 
 test("the commands of docs/ci.md make a baseline and meet their gates against it", async () => {
-  const lines = Array.from(CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g), ([, line]) => line);
+  const lines = Array.from(
+    CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g),
+    ([, line]) => line,
+  );
   expect(lines).toHaveLength(2);
   const [kept = "", gated = ""] = lines;
   await run(kept);
