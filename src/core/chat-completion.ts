@@ -42,7 +42,7 @@ const WireMessage = z.object({
   tool_calls: listOf(
     z.object({
       id: z.string().nullish(),
-      function: z.object({ name: z.string(), arguments: z.unknown() }),
+      function: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
     }),
     LIMITS.toolCallsPerReply,
   ).nullish(),
@@ -113,15 +113,21 @@ function readMessage(
   const reasoning =
     wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
   const content = wire.content || wire.refusal || wire.content;
-  // A call whose arguments are no string cannot be answered: it is dropped, as verifiers does.
-  const tool_calls = (wire.tool_calls ?? []).flatMap(
-    ({ id, function: { name, arguments: args } }) =>
-      typeof args === "string"
-        ? [{ id: id ?? name, type: "function" as const, function: { name, arguments: args } }]
-        : [],
+  // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does. It was made.
+  const calls = wire.tool_calls ?? [];
+  const tool_calls = calls.flatMap(({ id, function: called }) =>
+    typeof called?.arguments === "string"
+      ? [
+          {
+            id: id ?? called.name,
+            type: "function" as const,
+            function: { ...called, arguments: called.arguments },
+          },
+        ]
+      : [],
   );
   const said = textLength(content);
-  if (said === 0 && !reasoning && tool_calls.length === 0 && !reasoningTokens) {
+  if (said === 0 && !reasoning && calls.length === 0 && !reasoningTokens) {
     throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
   }
   const size = said + (reasoning?.length ?? 0);

@@ -61,6 +61,19 @@ test("R-oai: reasoning, refusals and tool calls alone are replies; a call whose 
   ]);
 });
 
+test.each([
+  { id: "a", type: "function", function: { name: "add", arguments: { a: 1 } } },
+  { id: "a", type: "custom", custom: { name: "add", input: "1" } },
+])("R-oai: a reply whose only call is dropped is no empty one: %j", (call) => {
+  expect(read(completion({ content: null, tool_calls: [call] })).message).toEqual({
+    role: "assistant",
+    content: null,
+  });
+  const good = { id: "b", function: { name: "add", arguments: "{}" } };
+  const both = read(completion({ content: null, tool_calls: [call, good] })).message;
+  expect(both.tool_calls?.map(({ id }) => id)).toEqual(["b"]);
+});
+
 test("R-oai: white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
   expect(read(completion({ content: " " })).message.content).toBe(" ");
   expect(() => read(completion({ content: "" }))).toThrow(EmptyModelResponseError);

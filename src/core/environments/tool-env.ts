@@ -182,7 +182,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
 }
 
 function unknownTool(name: string): ToolCallError {
-  const message = `there is no tool named ${name}`;
+  const message = name === "" ? "the call names no tool" : `there is no tool named ${name}`;
   return new ToolCallError(message, { cause: new KeyError(message) });
 }
 

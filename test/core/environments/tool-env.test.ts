@@ -39,6 +39,7 @@ test("calls are answered in order, a failing one with its error's text, and the 
     ["sq", { x: 2 }],
   ]);
   expect(texts).toEqual(["9", "bad thing", "there is no tool named nope", texts[3], "4"]);
+  expect((await answersTo([["", {}]])).texts).toEqual(["the call names no tool"]);
   expect(texts[3]).not.toBe("");
   expect(report.stop_condition).toBe("no_tools_called");
   expect(report.completion.map((message) => message.tool_call_id)).toEqual([
