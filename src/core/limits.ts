@@ -30,6 +30,8 @@ export const LIMITS = {
   valuesPerMessage: 100_000,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
+  /** Of trajectories that whoever scores holds at once, as JSON; one unit more than that is held by itself. */
+  scoringCharacters: 32 * MIB,
   /** Each text of an error, and the errors of one list together: more is cut, and says so. */
   errorCharacters: 4096,
   errorListCharacters: 16 * KIB,

@@ -4,6 +4,7 @@
  */
 import { ModelError, type SerializedError, serializeError } from "../core/errors.ts";
 import { advance, type Event, isAway, type Rollout } from "../core/rollout.ts";
+import { shortText } from "../core/short-text.ts";
 import type { ModelResponse } from "../core/trajectory.ts";
 import { backoffMs } from "./backoff.ts";
 import type { RolloutSpec } from "./wire.ts";
@@ -79,7 +80,7 @@ function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstance
   const failures = rollout.intent?.failures ?? 0;
   const seed = `${spec.rollout_id}:${rollout.turns.length}`;
   const not_before = free ? at : at + backoffMs(failures, retry_after_ms, seed);
-  const message = error.message.slice(0, MESSAGE_CHARACTERS);
+  const message = shortText(error.message, MESSAGE_CHARACTERS);
   const as = { at, failure, error: error.error, message, ...(status && { status }) };
   const noted: Event = { type: "call_failed", not_before, as, free };
   if (free || (retryable && failures < spec.limits.max_retries)) return [noted];

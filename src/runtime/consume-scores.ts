@@ -1,6 +1,7 @@
 /**
- * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Where
- * scoring calls other services it goes by slices, as many units at once as there are connections for.
+ * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Units whose
+ * trajectories are more than may be held at once go by slices, as do those whose scoring calls other services, as many as
+ * there are connections for.
  */
 import { addressesNeeded } from "../core/environments/capabilities.ts";
 import { LIMITS } from "../core/limits.ts";
@@ -33,17 +34,18 @@ export async function scoreUnits(
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const failures: unknown[] = [];
-  for (let rest: readonly Unit[] = waiting.units; rest.length > 0; ) {
-    const slice = rest.slice(0, atOnce(scoring));
+  let left = message.units;
+  for (let { units } = waiting; units.length > 0; ) {
+    const slice = units.slice(0, atOnce(scoring));
     const scored = await scoreSlice(env, spec, scoring, slice, subrequests, failures);
     const members = scored.flatMap((group) => group.members);
     const samples = scored.flatMap((group) => group.samples ?? []);
     if (members.length > 0) {
       await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
     }
-    const left = rest.slice(slice.length).map(({ unit }) => unit);
+    left = left.filter((number) => !slice.some(({ unit }) => unit === number));
     if (left.length === 0) break;
-    rest = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
+    units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
   }
   // The others are scored; asked again, the run names only those that are not.
   if (failures.length > 0) throw failures[0];

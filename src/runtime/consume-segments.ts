@@ -7,7 +7,7 @@ import { runObject, segmentKey } from "./names.ts";
 import type { RolloutRecord } from "./run-schema.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
-import { dropTrajectories, readTrajectory } from "./trajectory-store.ts";
+import { dropTrajectories, trajectoryText } from "./trajectory-store.ts";
 import type { SegmentMessage, StoredTrajectory } from "./wire.ts";
 
 /** One line of a segment. A rollout that never had a trajectory has none here. */
@@ -43,9 +43,10 @@ async function lineOf(
   subrequests: Subrequests,
 ): Promise<string> {
   const { id, digest } = record.entry;
-  const trajectory = await readTrajectory(env, message, storedOf(record), subrequests);
-  if (trajectory === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
-  return JSON.stringify({ rollout_id: id, trajectory } satisfies SegmentLine);
+  const text = await trajectoryText(env, message, storedOf(record), subrequests);
+  if (text === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
+  // A SegmentLine; the trajectory is JSON without a line break already.
+  return `{"rollout_id":${JSON.stringify(id)},"trajectory":${text}}`;
 }
 
 function storedOf({ entry: { digest }, text }: RolloutRecord): StoredTrajectory {

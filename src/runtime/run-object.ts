@@ -14,7 +14,7 @@ import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { exportPage } from "./export-page.ts";
 import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
-import { judged, owe, takeUnit } from "./judging-ledger.ts";
+import { owe, takeUnit } from "./judging-ledger.ts";
 import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { orRefusal } from "./refused-value.ts";
@@ -33,7 +33,7 @@ import {
 } from "./run-control.ts";
 import { eventsAfter, WaitingReaders } from "./run-events.ts";
 import { RunJudging } from "./run-judging.ts";
-import { answer, cutSegment, fold, requestCancel, score } from "./run-ledger.ts";
+import { answer, cutSegment, fold, requestCancel } from "./run-ledger.ts";
 import { policyGate, RunPermits } from "./run-permits.ts";
 import { RunPump } from "./run-pump.ts";
 import { type AuditRow, auditRows, type RunRecords, recordsOf } from "./run-records.ts";
@@ -45,6 +45,7 @@ import { RunStore, type StoredEvent } from "./run-store.ts";
 import { RunSuspects } from "./run-suspects.ts";
 import { holdUnits, unitsWaiting } from "./run-units.ts";
 import { Subrequests } from "./subrequests.ts";
+import { takeScores, takeVerdicts } from "./take-scores.ts";
 import { type KeyRange, type TaskMean, taskMeans } from "./task-means.ts";
 import { TrainingLoop } from "./training-loop.ts";
 import { stepsOf } from "./training-view.ts";
@@ -138,7 +139,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
     const spec = this.#open();
     if (spec === null) return;
-    score(this.#store, spec, members, this.now(), samples);
+    takeScores(this.#store, spec, members, this.now(), samples);
     this.#gather(spec);
   }
 
@@ -171,7 +172,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): JudgedReply | null {
     const spec = this.#open();
     if (spec === null) return null;
-    const reply = judged(this.#store, spec, { unit, claim }, asks, this.now());
+    const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
     this.#gather(spec);
     return reply;
   }

@@ -1,4 +1,5 @@
 /** Units that wait for their scores, as whoever scores them gets them. */
+import { LIMITS } from "../core/limits.ts";
 import { SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
@@ -10,20 +11,28 @@ export function waitingRows(store: RunStore, spec: RunSpec, unit: number): Rollo
   return rows.filter((row) => row !== null).filter((row) => row.status === "scoring");
 }
 
-/** Those of the units that wait still, with their members. `suspectUpTo`: the last rollout that is a suspect. */
+/**
+ * The first of the units that wait still, with their members: as many as may be held at once, and one at least.
+ * `suspectUpTo`: the last rollout that is a suspect.
+ */
 export function unitsWaiting(
   store: RunStore,
   spec: RunSpec,
   units: readonly number[],
   suspectUpTo: number,
 ): Unit[] {
-  return units.flatMap((unit) => {
+  const waiting: Unit[] = [];
+  let left: number = LIMITS.scoringCharacters;
+  for (const unit of units) {
     const rows = waitingRows(store, spec, unit);
-    if (rows.length === 0) return [];
+    if (rows.length === 0) continue;
+    left -= rows.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (left < 0 && waiting.length > 0) break;
     const suspect = rows.some(({ seq }) => seq <= suspectUpTo);
     const members = rows.map((row) => memberOf(store, row));
-    return [{ unit, members, ...(suspect && { suspect }) }];
-  });
+    waiting.push({ unit, members, ...(suspect && { suspect }) });
+  }
+  return waiting;
 }
 
 /** Whoever has the units works on them: they are not silent. */

@@ -30,16 +30,23 @@ export async function storeTrajectory(
 
 /** Null when there is none, or when it was folded since. */
 export async function readTrajectory(
+  ...from: Parameters<typeof trajectoryText>
+): Promise<Trajectory | null> {
+  const text = await trajectoryText(...from);
+  return text === null ? null : (JSON.parse(text) as Trajectory);
+}
+
+/** The same as it is stored, for whoever only passes it on: a large one takes several times its text once it is read. */
+export async function trajectoryText(
   env: Env,
   { scope, run_id }: Owner,
   { digest, text }: StoredTrajectory,
   subrequests: Subrequests,
-): Promise<Trajectory | null> {
-  if (text !== null) return JSON.parse(text) as Trajectory;
-  if (digest === null) return null;
+): Promise<string | null> {
+  if (text !== null || digest === null) return text;
   return await subrequests.inTurn(async () => {
     const object = await env.STORE.get(trajectoryKey(scope, run_id, digest));
-    return object === null ? null : await object.json<Trajectory>();
+    return object === null ? null : await object.text();
   });
 }
 

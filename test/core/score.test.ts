@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ScoringArgs } from "../../src/core/environments/contract.ts";
 import { InfraError } from "../../src/core/errors.ts";
+import { LIMITS } from "../../src/core/limits.ts";
 import { extractBoxedAnswer } from "../../src/core/parsers/extract.ts";
 import { Parser } from "../../src/core/parsers/parser.ts";
 import { Rubric, type RubricLike } from "../../src/core/rubrics/rubric.ts";
@@ -271,4 +272,48 @@ test("a rubric's own parser goes before the environment's", async () => {
   const environment = { rubric, parser: new Parser(extractBoxedAnswer) };
   const [record] = await scoreUnit(environment, [finishedTrajectory({ completion })]);
   expect(record?.scores.map((entry) => entry.score)).toEqual([1, 2]);
+});
+
+test("errors of more functions than are listed are counted, and each is cut", async () => {
+  const rewards = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [
+      `fn${String(at).padStart(2, "0")}`,
+      () => {
+        throw new Error("e".repeat(1_000_000));
+      },
+    ]),
+  );
+  const [record] = await score([{ rewards }]);
+  const errors = record?.scoring_errors ?? [];
+  expect(JSON.stringify(errors).length).toBeLessThan(LIMITS.errorListCharacters + 200);
+  expect(errors.at(-1)).toMatchObject({
+    function: "rubric",
+    error: `ScoringError: ${40 - errors.length + 1} more functions or handlers failed`,
+  });
+});
+
+test("scores, or credits of turns, that are too long to be stored are void by name", async () => {
+  const metrics = Object.fromEntries(
+    Array.from({ length: 2000 }, (_, at) => [`metric_${at}_${"n".repeat(100)}`, () => 1]),
+  );
+  const [record] = await score([{ metrics }]);
+  expect(record).toMatchObject({
+    reward: null,
+    scores: [],
+    unscored: "scorer",
+    scoring_errors: [
+      {
+        function: "rubric",
+        error: `ScoringError: the scores are more than ${LIMITS.scoresCharacters} characters as JSON`,
+      },
+    ],
+  });
+});
+
+test("a score, or a handler, has a name that can be stored with every rollout", () => {
+  const long = "n".repeat(LIMITS.nameCharacters + 1);
+  const refusal = `has at most ${LIMITS.nameCharacters} characters`;
+  expect(() => new Rubric({ rewards: { [long]: () => 1 } })).toThrow(refusal);
+  expect(() => new Rubric({ cleanup: { [long]: () => undefined } })).toThrow(refusal);
+  expect(() => new Rubric({ rewards: { [long.slice(1)]: () => 1 } })).not.toThrow();
 });

@@ -256,3 +256,20 @@ test("judges are asked no more at once than their endpoint allows, and a cancell
   // What was in flight has its cost.
   expect(ended.report.usage.judge?.calls).toBe(asked);
 });
+
+test("a verdict that the run's store refuses for what it is leaves no score, and is asked for no further", async () => {
+  const judge = script([HANGING]);
+  const limits = { call_timeout_s: 1, max_retries: 1 };
+  const { id } = await platform.start(essayRun(judge, 1, { limits, min_scored: 0 }));
+  await requestsOf(judge, 1);
+  await platform.inRun(id, (_, { storage }) => {
+    storage.sql.exec(`create trigger too_large before insert on verdicts
+      when new.verdict like '%good%' begin select raise(abort, 'too large'); end`);
+  });
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
+  expect((await requestsOf(judge)).length).toBe(2);
+  const { scoring_errors } = await platform.rollout(rolloutAt(id));
+  expect(JSON.stringify(scoring_errors)).toContain("its verdict could not be stored: too large");
+});

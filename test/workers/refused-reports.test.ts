@@ -61,3 +61,27 @@ test("a kill after the smaller report, before the rollout has noted it, leaves o
   killed.mockRestore();
   await expectEndedOnce(id);
 });
+
+test("a unit whose scores are refused for what they are ends unscored, and its neighbours are scored", async () => {
+  const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
+  const limits = { call_timeout_s: 1, max_retries: 1 };
+  const dataset = questions(3);
+  const asked = { environment: "gsm8k", dataset, model, limits, min_scored: 0 };
+  const { id } = await platform.start(asked);
+  await requestsOf(model, 3);
+  await platform.inRun(id, (_, { storage }) => {
+    storage.sql.exec(`create trigger too_large before update of scores on rollouts
+      when old.group_index = 1 and new.reward is not null begin select raise(abort, 'too large'); end`);
+  });
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts).toMatchObject({ scored: 2, unscored: { scorer: 1 } });
+  const { reward, scoring_errors } = await platform.rollout(rolloutAt(id, 1));
+  expect(reward).toBe(null);
+  expect(scoring_errors).toMatchObject([
+    {
+      function: "rubric",
+      error: expect.stringMatching(/its scores could not be stored: too large/),
+    },
+  ]);
+});
