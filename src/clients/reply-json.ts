@@ -3,13 +3,14 @@
  * key that the server repeats: what is said here are facts about the reply, never its words.
  */
 import { InvalidModelResponseError } from "../core/errors.ts";
-import { replyWithoutKey, withoutKey } from "./without-key.ts";
+import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
 export async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
   const text = await response.text();
   try {
-    return replyWithoutKey(JSON.parse(text), api_key);
+    const reply: unknown = JSON.parse(text);
+    return mayHoldKey(text, api_key) ? replyWithoutKey(reply, api_key) : reply;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];

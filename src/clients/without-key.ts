@@ -13,6 +13,8 @@ const MARK = "[key]";
 const BEGIN = 8;
 /** A word or a number as short as this occurs by itself. */
 const PLAIN = /^([a-z]{1,19}|\d{1,19})$/i;
+/** ASCII as JSON need not write it. */
+const ESCAPED = /\\(u00[2-7]|\/)/;
 /** What keys that mean nothing are made of. */
 const FILLERS =
   /^(|a|any|anything|api|apikey|auth|bearer|default|demo|dummy|empty|example|fake|foo|bar|here|ignored|key|lm|local|my|na|needed|no|nokey|none|not|null|ollama|placeholder|required|sk|studio|test|todo|token|unused|used|vllm|x+|your)$/;
@@ -22,6 +24,16 @@ export function replyWithoutKey<T>(reply: T, api_key: string | null): T {
   return api_key === null || !isSecret(api_key)
     ? reply
     : withoutForms(reply, writtenForms(api_key), MARK);
+}
+
+/**
+ * Whether a reply, as its text, may hold the key: to look through all of one that is parsed takes many times as long as to
+ * parse it. What JSON may write in more than one way is looked through.
+ */
+export function mayHoldKey(text: string, api_key: string | null): boolean {
+  if (api_key === null || !isSecret(api_key)) return false;
+  if (/["\\]/.test(api_key) || ESCAPED.test(text)) return true;
+  return writtenForms(api_key).some((form) => text.includes(form));
 }
 
 /** What is said of a failure, without the key, or the begin of it that a cut has left; a plain word only by itself. */

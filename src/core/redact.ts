@@ -51,8 +51,11 @@ export function formsOf(secret: string): readonly string[] {
 export function withoutForms<T>(value: T, forms: readonly string[], mark: string): T {
   // The longest first: one that is part of another would leave the rest of it.
   const sorted = forms.toSorted((one, other) => other.length - one.length);
+  const shortest = sorted.at(-1)?.length ?? 0;
   const marked = (text: string) =>
-    sorted.reduce((rest, form) => rest.replaceAll(form, () => mark), text);
+    text.length < shortest
+      ? text
+      : sorted.reduce((rest, form) => rest.replaceAll(form, () => mark), text);
   return mapTexts(value, marked) as T;
 }
 

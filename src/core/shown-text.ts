@@ -23,8 +23,8 @@ export const WebAddress = ShownText.max(2048)
 
 /** Of a text that somebody sent, what may be said back to him: in one line, and no run of characters too long to read. */
 export function saidBack(text: string, longest: number): string {
-  const short = text.slice(0, longest).replaceAll(/\S{101,}/g, (run) => `${run.slice(0, 100)}…`);
-  const cut = text.length > longest ? `${short}…` : short;
+  const short = text.replaceAll(/\S{101,}/g, (run) => `${run.slice(0, 100)}…`);
+  const cut = short.length > longest ? `${short.slice(0, longest)}…` : short;
   return cut.replaceAll(
     EACH_HIDDEN,
     (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { replyWithoutKey, withoutKey } from "../../src/clients/without-key.ts";
+import { mayHoldKey, replyWithoutKey, withoutKey } from "../../src/clients/without-key.ts";
 
 const KEY = 'sk-ab/cd+12"34-wxyz';
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -66,4 +66,21 @@ test("what is said of a failure holds no key, no begin of one that was cut, and 
   expect(withoutKey("no such key: hunter", "hunter")).toBe("no such key: [key]");
   expect(withoutKey("the x-axis, x and 2x", "x")).toBe("the x-axis, [key] and 2x");
   expect(withoutKey("as it is", null)).toBe("as it is");
+});
+
+test.each([
+  ["as it is", `{"id": "${KEY.replace('"', '\\"')}"}`, KEY],
+  ["with letters escaped", '{"id": "\\u0073k-0123456789"}', "sk-0123456789"],
+  ["with slashes escaped", '{"id": "sk-01\\/23456789"}', "sk-01/23456789"],
+  ["in base64", `{"id": "${base64("Bearer sk-0123456789")}"}`, "sk-0123456789"],
+  ["in a text of JSON", JSON.stringify({ id: JSON.stringify(KEY) }), KEY],
+])("a reply that holds the key %s is looked through", (_how, text, key) => {
+  expect(mayHoldKey(text, key)).toBe(true);
+  expect(JSON.stringify(replyWithoutKey(JSON.parse(text), key))).toContain("[key]");
+});
+
+test("a reply that cannot hold the key is not looked through", () => {
+  const text = JSON.stringify({ content: 'Überraschung\n\t"sk-"', ids: [1, 2] });
+  expect(mayHoldKey(text, "sk-0123456789")).toBe(false);
+  expect(mayHoldKey('{"content": "EMPTY"}', "EMPTY")).toBe(false);
 });

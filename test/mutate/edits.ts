@@ -345,6 +345,25 @@ export const EDITS: readonly Edit[] = [
     ["core/rubrics/judge-rubric"],
     [["passes = 1 } = this.#options;", "passes = 2 } = this.#options;"]],
   ),
+  ...editsOf(
+    "src/core/redact.ts",
+    ["core/redact"],
+    [
+      ["if (text.length < CUT_FROM) return text;", "if (text.length > CUT_FROM) return text;"],
+      ["other.length - one.length", "other.length + one.length"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/public-host.ts",
+    ["core/public-host"],
+    [
+      [
+        "!PRIVATE_NAMES.test(name) && !METADATA_NAMES",
+        "!PRIVATE_NAMES.test(name) || !METADATA_NAMES",
+      ],
+      ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
+    ],
+  ),
 ];
 
 /** `tests` are named from test/, without what all end in. */

@@ -132,7 +132,7 @@ test("an endpoint's key reaches the model and stands in plain text nowhere", asy
     base_url: env.MODEL_URL,
     api_key_last4: secret.slice(-4),
   });
-  const stored = await everythingStored(platform, [run.id]);
+  const stored = await everythingStored(platform, [run]);
   for (const text of stored) expect(text).not.toContain(secret);
   // The search finds what is there.
   expect(stored.filter((text) => text.includes(run.id)).length).toBeGreaterThanOrEqual(3);

@@ -137,8 +137,7 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
   for (const path of ["endpoints", "endpoints/leaky", "runs", `runs/${wrong.id}/results`]) {
     replies.push(await text(await door.ask(`/v1/${path}`)));
   }
-  const runs = [right, wrong, given].map(({ id }) => id);
-  const stored = await everythingStored(door, runs);
+  const stored = await everythingStored(door, [right, wrong, given]);
   vi.restoreAllMocks();
   for (const found of [...stored, ...replies, JSON.stringify(printed)]) {
     expect(found).not.toContain(key);

@@ -60,10 +60,7 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
   expect((await door.rollout(cut ?? "")).error?.message).toMatch(
     /^the reply is no JSON: status 200/,
   );
-  const stored = await everythingStored(
-    door,
-    played.map(({ id }) => id),
-  );
+  const stored = await everythingStored(door, played);
   for (const text of stored) expect(text).not.toMatch(tracesOf(api_key));
   expect(stored.filter((text) => text.includes(played[0]?.id ?? "?")).length).toBeGreaterThan(2);
 });
@@ -111,10 +108,7 @@ test("nothing stored of judges', embeddings' and probes' replies holds their key
   });
   const replies = await Promise.all(probes);
   for (const reply of replies) EndpointView.parse(JSON.parse(reply));
-  const stored = await everythingStored(
-    door,
-    runs.map(({ id }) => id),
-  );
+  const stored = await everythingStored(door, runs);
   for (const text of [...stored, ...replies]) expect(text).not.toMatch(tracesOf(api_key));
 });
 

@@ -1,13 +1,21 @@
 /** Everything that is stored, as texts that a test can search. */
 import { env } from "cloudflare:workers";
-import { type Door, rolloutAt } from "./platform.ts";
+import type { RunView } from "../../src/core/run.ts";
+import { EndpointObject } from "../../src/runtime/endpoint-object.ts";
+import { type Door, inside, rolloutAt } from "./platform.ts";
 
 const TABLES =
   "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'";
 
-/** All of D1 and of R2, and the objects of these runs and of their first rollouts. */
-export async function everythingStored(door: Door, runs: readonly string[]): Promise<string[]> {
-  const objects = runs.flatMap((id) => [door.inRun(id, dump), door.inRollout(rolloutAt(id), dump)]);
+/** All of D1 and of R2, and the objects of these runs, of their first rollouts and of the policies' endpoints. */
+export async function everythingStored(door: Door, runs: readonly RunView[]): Promise<string[]> {
+  const { orgId, projectId } = door.scope;
+  const endpointStub = (id: string) => env.ENDPOINT.getByName(`org/${orgId}/${projectId}/${id}`);
+  const objects = runs.flatMap(({ id, endpoint }) => [
+    door.inRun(id, dump),
+    door.inRollout(rolloutAt(id), dump),
+    inside(endpointStub(endpoint.id), EndpointObject, dump),
+  ]);
   return [
     ...(await everythingInD1()),
     ...(await everythingInR2()),
