@@ -10,6 +10,10 @@ import { type Length, LONGEST, lengthOf } from "./functions.ts";
 /** No cell of SQLite's is smaller. */
 const CELL_BYTES = 5;
 
+/** So few that it makes no difference how many of them are alike. */
+const FEW = 20;
+const STEPS_PER_SORTED = 60;
+
 export interface SchemaEntry {
   readonly type: string;
   readonly name: string;
@@ -26,6 +30,8 @@ interface Size {
 
 export interface Sizes {
   rows(root: number): number;
+  equalRows(root: number, columns: number): number;
+  equalColumns(root: number, columns: readonly number[]): number;
   row(root: number): Length;
 }
 
@@ -43,13 +49,15 @@ export function schemaOf(database: SqlDatabase): readonly SchemaEntry[] {
 
 export function roughSizes(database: SqlDatabase): Sizes {
   const bytes = database.sizeBytes();
-  return { rows: () => bytes / CELL_BYTES, row: () => lengthOf(bytes) };
+  const rows = () => bytes / CELL_BYTES;
+  return { rows, equalRows: rows, equalColumns: rows, row: () => lengthOf(bytes) };
 }
 
 export class CountedSizes implements Sizes {
   readonly #database: SqlDatabase;
   readonly #schema: readonly SchemaEntry[];
   readonly #known = new Map<number, Size>();
+  readonly #equals = new Map<string, number>();
   /** What the counting itself took. */
   steps = 0;
 
@@ -64,6 +72,41 @@ export class CountedSizes implements Sizes {
 
   row(root: number): Length {
     return this.#size(root).row;
+  }
+
+  equalRows(root: number, columns: number): number {
+    const entry = this.#schema.find((other) => other.root === root);
+    if (entry?.type !== "index") return this.rows(root);
+    const query = "select name, coll from pragma_index_xinfo(?) where seqno < ? order by seqno";
+    const keys = [...this.#database.rows(query, [entry.name, columns])];
+    const terms = keys.map(({ name, coll }) => term(name, String(coll)));
+    return this.#equal(root, entry.table, terms);
+  }
+
+  equalColumns(root: number, columns: readonly number[]): number {
+    const entry = this.#schema.find((other) => other.root === root);
+    if (entry?.type !== "table") return this.rows(root);
+    const query = "select cid, name, hidden from pragma_table_xinfo(?) order by cid";
+    const all = [...this.#database.rows(query, [entry.table])];
+    // Where some columns are not kept, the others are not where they seem to be.
+    const plain = all.every(({ hidden }) => Number(hidden) === 0);
+    const terms = columns.map((column) => term(plain ? all[column]?.["name"] : null, "BINARY"));
+    return this.#equal(root, entry.table, terms);
+  }
+
+  /** Of an expression that has no name, all may be alike. */
+  #equal(root: number, table: string, terms: readonly (string | null)[]): number {
+    const rows = this.rows(root);
+    if (terms.includes(null) || rows < FEW) return rows;
+    const key = `${table} ${terms.join()}`;
+    const known = this.#equals.get(key);
+    if (known !== undefined) return known;
+    const query = `select max(n) as n from (select count(*) as n from ${quoted(table)} group by ${terms.join(", ")})`;
+    const [row] = this.#database.rows(query, []);
+    const most = Number(row?.["n"] ?? 0);
+    this.steps += rows * STEPS_PER_SORTED;
+    this.#equals.set(key, most);
+    return most;
   }
 
   #size(root: number): Size {
@@ -117,6 +160,10 @@ export class CountedSizes implements Sizes {
     const query = "select 1 as computed from pragma_index_info(?) where cid = -2";
     return [...this.#database.rows(query, [index])].length > 0;
   }
+}
+
+function term(name: unknown, collation: string): string | null {
+  return typeof name === "string" ? `${quoted(name)} collate ${quoted(collation)}` : null;
 }
 
 /** As a tree, which is less deep than a chain. */

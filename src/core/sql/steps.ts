@@ -4,7 +4,7 @@
  * Invariant. From above, by what was measured: an op with the values it handles, which are read, copied or compared a few bytes
  * a step, and looked up in a tree of a database of the largest size.
  */
-import type { Length } from "./functions.ts";
+import { gathers, type Length } from "./functions.ts";
 import type { Lengths } from "./lengths.ts";
 import { type Op, words } from "./program.ts";
 
@@ -52,7 +52,7 @@ export function stepsOf(op: Op, at: number, times: number, lengths: Lengths): nu
     }
     case "AggStep":
     case "AggInverse":
-      return all(6, lengths.sum(p2, op.p5), 2);
+      return all(6, lengths.sum(p2, op.p5), gathers(p4.toLowerCase()) ? 2 : 16);
     case "AggFinal":
       return all(6, lengths.of(p1), 16);
     case "AggValue":

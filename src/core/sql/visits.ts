@@ -7,6 +7,7 @@
  * query without a limit is found this way, and nothing needs to know what one looks like.
  */
 import { componentsOf } from "./components.ts";
+import { equalityOf, keysOf } from "./equality.ts";
 import {
   calledBy,
   nextOf,
@@ -22,6 +23,10 @@ import {
 export interface Extents {
   /** Rows of a table or an index of the database, by its root page. */
   rows(root: number): number;
+  /** The most rows that an index has of one value of its first columns. */
+  equalRows(root: number, columns: number): number;
+  /** The same of columns of a table, which the statement makes an index of for itself. */
+  equalColumns(root: number, columns: readonly number[]): number;
   /** Rows a table-valued function may give for the call at this address. */
   functionRows(filter: number): number;
   /** The number that a register holds before it is counted down, or null where that is not known. */
@@ -241,12 +246,26 @@ export class Visits {
 
   #rowsOf(cursor: number): number {
     const roots = this.#roots.get(cursor);
-    if (roots !== undefined) return Math.max(...roots.map((root) => this.#extents.rows(root)));
+    const columns = equalityOf(this.#program, cursor);
+    if (roots !== undefined) {
+      const rows = roots.map((root) =>
+        columns === null ? this.#extents.rows(root) : this.#extents.equalRows(root, columns),
+      );
+      return Math.max(...rows);
+    }
     const filters = this.#program.flatMap(({ opcode, p1 }, at) =>
       opcode === "VFilter" && p1 === cursor ? [this.#extents.functionRows(at)] : [],
     );
     if (filters.length > 0) return Math.max(...filters);
-    return this.#filledOf(`store ${this.#storeOf(cursor)}`);
+    const filled = this.#filledOf(`store ${this.#storeOf(cursor)}`);
+    return columns === null ? filled : Math.min(filled, this.#equalFilled(cursor, columns));
+  }
+
+  #equalFilled(cursor: number, columns: number): number {
+    const keys = keysOf(this.#program, cursor, columns);
+    const roots = keys === null ? [] : this.rootsOf(keys.cursor);
+    if (keys === null || roots.length === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(...roots.map((root) => this.#extents.equalColumns(root, keys.columns)));
   }
 
   readonly #storeOf = (cursor: number): number => this.#store.get(cursor) ?? cursor;

@@ -114,7 +114,11 @@ class Estimate {
     }
     const first = this.#lengths(program, index, param, () => null);
     const visits = new Visits(program, {
-      rows: (root) => this.#rows(root, index),
+      rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
+      equalRows: (root, columns) =>
+        this.#sizes.equalRows(root, columns) + this.#grown(root, index),
+      equalColumns: (root, columns) =>
+        this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
       functionRows: (at) => this.#functionRows(program, at, first),
       constant: (register) => first.constant(register),
     });
@@ -168,8 +172,9 @@ class Estimate {
     return Array.from({ length: count }, (_, other) => other + 1);
   }
 
-  #rows(root: number, index: number): number {
-    return this.#sizes.rows(root) + (index === 0 ? 0 : (this.#growth.get(root) ?? 0));
+  /** A trigger may see what its own statement wrote. */
+  #grown(root: number, index: number): number {
+    return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
   }
 
   #lengths(
