@@ -60,17 +60,14 @@ test.each([
   ["PRAGMA writable_schema = on", "PRAGMA is not offered here"],
   ["select 1; drop table a", "one statement a call"],
   ["/* ; */ select ';' as s ; -- ;", '[{"s":";"}]'],
-  [
-    "create trigger t after insert on a begin insert into a(x) values (1); end",
-    "one statement a call",
-  ],
+  ["create trigger t after insert on a begin insert into a(x) values (1); end", "[]"],
   [
     "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
-    "recursive queries are not offered here",
+    expect.stringContaining("may never end: give a recursive query a limit"),
   ],
   [
     "with c(x) as (select 1 union all select x + 1 from c) insert into a(x) select x from c",
-    "recursive queries are not offered here",
+    expect.stringContaining("may never end"),
   ],
   ["select missing from a", "no such column: missing"],
   ["selec", 'near "selec": syntax error'],
@@ -80,44 +77,17 @@ test.each([
   expect(report.error).toBe(null);
 });
 
-test("a join that would visit millions of rows is refused before it runs; one by keys is not", async () => {
-  const values = Array.from({ length: 200 }, (_, index) => `(${index})`).join(",");
+test("what would be too much work is refused before it runs, and the model reads what it would be", async () => {
+  const values = Array.from({ length: 1000 }, (_, index) => `(${index})`).join(",");
   const filled = { ...task, seed_sql: `${task.seed_sql}; insert into a(x) values ${values}` };
   const { said } = await play(
     [
       query(
         "select count(*) as n from a p, a q, a r",
-        "insert into a(x) select p.x from a p, a q, a r",
         "with m as materialized (select p.x from a p, a q) select count(*) from m s, m t",
-        "select count((select count(*) from a q, a r where q.x > p.x)) from a p",
+        "select sum(length(hex(randomblob(900000)))) from a",
         "select count(*) as n from a p, a q",
         "select count(*) as n from a p join a q on q.id = p.id join a r on r.id = q.id",
-        "select count(*) as n from a union all select count(*) from a union all select count(*) from a",
-      ),
-      "Done.",
-    ],
-    filled,
-  );
-  expect(said.map((text) => text.replace(/: join.*/, ""))).toEqual([
-    "the statement would visit about 8.1e+6 rows",
-    "the statement would visit about 8.1e+6 rows",
-    "the statement would visit about 1.6e+9 rows",
-    "the statement would visit about 8.1e+6 rows",
-    '[{"n":40401}]',
-    '[{"n":201}]',
-    '[{"n":201},{"n":201},{"n":201}]',
-  ]);
-});
-
-test("functions that make megabytes of nothing are for few rows, and stand in nothing that is made", async () => {
-  const values = Array.from({ length: 30 }, (_, index) => `(${index})`).join(",");
-  const filled = { ...task, seed_sql: `${task.seed_sql}; insert into a(x) values ${values}` };
-  const { said } = await play(
-    [
-      query(
-        "select sum(length(hex(randomblob(900000)))) from a p, a q, a r",
-        'select sum(length("zeroblob"(900000))) as n from a p, a q',
-        "create view v as select printf('%900000d', x) as t from a",
         "select count(replace(x, '1', '2')) as n from a",
         "replace into a(id, x) values (1, hex('a'))",
       ),
@@ -125,8 +95,44 @@ test("functions that make megabytes of nothing are for few rows, and stand in no
     ],
     filled,
   );
-  const refused = expect.stringContaining("for few rows only");
-  expect(said).toEqual([refused, refused, refused, '[{"n":31}]', "[]"]);
+  const refused = expect.stringMatching(
+    /^too much work: one call would take about \S+e\+\d+ steps, and may take 3\.0e\+8: visit fewer rows, join fewer/,
+  );
+  expect(said).toEqual([
+    refused,
+    refused,
+    refused,
+    '[{"n":1002001}]',
+    '[{"n":1001}]',
+    '[{"n":1001}]',
+    "[]",
+  ]);
+});
+
+const endless = "with recursive c(x) as (select 1 union all select x + 1 from c)";
+
+test.each([
+  ["seed_sql", { seed_sql: `${task.seed_sql}; ${endless} select count(*) from c` }],
+  ["check_sql", { check_sql: `${endless} select count(*) from c` }],
+])("a row whose %s is too much fails by that name, and is no 0", async (field, more) => {
+  const { report } = await play(["Done."], { ...task, ...more });
+  expect(report).toMatchObject({ reward: null, error: { error: "EnvError" } });
+  expect(report.error?.message).toMatch(new RegExp(`^${field}: the statement may never end`));
+});
+
+test("a check that a model made too much is a wrong state; one of what the model makes is asked at the end", async () => {
+  const heavy = { ...task, check_sql: "select count(*) as n from a p, a q, a r" };
+  const more = query(
+    "insert into a(x) with recursive c(x) as (select 1 union all select x + 1 from c limit 2000) select x from c",
+  );
+  const { report } = await play([more, "Done."], heavy);
+  expect(report).toMatchObject({
+    reward: 0,
+    error: null,
+    state: { final_value: expect.stringMatching(/^too much work/) },
+  });
+  const made = { ...task, check_sql: "select count(*) as n from b", answer: '[{"n":0}]' };
+  expect((await play([query("create table b(x)"), "Done."], made)).report.reward).toBe(1);
 });
 
 test("twenty statements are enough: the next ends the rollout", async () => {

@@ -6,18 +6,21 @@ import {
   inject,
   JudgeRubric,
   type Sql,
+  SqlWorkError,
   StatefulToolEnv,
+  sqlStatements,
+  ToolCallError,
   tool,
 } from "rollcall";
 import * as z from "zod";
 import { shopTask } from "./shop.ts";
-import { refuseTooMuchWork } from "./work.ts";
 
 const Task = z.object({
   question: z.string(),
   /** What `check_sql` gives at the end, as JSON. */
   answer: z.string(),
   seed_sql: z.string(),
+  /** Only reads: it is asked before the model plays, too. */
   check_sql: z.string(),
   /** Statements that solve it, for whoever validates the environment. */
   gold_sql: z.array(z.string()).readonly().default([]),
@@ -29,7 +32,7 @@ const query = tool({
   parameters: z.object({ sql: z.string().describe("one statement") }),
   hidden: { db: inject<Sql>() },
   run: async ({ sql, db }) => {
-    await refuseTooMuchWork(sql, db);
+    if (sqlStatements(sql).length > 1) throw new ToolCallError("one statement a call");
     return JSON.stringify(await db.exec(sql));
   },
 });
@@ -57,7 +60,7 @@ export const loadEnvironment = defineEnvironment({
           ? dataset(Task, "uploaded")
           : dataset(Task, (_index, random) => shopTask(random)),
       setupState: async ({ task }, { sql }) => {
-        await sql.exec(task.seed_sql);
+        await seed(sql, task);
         return { final_value: "", statements: 0 };
       },
       openLive: (_state, { sql }) => ({ db: sql }),
@@ -87,6 +90,30 @@ export const loadEnvironment = defineEnvironment({
 export function goldPolicy(row: unknown) {
   const calls = Task.parse(row).gold_sql.map((sql) => ({ name: "query", arguments: { sql } }));
   return [{ tool_calls: calls }, "done"];
+}
+
+/**
+ * A row that asks for too much is the row's fault: its rollout fails, by the field's name. So the check is asked of the
+ * database that the row makes; if it is too much only later, that is what the model made of it.
+ */
+async function seed(db: Sql, { seed_sql, check_sql }: z.output<typeof Task>): Promise<void> {
+  try {
+    await db.exec(seed_sql);
+  } catch (thrown) {
+    throw named("seed_sql", thrown);
+  }
+  try {
+    await db.exec(check_sql);
+  } catch (thrown) {
+    if (thrown instanceof SqlWorkError) throw named("check_sql", thrown);
+    // What it reads may be for the model to make.
+    if (!(thrown instanceof EnvError)) throw thrown;
+  }
+}
+
+function named(field: string, thrown: unknown): unknown {
+  if (!(thrown instanceof EnvError)) return thrown;
+  return new EnvError(`${field}: ${thrown.message}`, { cause: thrown });
 }
 
 /** A model may leave nothing that the check could read: that is a wrong state, and no failure. */

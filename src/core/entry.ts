@@ -33,6 +33,7 @@ export {
   OverlongPromptError,
   RolloutError,
   SandboxError,
+  SqlWorkError,
   ToolCallError,
   ToolError,
   ToolParseError,
@@ -59,3 +60,4 @@ export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric } from "./rubrics/rubric.ts";
 export { RubricGroup } from "./rubrics/rubric-group.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
+export { sqlStatements } from "./sql/statements.ts";

@@ -85,6 +85,10 @@ export class StageTimeoutError extends RolloutError {
 export class EnvError extends RolloutError {
   override readonly name: string = "EnvError";
 }
+/** A statement of SQL that was not run, for what it would cost. */
+export class SqlWorkError extends EnvError {
+  override readonly name: string = "SqlWorkError";
+}
 /** A score that could not be produced. */
 export class ScoringError extends RolloutError {
   override readonly name: string = "ScoringError";

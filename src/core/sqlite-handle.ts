@@ -3,22 +3,36 @@
  * and Node's `DatabaseSync` has it.
  */
 import type { SqlDatabase, SqlValue } from "./environments/rollout-sql.ts";
+import { LIMITS } from "./limits.ts";
 
 export interface SqliteHandle {
+  /** What SQLite refuses by itself. */
+  readonly limits?: Partial<Record<keyof typeof PLATFORM, number>>;
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
 }
 
 export interface SqliteStatement {
-  /** The text of this statement: the first of those it was prepared from. */
-  readonly sourceSQL: string;
   setReadBigInts(enabled: boolean): void;
-  run(): unknown;
   iterate(...params: SqlValue[]): Iterable<Record<string, unknown>>;
   get(): Record<string, unknown> | undefined;
 }
 
+/** The limits of the platform's SQLite: a query that passes in a test passes there. */
+const PLATFORM = {
+  length: LIMITS.sqlValueBytes,
+  sqlLength: 2 * LIMITS.sqlQueryBytes,
+  column: LIMITS.sqlColumns,
+  exprDepth: LIMITS.sqlDepth,
+  compoundSelect: LIMITS.sqlUnions,
+  vdbeOp: LIMITS.sqlOps,
+  likePatternLength: LIMITS.sqlPatternBytes,
+  variableNumber: LIMITS.sqlParameters,
+  triggerDepth: LIMITS.sqlTriggerDepth,
+};
+
 export function databaseOf(handle: SqliteHandle): SqlDatabase {
+  Object.assign(handle.limits ?? {}, PLATFORM);
   return {
     rows: (query, params) => rowsOf(handle, query, params),
     atomically(run) {
@@ -41,28 +55,11 @@ export function databaseOf(handle: SqliteHandle): SqlDatabase {
   };
 }
 
-/** Space, comments, and the beginning of anything else. */
-const TOKENS = /\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\s\S]/g;
-
-function holdsStatement(text: string): boolean {
-  for (const [token] of text.matchAll(TOKENS)) if (!/^(\s|--|\/\*)/.test(token)) return true;
-  return false;
-}
-
 function* rowsOf(handle: SqliteHandle, query: string, params: readonly SqlValue[]) {
-  let rest = query;
-  for (;;) {
-    const statement = handle.prepare(rest);
-    rest = rest.slice(statement.sourceSQL.length);
-    if (holdsStatement(rest)) {
-      statement.run();
-      continue;
-    }
-    // As numbers, like the platform gives them: of itself the handle refuses integers beyond 2^53.
-    statement.setReadBigInts(true);
-    for (const row of statement.iterate(...params)) yield withNumbers(row);
-    return;
-  }
+  const statement = handle.prepare(query);
+  // As numbers, like the platform gives them: of itself the handle refuses integers beyond 2^53.
+  statement.setReadBigInts(true);
+  for (const row of statement.iterate(...params)) yield withNumbers(row);
 }
 
 function withNumbers(row: Record<string, unknown>): Record<string, unknown> {

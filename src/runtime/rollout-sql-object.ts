@@ -9,6 +9,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import {
+  errorOf,
   RolloutSql,
   type SqlEntry,
   type SqlJournal,
@@ -17,7 +18,7 @@ import {
   type SqlRunner,
   type SqlValue,
 } from "../core/environments/rollout-sql.ts";
-import { EnvError, InfraError } from "../core/errors.ts";
+import { EnvError, InfraError, SqlWorkError } from "../core/errors.ts";
 import { rolloutDatabase } from "./rollout-database.ts";
 import type { RolloutStore } from "./rollout-store.ts";
 import type { RolloutSqlRpc, Serves } from "./rpc.ts";
@@ -33,6 +34,7 @@ export class RolloutSqlObject extends DurableObject<Env> implements Serves<Rollo
     try {
       return { rows: sql.exec(place, query, params) };
     } catch (thrown) {
+      if (thrown instanceof SqlWorkError) return { error: thrown.message, work: true };
       if (thrown instanceof EnvError) return { error: thrown.message };
       throw thrown;
     }
@@ -78,7 +80,7 @@ export function sqlOf(
         .catch((cause: unknown) => {
           throw new InfraError("the rollout's database did not answer", { cause });
         });
-      if ("error" in outcome) throw new EnvError(outcome.error);
+      if ("error" in outcome) throw errorOf(outcome);
       return outcome.rows;
     },
   };

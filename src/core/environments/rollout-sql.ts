@@ -4,11 +4,17 @@
  * Invariants. Nothing of the platform's is in that database: whatever a query does to it, it does to its own rollout. A
  * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its journal
  * entry are written together, and whoever asks again after a restart gets what the first asking gave, an error included.
- * All statements of a call happen or none does. Whatever is returned is JSON within the limits.
+ * All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement runs whose work
+ * is not known to be within what its call, and all calls of its effect, may take: the count of it is in the journal too, so
+ * that a restart gives none back.
  */
-import { EnvError } from "../errors.ts";
+import { EnvError, SqlWorkError } from "../errors.ts";
 import { findNonJson, type Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
+import { about } from "../sql/expansion.ts";
+import { requireOffered, requireShort } from "../sql/refusals.ts";
+import { type Statement, statementsOf } from "../sql/statements.ts";
+import { workOf } from "../sql/work.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { Awaitable } from "./contract.ts";
 
@@ -17,7 +23,7 @@ export type SqlRow = Readonly<Record<string, Json>>;
 
 /** A database as both runtimes can offer it. Errors are thrown as SQLite words them. */
 export interface SqlDatabase {
-  /** Runs every statement of the query, with the parameters in the last, whose rows these are. Not reading on is allowed. */
+  /** Runs one statement, and gives its rows. Not reading on is allowed. */
   rows(query: string, params: readonly SqlValue[]): Iterable<Readonly<Record<string, unknown>>>;
   /** Undoes what was written when `run` throws. */
   atomically<T>(run: () => T): T;
@@ -29,11 +35,16 @@ export interface SqlPlace {
   readonly effect: string;
   readonly call: number;
 }
-export type SqlOutcome = { readonly rows: readonly SqlRow[] } | { readonly error: string };
+/** `work`: refused for what it would cost. */
+export type SqlOutcome =
+  | { readonly rows: readonly SqlRow[] }
+  | { readonly error: string; readonly work?: true };
 export interface SqlEntry extends SqlPlace {
   readonly query: string;
   readonly params: readonly SqlValue[];
   readonly outcome: SqlOutcome;
+  /** What this call and those before it in its effect were counted to take. */
+  readonly steps?: number;
 }
 
 /** What calls came to, since the rollout was last stored: only those can be asked again. */
@@ -53,6 +64,8 @@ export const NO_JOURNAL: SqlJournal = { find: () => null, add: () => undefined }
 export class RolloutSql implements SqlRunner {
   readonly #database: SqlDatabase;
   readonly #journal: SqlJournal;
+  /** Where nothing is journaled, this is all that is known of the calls before. */
+  #last: SqlPlace & { readonly steps: number } = { effect: "", call: 0, steps: 0 };
 
   constructor(database: SqlDatabase, journal: SqlJournal) {
     this.#database = database;
@@ -66,28 +79,61 @@ export class RolloutSql implements SqlRunner {
     if (place.call >= LIMITS.sqlCallsPerHook) {
       throw new EnvError(`one hook made more than ${LIMITS.sqlCallsPerHook} sql calls`);
     }
-    requireAllowed(query, params);
     return rowsOf(this.#applied({ ...place, query, params }));
   }
 
-  #applied(call: Omit<SqlEntry, "outcome">): SqlOutcome {
+  #applied(call: SqlCall): SqlOutcome {
+    const meter = new Meter(this.#stepsBefore(call));
+    const outcome = this.#attempted(call, meter);
+    this.#last = { effect: call.effect, call: call.call, steps: meter.steps };
+    return outcome;
+  }
+
+  #attempted(call: SqlCall, meter: Meter): SqlOutcome {
     try {
       return this.#database.atomically(() => {
-        const outcome = { rows: this.#run(call) };
-        this.#journal.add({ ...call, outcome });
+        const outcome = { rows: this.#run(call, meter) };
+        this.#journal.add({ ...call, outcome, steps: meter.steps });
         return outcome;
       });
     } catch (thrown) {
       // An error is an answer like any other: another asking may find a database in which it would not happen.
-      const outcome = { error: messageOf(thrown) };
-      this.#journal.add({ ...call, outcome });
+      const work = thrown instanceof SqlWorkError ? { work: true as const } : {};
+      const outcome = { error: messageOf(thrown), ...work };
+      this.#journal.add({ ...call, outcome, steps: meter.steps });
       return outcome;
     }
   }
 
-  #run({ query, params }: Omit<SqlEntry, "outcome">): readonly SqlRow[] {
+  #stepsBefore({ effect, call }: SqlPlace): number {
+    if (call === 0) return 0;
+    const known = this.#journal.find({ effect, call: call - 1 });
+    return known?.steps ?? (this.#last.effect === effect ? this.#last.steps : 0);
+  }
+
+  #run({ query, params }: SqlCall, meter: Meter): readonly SqlRow[] {
+    requireShort(query, params);
+    const statements = statementsOf(query);
+    for (const statement of statements) requireOffered(statement);
+    const last = statements.at(-1);
+    // Nothing but spaces and comments: SQLite says what it makes of that.
+    if (last === undefined) return this.#read(query, params);
+    for (const statement of statements.slice(0, -1)) this.#finish(statement, meter);
+    meter.take(workOf(this.#database, last, params));
+    return this.#read(last.text, params);
+  }
+
+  /** A statement whose rows nobody wants. */
+  #finish(statement: Statement, meter: Meter): void {
+    meter.take(workOf(this.#database, statement, []));
+    const rows = this.#database.rows(statement.text, [])[Symbol.iterator]();
+    while (rows.next().done !== true);
+    this.#requireSize();
+  }
+
+  #read(text: string, params: readonly SqlValue[]): readonly SqlRow[] {
     const rows: SqlRow[] = [];
-    for (const row of this.#database.rows(query, params)) {
+    for (const row of this.#database.rows(text, params)) {
       if (rows.length === LIMITS.sqlRows) {
         throw new EnvError(`the query gives over ${LIMITS.sqlRows} rows: add a limit to it`);
       }
@@ -96,11 +142,44 @@ export class RolloutSql implements SqlRunner {
     if (exceedsUtf8(JSON.stringify(rows), LIMITS.sqlResultBytes)) {
       throw new EnvError(`the rows are over ${LIMITS.sqlResultBytes} bytes as JSON`);
     }
+    this.#requireSize();
+    return rows;
+  }
+
+  #requireSize(): void {
     if (this.#database.sizeBytes() > LIMITS.sqlDatabaseBytes) {
       throw new EnvError(`the database would be over ${LIMITS.sqlDatabaseBytes} bytes`);
     }
-    return rows;
   }
+}
+
+type SqlCall = Omit<SqlEntry, "outcome" | "steps">;
+
+/** The work of one call, after that of the calls before it. */
+class Meter {
+  readonly #before: number;
+  steps: number;
+
+  constructor(before: number) {
+    this.#before = before;
+    this.steps = before;
+  }
+
+  take(steps: number): void {
+    const call = this.steps - this.#before + steps;
+    if (call > LIMITS.sqlStepsPerCall) throw tooMuch("one call", call, LIMITS.sqlStepsPerCall);
+    const hook = this.steps + steps;
+    if (hook > LIMITS.sqlStepsPerHook) {
+      throw tooMuch("the sql calls of one hook", hook, LIMITS.sqlStepsPerHook);
+    }
+    this.steps = hook;
+  }
+}
+
+function tooMuch(what: string, steps: number, most: number): SqlWorkError {
+  return new SqlWorkError(
+    `too much work: ${what} would take about ${about(steps)} steps, and may take ${about(most)}: visit fewer rows, join fewer tables at once or by their keys, handle shorter texts`,
+  );
 }
 
 /** Hooks are deterministic given the state; where one is not, no stored result can be the right one. */
@@ -114,8 +193,12 @@ function replayed(known: SqlEntry, query: string, params: readonly SqlValue[]): 
 }
 
 function rowsOf(outcome: SqlOutcome): readonly SqlRow[] {
-  if ("error" in outcome) throw new EnvError(outcome.error);
+  if ("error" in outcome) throw errorOf(outcome);
   return outcome.rows;
+}
+
+export function errorOf({ error, work }: Extract<SqlOutcome, { error: string }>): EnvError {
+  return work === true ? new SqlWorkError(error) : new EnvError(error);
 }
 
 function jsonRow(row: Readonly<Record<string, unknown>>): SqlRow {
@@ -129,27 +212,4 @@ function jsonRow(row: Readonly<Record<string, unknown>>): SqlRow {
 function messageOf(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return message.replace(/: SQLITE_\w+$/, "");
-}
-
-/** Quoted texts and names, comments, words, and what ends a statement. */
-const TOKENS =
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}_$][\p{L}\p{N}_$]*|;/gu;
-/** What may stand before a statement. */
-const EXPLAINS = /^(explain|query|plan)$/i;
-/** Statements about the connection, which is not the environment's. A call is a transaction by itself. */
-const NOT_OFFERED = /^(attach|detach|pragma|vacuum|begin|commit|rollback|savepoint|release)$/i;
-
-function requireAllowed(query: string, params: readonly SqlValue[]): void {
-  if (exceedsUtf8(query, LIMITS.sqlQueryBytes)) {
-    throw new EnvError(`the query is over ${LIMITS.sqlQueryBytes} bytes: pass data as parameters`);
-  }
-  if (exceedsUtf8(JSON.stringify(params), LIMITS.sqlParameterBytes)) {
-    throw new EnvError(`the parameters are over ${LIMITS.sqlParameterBytes} bytes as JSON`);
-  }
-  let begins = true;
-  for (const [token] of query.matchAll(TOKENS)) {
-    if (/^(--|\/\*)/.test(token)) continue;
-    if (begins && NOT_OFFERED.test(token)) throw new EnvError(`${token} is not offered here`);
-    begins = token === ";" || (begins && EXPLAINS.test(token));
-  }
 }

@@ -10,6 +10,7 @@ import {
   type SqlJournal,
   type SqlValue,
 } from "../../../src/core/environments/rollout-sql.ts";
+import { SqlWorkError } from "../../../src/core/errors.ts";
 import { LIMITS } from "../../../src/core/limits.ts";
 import { databaseOf } from "../../../src/core/sqlite-handle.ts";
 
@@ -96,11 +97,13 @@ test("what is returned is JSON within the limits; beyond them nothing of the cal
   const { exec } = opened();
   exec("create table a(x)");
   const numbers =
-    "with recursive c(x) as (select 1 union all select x + 1 from c where x <= ?) select x from c";
-  expect(exec(numbers, LIMITS.sqlRows - 1).length).toBe(LIMITS.sqlRows);
-  expect(() => exec(`insert into a ${numbers} returning x`, LIMITS.sqlRows)).toThrow(/add a limit/);
+    "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
+  expect(exec(numbers, LIMITS.sqlRows).length).toBe(LIMITS.sqlRows);
+  const more = LIMITS.sqlRows + 1;
+  expect(() => exec(`insert into a ${numbers} returning x`, more)).toThrow(/add a limit/);
   expect(exec("select count(*) as n from a")).toEqual([{ n: 0 }]);
-  expect(() => exec(numbers, 1e9)).toThrow(/over 1000 rows/);
+  expect(() => exec(numbers, 1e5)).toThrow(/over 1000 rows/);
+  expect(() => exec(numbers, 1e9)).toThrow(/too much work/);
   expect(() => exec("select zeroblob(1) as b")).toThrow("column b is a blob: select hex(…) of it");
   expect(() => exec("select 1e400 as x")).toThrow("column x is Infinity");
   expect(() => exec(`select hex(zeroblob(${LIMITS.sqlResultBytes})) as x`)).toThrow(/as JSON/);
@@ -109,6 +112,28 @@ test("what is returned is JSON within the limits; beyond them nothing of the cal
   const many = opened();
   for (let call = 0; call < LIMITS.sqlCallsPerHook; call += 1) many.exec("select 1 as one");
   expect(() => many.exec("select 1 as one")).toThrow(/more than 1000 sql calls/);
+});
+
+test("calls of one hook share what they may take; another hook, or a restart, begins with what is left", () => {
+  const journal = new Kept();
+  const count = "with recursive c(x) as (select 1 union all select x + 1 from c limit 900000) select count(*) as n from c";
+  const first = opened(journal);
+  let calls = 0;
+  const spend = () => {
+    for (; calls < 20; calls += 1) first.exec(count);
+  };
+  expect(spend).toThrow(/the sql calls of one hook would take about \S+ steps, and may take 1\.0e\+9/);
+  expect(calls).toBeGreaterThan(1);
+  expect(() => first.exec(count)).toThrow(SqlWorkError);
+  expect(() => first.exec("pragma user_version")).toThrow("pragma is not offered here");
+  const again = opened(journal);
+  for (let call = 0; call < calls; call += 1) expect(again.exec(count)).toEqual([{ n: 900_000 }]);
+  expect(() => again.exec(count)).toThrow(SqlWorkError);
+  expect(() => again.exec(count)).toThrow(SqlWorkError);
+  expect(() => again.exec("pragma user_version")).toThrow("pragma is not offered here");
+  expect(() => again.exec(count)).toThrow(SqlWorkError);
+  const other = { effect: "reply:2", call: 0 };
+  expect(again.sql.exec(other, count, [])).toEqual([{ n: 900_000 }]);
 });
 
 const query = tool({

@@ -1,0 +1,206 @@
+/**
+ * What a statement of SQL would cost, before it runs: one that computes without end and gives no row cannot be stopped from
+ * inside an isolate.
+ *
+ * Invariants. The estimate is of steps, from above: every op of SQLite's own program for the statement, as often as it may run
+ * (visits.ts), with the bytes it may look at (lengths.ts), those of triggers and foreign keys included. The same statement on
+ * the same database costs the same. What cannot be counted is refused. Nothing is written.
+ */
+import type { SqlDatabase, SqlValue } from "../environments/rollout-sql.ts";
+import { EnvError } from "../errors.ts";
+import { LIMITS } from "../limits.ts";
+import { requireModest, type Stored } from "./expansion.ts";
+import { type Length, NUMBER } from "./functions.ts";
+import { Lengths } from "./lengths.ts";
+import { type Op, type Program, programsOf, UncountableError } from "./program.ts";
+import { CountedSizes, roughSizes, type Sizes, schemaOf } from "./sizes.ts";
+import type { Statement } from "./statements.ts";
+import { stepsOf } from "./steps.ts";
+import { Visits } from "./visits.ts";
+
+/** Below this nothing is counted: what the size of the database says is enough. */
+const LITTLE = 200_000;
+/** To read and to analyse one op of a program, and for SQLite to read a view, a trigger or the name of a table. */
+const STEPS_PER_OP = 100;
+const STEPS_PER_ENTRY = 100;
+const STEPS_PER_CHARACTER = 5;
+/** Programs looked at for one statement: its own, and those of triggers, each as often as it may be set off. */
+const MOST_PROGRAMS = 200;
+const GROWTH_ROUNDS = 5;
+
+export function workOf(
+  database: SqlDatabase,
+  statement: Statement,
+  params: readonly SqlValue[],
+): number {
+  const schema = schemaOf(database);
+  requireModest(statement.tokens, schema.flatMap(storedOf));
+  // The statement asks for its plan itself, and no more.
+  if (/^explain$/i.test(statement.tokens[0] ?? "")) return LITTLE;
+  const programs = programsIn(database, statement, params);
+  const reading =
+    STEPS_PER_OP * programs.reduce((sum, program) => sum + program.length, 0) +
+    schema.reduce((sum, { sql }) => sum + STEPS_PER_ENTRY + STEPS_PER_CHARACTER * (sql?.length ?? 0), 0);
+  const nested = [statement.text, ...schema.map(({ sql }) => sql ?? "")].some((sql) =>
+    /jsonb?_tree/i.test(sql),
+  );
+  const given = { programs, params, nested };
+  const rough = new Estimate(given, roughSizes(database)).steps();
+  if (rough <= LITTLE) return reading + rough;
+  const sizes = new CountedSizes(database, schema);
+  const steps = new Estimate(given, sizes).steps();
+  return reading + sizes.steps + steps;
+}
+
+function storedOf({ type, name, sql }: ReturnType<typeof schemaOf>[number]): Stored[] {
+  return (type === "view" || type === "trigger") && sql !== null ? [{ type, name, sql }] : [];
+}
+
+function programsIn(
+  database: SqlDatabase,
+  { text }: Statement,
+  params: readonly SqlValue[],
+): readonly Program[] {
+  const rows: Readonly<Record<string, unknown>>[] = [];
+  for (const row of database.rows(`explain ${text}`, params)) {
+    if (rows.length >= LIMITS.sqlOps) throw new EnvError("the statement is too long: split it");
+    rows.push(row);
+  }
+  return programsOf(rows);
+}
+
+interface Given {
+  readonly programs: readonly Program[];
+  readonly params: readonly SqlValue[];
+  readonly nested: boolean;
+}
+
+interface Cost {
+  readonly steps: number;
+  /** Rows written, by root page. */
+  readonly written: ReadonlyMap<number, number>;
+}
+
+class Estimate {
+  readonly #given: Given;
+  readonly #sizes: Sizes;
+  /** Rows that the statement itself adds, which its triggers may see. */
+  #growth: ReadonlyMap<number, number> = new Map();
+  #looked = 0;
+
+  constructor(given: Given, sizes: Sizes) {
+    this.#given = given;
+    this.#sizes = sizes;
+  }
+
+  steps(): number {
+    for (let round = 0; round < GROWTH_ROUNDS; round += 1) {
+      const cost = this.#cost(0, [], NUMBER);
+      const settled = [...cost.written].every(([root, rows]) => this.#growth.get(root) === rows);
+      if (settled || this.#given.programs.length === 1) return cost.steps;
+      this.#growth = cost.written;
+    }
+    throw new UncountableError(
+      "the triggers of this statement add rows that they read again: their work cannot be counted",
+    );
+  }
+
+  /** Of one program, and of those it sets off that are not running already. */
+  #cost(index: number, running: readonly number[], param: Length): Cost {
+    const program = this.#given.programs[index] ?? [];
+    this.#looked += 1;
+    if (this.#looked > MOST_PROGRAMS) {
+      throw new UncountableError("the statement sets off too many triggers to be counted");
+    }
+    const first = this.#lengths(program, index, param, () => null);
+    const visits = new Visits(program, {
+      rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
+      equalRows: (root, columns) =>
+        this.#sizes.equalRows(root, columns) + this.#grown(root, index),
+      equalColumns: (root, columns) =>
+        this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
+      functionRows: (at) => this.#functionRows(program, at, first),
+      constant: (register) => first.constant(register),
+    });
+    const lengths = this.#lengths(program, index, param, (at) => visits.of(at));
+    const written = new Map<number, number>();
+    let steps = 0;
+    for (const [at, op] of program.entries()) {
+      const times = visits.of(at);
+      if (times === 0) continue;
+      steps += stepsOf(op, at, times, lengths);
+      if (op.opcode === "Insert" || op.opcode === "IdxInsert") {
+        for (const root of visits.rootsOf(op.p1)) add(written, root, times);
+      }
+      if (op.opcode === "Program") {
+        steps += this.#setOff(op, { index, at, running, times }, lengths.longest(op.p1), written);
+      }
+    }
+    return { steps, written };
+  }
+
+  #setOff(
+    { p5 }: Op,
+    from: { index: number; at: number; running: readonly number[]; times: number },
+    param: Length,
+    written: Map<number, number>,
+  ): number {
+    const running = [...from.running, from.index];
+    let most = 0;
+    for (const index of this.#candidates(from.index, from.at)) {
+      if (running.includes(index)) {
+        // A trigger does not set itself off again; an action of a foreign key does.
+        if (p5 !== 0) continue;
+        throw new UncountableError(
+          "a foreign key's action that sets itself off again cannot be counted: delete or update such rows one by one",
+        );
+      }
+      const cost = this.#cost(index, running, param);
+      most = Math.max(most, cost.steps * from.times);
+      for (const [root, rows] of cost.written) add(written, root, rows * from.times);
+    }
+    return most;
+  }
+
+  /** The listing does not say which program is meant, where one is set off at more than one place: then any may be. */
+  #candidates(index: number, at: number): readonly number[] {
+    const places = this.#given.programs.flatMap((program, of) =>
+      program.flatMap(({ opcode }, place) => (opcode === "Program" ? [`${of}:${place}`] : [])),
+    );
+    const count = this.#given.programs.length - 1;
+    if (places.length === count) return [1 + places.indexOf(`${index}:${at}`)];
+    return Array.from({ length: count }, (_, other) => other + 1);
+  }
+
+  /** A trigger may see what its own statement wrote. */
+  #grown(root: number, index: number): number {
+    return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
+  }
+
+  #lengths(
+    program: Program,
+    index: number,
+    param: Length,
+    visits: (at: number) => number | null,
+  ): Lengths {
+    const { params, nested } = this.#given;
+    // What a trigger reads may have been written by this very statement.
+    const row = (root: number) =>
+      index > 0 && this.#growth.has(root) ? LONGEST_ROW : this.#sizes.row(root);
+    return new Lengths(program, { row, params, nested, param, visits });
+  }
+
+  /** Of json_each every row takes two characters at least; the others list columns, indexes and the like. */
+  #functionRows(program: Program, at: number, lengths: Lengths): number {
+    const { p3 } = program[at] ?? { p3: 0 };
+    const given = lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4);
+    return OTHER_ROWS + given.most / 2;
+  }
+}
+
+const LONGEST_ROW: Length = { most: LIMITS.sqlValueBytes, mean: LIMITS.sqlValueBytes };
+const OTHER_ROWS = 200;
+
+function add(counts: Map<number, number>, key: number, more: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + more);
+}
