@@ -18,6 +18,7 @@ import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
+import { callHolder } from "./held-call.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import {
@@ -215,6 +216,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       store: this.#store,
       harness,
       model: this.#modelOf(spec, environment),
+      hold: callHolder(env, spec, now),
       now,
       clock,
       deadline,

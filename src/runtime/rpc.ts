@@ -11,6 +11,7 @@ import type { StepMetrics } from "../core/training/view.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import type { PendingCall } from "./endpoint-call.ts";
 import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
+import type { FailedTry } from "./endpoint-suspicion.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
 import type { AuditRow, RunRecords } from "./run-records.ts";
 import type { LiveView } from "./run-report.ts";
@@ -131,6 +132,8 @@ export interface RunRpc {
 export interface EndpointRpc {
   /** What a run may do on the endpoint until it asks again, or its lease ends. */
   ask(asked: PermitAsk): Promise<Grant>;
+  /** A call failed and is about to be tried again: when to ask anew instead, while the endpoint is down; else null. */
+  failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
   /** Its settings, its address or its key are not what they were. */
   changed(): Promise<void>;
 }

@@ -45,7 +45,9 @@ function flowOf(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
   const trainer = trainingFlow(store, spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
-  const waits = pendingOf(spec, head) > 0 ? gateFlow(gate, running, now) : null;
+  const gated = gateFlow(gate, running, now);
+  // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
+  const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
   return waits ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
 }
 
