@@ -13,6 +13,7 @@ import type { PendingCall } from "./endpoint-call.ts";
 import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
 import type { FailedTry } from "./endpoint-suspicion.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
+import type { InFlightEntry, InFlightQuery } from "./read-in-flight.ts";
 import type { AuditRow, RunRecords } from "./run-records.ts";
 import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
@@ -117,6 +118,8 @@ export interface RunRpc {
   /** Tasks with a scored rollout, by key. Nothing of a run nobody created. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[]>;
   rollout(place: Place): Promise<RolloutRecord | null>;
+  /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
+  inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;
   /** The segment that covers a finished rollout, once one does. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
   /** Finished rollouts in the order they ended. */
