@@ -22,6 +22,7 @@ import { logError } from "./runtime/log.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./runtime/read-batch.ts";
 import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
+import { readInFlight } from "./runtime/read-in-flight.ts";
 import { readResults, readRollout } from "./runtime/read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./runtime/read-run.ts";
 import { rescoreRun } from "./runtime/rescore-run.ts";
@@ -51,6 +52,7 @@ const app = createApp({
     readEvents,
     readMetrics,
     readResults,
+    readInFlight,
     exportRun,
     readRollout,
     cancelRollout,

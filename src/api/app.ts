@@ -6,6 +6,7 @@
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
+import { damagedMessage, isUnreadable } from "../runtime/platform-fault.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";
@@ -16,6 +17,7 @@ import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { exportOperations } from "./export.ts";
+import { inFlightOperations } from "./in-flight.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { leaseOperations } from "./leases.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi.ts";
@@ -86,6 +88,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...controlOperations,
   ...eventOperations,
   ...resultOperations,
+  ...inFlightOperations,
   ...exportOperations,
   ...comparisonOperations,
   ...metricsOperations,
@@ -122,7 +125,8 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   app.onError((error, context) => {
     if (error instanceof Refusal) return refusalReply(error);
     dependencies.report(error, context.var.requestId);
-    return internalReply();
+    const unreadable = isUnreadable(error) ? unreadableRun(context.req.path) : null;
+    return unreadable === null ? internalReply() : refusalReply(unreadable);
   });
   return app;
 }
@@ -145,6 +149,13 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     await next();
     context.header("x-request-id", requestId);
   };
+}
+
+/** Whatever is asked of one run asks its object; null for any other route. */
+function unreadableRun(path: string): Refusal | null {
+  const id = path.match(/^\/v1\/(?:runs|rollouts)\/([^/]+)/)?.[1];
+  if (id === undefined) return null;
+  return new Refusal({ code: "run_unreadable", message: damagedMessage(id), param: "id" });
 }
 
 function unknownRoute(path: string): Refusal {

@@ -111,6 +111,12 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     message: "there is an endpoint called qwen already",
     param: "name",
   },
+  run_unreadable: {
+    when: "the storage of the run's object was deleted or is damaged: what it held is lost",
+    message:
+      "the object of run_01m7yvracdx59b2v0pjmbx72k2 holds nothing: its storage was deleted, and with it the rollouts of this run",
+    param: "id",
+  },
   internal: {
     when: "something failed on our side: quote the `x-request-id`",
     message: "Something failed on our side. Quote the x-request-id of this reply.",

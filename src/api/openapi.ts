@@ -238,14 +238,18 @@ class Description {
   }
 }
 
+/** Whatever asks the object of a run. */
+const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
+
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ open, trainer, body, query, headers, errors }: Operation): ErrorCode[] {
+function codesOf({ path, open, trainer, body, query, headers, errors }: Operation): ErrorCode[] {
   const reads = body !== undefined || query !== undefined || headers !== undefined;
   const kind: ErrorCode[] = [
     ...(reads ? (["invalid_request"] as const) : []),
     ...(body ? (["too_large"] as const) : []),
     ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
     ...(open || trainer ? [] : (["forbidden"] as const)),
+    ...(ofRun.test(path) ? (["run_unreadable"] as const) : []),
     "internal",
   ];
   return [...new Set([...errors, ...kind])];

@@ -20,6 +20,7 @@ import type {
   EnvironmentView,
   Outcome,
   ResultRow,
+  RolloutInFlight,
   RolloutView,
   RunRequest,
   RunView,
@@ -105,6 +106,13 @@ export interface Services {
     runId: string,
     page: { after: number; limit: number; outcome: Outcome | null },
   ): Promise<Result<{ rows: ResultRow[]; next: number | null }>>;
+  /** In the order they were dispatched; `after`: the id of the last one seen. */
+  readInFlight(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    page: { status: RolloutInFlight["status"] | null; after: string | null; limit: number },
+  ): Promise<Result<RolloutInFlight[]>>;
   /** `next`: the cursor of the page behind this one. */
   exportRun(
     env: Env,

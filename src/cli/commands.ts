@@ -74,6 +74,7 @@ export const RUN_RESULTS = command({
   says: "the finished rollouts of a run, one JSON object a line",
   flags: {
     outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
+    running: { says: "those in flight instead: id, place, since when" },
     output: { short: "o", value: "FILE", says: "write there instead of to stdout" },
     ...PLATFORM_FLAGS,
   },

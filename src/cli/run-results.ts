@@ -1,8 +1,9 @@
-/** `rollcall run results`: finished rollouts as JSON lines, as they come, to stdout or a file. */
+/** `rollcall run results`: finished rollouts, or those in flight, as JSON lines, as they come, to stdout or a file. */
+import { LIMITS } from "../core/limits.ts";
 import { OUTCOMES } from "../core/run.ts";
 import { readCommandLine } from "./command-line.ts";
 import { RUN_RESULTS } from "./commands.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { EXIT, type ExitCode, usageError } from "./exit.ts";
 import { countText } from "./format.ts";
 import { printLines, writeLines } from "./json-lines.ts";
 import { onPlatform } from "./on-platform.ts";
@@ -12,10 +13,15 @@ export function runResultsCommand(argv: readonly string[]): Promise<ExitCode> {
   const id = line.one("a run");
   const outcome = OUTCOMES.find((name) => name === line.text("outcome"));
   const file = line.text("output");
+  if (outcome !== undefined && line.on("running")) {
+    throw usageError("--running: what is in flight has no outcome yet", "running");
+  }
   return onPlatform(line, async ({ client, signal, answer }) => {
     // Read first: a run nobody knows leaves no empty file behind.
     const run = await client.getRun(id, { signal });
-    const rows = client.results(run.id, { outcome }, { signal });
+    const rows = line.on("running")
+      ? client.inFlight(run.id, { limit: LIMITS.resultsPerPage }, { signal })
+      : client.results(run.id, { outcome }, { signal });
     if (file === undefined) {
       await printLines(rows, line.on("json"));
       return EXIT.good;

@@ -23,6 +23,7 @@ export const ERROR_CODES = [
   "run_finished",
   "url_not_allowed",
   "conflict",
+  "run_unreadable",
   "internal",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -8,6 +8,7 @@ import { RunCounts } from "./run.ts";
 
 /** What may be broken, each a rule of its own. */
 export const AUDIT_RULES = [
+  "object_missing",
   "accounting_law",
   "counters_match_rows",
   "ends_are_numbered",

@@ -89,6 +89,8 @@ export const LIMITS = {
   cleanupMs: 2 * MINUTE,
   /** All of what closes a rollout: whatever is left then has a second each. */
   closingMs: 10 * MINUTE,
+  /** How long one call waits for an endpoint that is down, before it spends the tries it has left. */
+  endpointWaitMs: 15 * MINUTE,
   /** Verdicts the functions of one rollout may ask for. */
   judgeAsksPerRollout: 64,
   /** Less than a run waits before it sends a unit again. */

@@ -57,6 +57,8 @@ export interface Intent {
   readonly not_before: number;
   /** Set while the last call is awaited elsewhere: epoch milliseconds after which nobody waits for it any more. */
   readonly away_until?: number;
+  /** Set once it waited for an endpoint that is down: epoch milliseconds after which it waits for that no more. */
+  readonly held_until?: number;
 }
 
 export interface Rollout extends RolloutTask {
@@ -127,6 +129,8 @@ export type Event =
       /** True where the next call is none of those that `max_retries` counts. */
       readonly free?: boolean;
     }
+  /** The endpoint is down: the next call waits, and none of those that `max_retries` counts is spent. */
+  | { readonly type: "held"; readonly not_before: number; readonly until: number }
   | { readonly type: "prompt_too_long" }
   | { readonly type: "timed_out" }
   | { readonly type: "failed"; readonly failure: FailureClass; readonly error: SerializedError }
@@ -201,6 +205,10 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       return answer(rollout, event);
     case "call_failed":
       return failCall(rollout, event);
+    case "held":
+      return withIntent(rollout, ({ held_until = event.until, ...intent }) => {
+        return { ...intent, held_until, not_before: Math.min(event.not_before, held_until) };
+      });
     case "prompt_too_long":
       return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
     case "timed_out":

@@ -58,6 +58,7 @@ export const FLOW_STATES = [
   "rate_limited",
   "endpoint_down",
   "over_limit",
+  "object_unreadable",
   "waiting_for_trainer",
   "waiting_for_rollouts",
   "paused",
@@ -240,6 +241,26 @@ export const RolloutView = z
   })
   .meta({ id: "Rollout" });
 export type RolloutView = z.infer<typeof RolloutView>;
+
+export const IN_FLIGHT_STATUSES = ["running", "scoring"] as const;
+/** One rollout that has not ended, as its run knows it. */
+export const RolloutInFlight = z
+  .object({
+    object: z.literal("rollout_in_flight"),
+    id: z.string(),
+    run_id: z.string(),
+    group: Count,
+    slot: Count,
+    attempt: Count,
+    status: z.enum(IN_FLIGHT_STATUSES).describe("scoring: it has answered and waits for scores"),
+    cancelling: z.boolean().describe("it was asked to stop, or its run was"),
+    turns: Count.nullable().describe("null while it runs: the rollout itself says"),
+    started_at: Seconds.nullable(),
+  })
+  .meta({ id: "RolloutInFlight" });
+export type RolloutInFlight = z.infer<typeof RolloutInFlight>;
+export const RolloutInFlightList = listOf(RolloutInFlight, "RolloutInFlightList");
+export type RolloutInFlightList = z.infer<typeof RolloutInFlightList>;
 
 const ToolOffered = z.object({
   name: z.string(),

@@ -15,8 +15,11 @@ import {
 } from "../core/audit.ts";
 import type { Scope } from "../core/scope.ts";
 import { countRollouts } from "../db/rollouts.ts";
+import { runViewOf } from "../db/run-view.ts";
+import type { RunRecord } from "../db/runs.ts";
 import { auditDatabase } from "./audit-database.ts";
 import { auditObjects } from "./audit-objects.ts";
+import { damagedMessage, goneMessage, isUnreadable } from "./platform-fault.ts";
 import { openRun } from "./read-run.ts";
 import type { Result } from "./refusal.ts";
 import type { RunRpc } from "./rpc.ts";
@@ -37,13 +40,51 @@ export async function auditRun(
 ): Promise<Result<RunAudit>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  const first = await look(env, scope, id, found.value.object, now);
+  const { record, object } = found.value;
+  const absent = await absence(id, object);
+  if (absent !== null)
+    return { ok: true, value: await auditWithout(env, scope, record, absent, now) };
+  const first = await look(env, scope, id, object, now);
   if (first.violations.length === 0) return { ok: true, value: auditOf(id, now, first) };
   const broken = new Set(first.violations.map(({ rule }) => rule));
-  const again = await look(env, scope, id, found.value.object, now);
+  const again = await look(env, scope, id, object, now);
   const violations = again.violations.filter(({ rule }) => broken.has(rule));
   return { ok: true, value: auditOf(id, now, { ...again, violations }) };
 }
+
+/** What is wrong where the run's object has nothing to compare; null where it answers. */
+async function absence(id: string, object: RunRpc): Promise<string | null> {
+  try {
+    return (await object.view()) === null ? goneMessage(id) : null;
+  } catch (thrown) {
+    if (!isUnreadable(thrown)) throw thrown;
+    return damagedMessage(id);
+  }
+}
+
+/** The counts are those that D1 was told last; what the object counted nobody knows. */
+async function auditWithout(
+  env: Env,
+  scope: Scope,
+  record: RunRecord,
+  detail: string,
+  now: number,
+): Promise<RunAudit> {
+  const { id, counts } = runViewOf(record);
+  const d1 = await countRollouts(env.DB, scope, id);
+  const sources = {
+    counters: UNCOUNTED,
+    run_rows: UNCOUNTED,
+    d1: { ...d1, drained_to: 0 },
+    r2: { segments: 0, rollouts: 0, trajectories: 0 },
+  };
+  const violations = [violation("object_missing", detail)];
+  const audit = auditOf(id, now, { sources, notes: [], violations });
+  return { ...audit, counts };
+}
+
+const NONE = { planned: 0, pending: 0, dispatched: 0, in_flight: 0, scored: 0 };
+const UNCOUNTED = { ...NONE, unscored: {}, failed: {}, cancelled: {} };
 
 type Look = Pick<RunAudit, "sources" | "notes" | "violations">;
 

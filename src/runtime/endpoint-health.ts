@@ -2,9 +2,9 @@
  * How an endpoint does, from what rollouts met there: pure, so that every case is a test.
  *
  * Two answers to trouble. A circuit: after `FAILURES_TO_OPEN` rollouts in a row that the endpoint failed, retries
- * included, nothing more is dispatched until a probe is answered, 5 s after the last failure at first and then after
- * twice as long each time up to 5 minutes; an outage that follows another soon goes on where that one stopped. A
- * window: when a tenth of the calls are answered with 429 the rollouts at once are halved, down to an eighth, and a
+ * included, or as soon as probes find what their calls say (endpoint-suspicion.ts), nothing more is dispatched until a
+ * probe is answered, 5 s after the last failure at first and then after twice as long each time up to 20 s; an outage
+ * that follows another soon goes on where that one stopped. A window: when a tenth of the calls are answered with 429 the rollouts at once are halved, down to an eighth, and a
  * step is given back every 10 s.
  */
 import type { RunView } from "../core/run.ts";
@@ -64,7 +64,8 @@ export const HEALTHY: Health = { streak: 0, outage: null, squeeze: null, last: n
 
 export const FAILURES_TO_OPEN = 10;
 const FIRST_PROBE_MS = 5000;
-const LONGEST_PROBE_MS = 5 * 60_000;
+/** What waits for the endpoint goes on this long after its return at the latest. */
+const LONGEST_PROBE_MS = 20_000;
 /** An outage that begins this soon after another is the same one. */
 const SOON_MS = 5 * 60_000;
 /** Between two cuts, and between two steps back: what was cut must show before it is judged. */
@@ -83,17 +84,25 @@ export function heard(
   { model, running, now }: { model: string; running: number; now: number },
 ): Health {
   const squeezed = isCrowded(outcomes) ? squeeze(health, running, now) : health;
-  const { outage, last } = health;
+  const { outage } = health;
   if (outage !== null)
     return (outcomes.ok_at ?? 0) > outage.since ? ended(squeezed, now) : squeezed;
   const streak = outcomes.streak + (outcomes.ok_at === null ? health.streak : 0);
   if (streak < FAILURES_TO_OPEN) return { ...squeezed, streak };
-  const level = last !== null && now - last.ended_at < SOON_MS ? last.level : 0;
   const said = outcomes.error ?? "no answer";
   const reason = `${streak} rollouts in a row failed at the endpoint: ${said}`;
   const state = outcomes.limited > 0 ? "rate_limited" : "endpoint_down";
-  const probe_at = now + probeWait(level);
-  return { ...squeezed, streak: 0, outage: { since: now, probe_at, level, state, reason, model } };
+  return opened(squeezed, { state, reason, model }, now);
+}
+
+/** Calls of many rollouts fail, and so did the probes that followed. */
+export function foundDown(
+  health: Health,
+  { model, error }: { model: string; error: string },
+  now: number,
+): Health {
+  if (health.outage !== null) return health;
+  return opened(health, { state: "endpoint_down", reason: unanswered(error), model }, now);
 }
 
 /** After a probe. `error`: what it met; null when it was answered. */
@@ -102,7 +111,7 @@ export function probed(health: Health, error: string | null, now: number): Healt
   if (outage === null) return health;
   if (error === null) return ended(health, now);
   const level = outage.level + 1;
-  const reason = `it does not answer: ${error}`;
+  const reason = unanswered(error);
   return { ...health, outage: { ...outage, level, reason, probe_at: now + probeWait(level) } };
 }
 
@@ -150,6 +159,21 @@ function squeeze(health: Health, running: number, now: number): Health {
   const full = Math.max(from, since < SOON_MS ? (health.squeeze?.full ?? 0) : 0);
   const limit = Math.max(1, Math.ceil(full * LEAST_WINDOW_SHARE), Math.floor(from / 2));
   return { ...health, squeeze: { limit, full, cut_at: now } };
+}
+
+function opened(
+  health: Health,
+  why: Pick<Outage, "state" | "reason" | "model">,
+  now: number,
+): Health {
+  const { last } = health;
+  const level = last !== null && now - last.ended_at < SOON_MS ? last.level : 0;
+  const outage = { ...why, since: now, probe_at: now + probeWait(level), level };
+  return { ...health, streak: 0, outage };
+}
+
+function unanswered(error: string): string {
+  return `it does not answer: ${error}`;
 }
 
 function ended(health: Health, now: number): Health {

@@ -2,7 +2,7 @@
  * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
  * endpoint-ledger.ts.
  *
- * Invariants. It is called once per block of rollouts and never per rollout. What it granted is on disk before the run
+ * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again. What it granted is on disk before the run
  * hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
  * can arrive in the wrong order. With the last run it forgets everything. The alarm never throws.
  */
@@ -13,7 +13,7 @@ import { LIMITS } from "../core/limits.ts";
 import type { Scope } from "../core/scope.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
-import { type Outage, probed, renewed } from "./endpoint-health.ts";
+import { foundDown, probed, renewed } from "./endpoint-health.ts";
 import {
   ask,
   type EndpointLimits,
@@ -27,6 +27,14 @@ import {
   told,
   toTell,
 } from "./endpoint-ledger.ts";
+import {
+  checked,
+  cleared,
+  type FailedTry,
+  type ProbeFault,
+  suspect,
+  UNSUSPECTED,
+} from "./endpoint-suspicion.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
@@ -44,20 +52,42 @@ interface Kept {
 
 const LIMITS_KEPT_MS = 5 * 60_000;
 const PROBE_DEADLINE_MS = 10_000;
+/** While a probe is under way, whoever waits for what it finds asks again after this. */
+const PROBED_SOON_MS = 500;
+const UNASKED: ProbeFault = { error: "it could not be asked", kind: "unasked" };
+const TOO_MANY_REQUESTS = 429;
 
 export class EndpointObject extends DurableObject<Env> implements Serves<EndpointRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   #kept: Kept | null | undefined;
+  #suspicion = UNSUSPECTED;
 
   async ask(asked: PermitAsk): Promise<Grant> {
     await this.#readLimits(asked);
+    this.#suspicion = cleared(this.#suspicion, asked.outcomes.ok_at ?? 0);
     const { state, grant } = ask(this.#open(asked).state, asked, this.now());
     await this.#save({ ...this.#open(asked), state });
     return grant;
   }
 
+  async failing(call: FailedTry): Promise<{ again_at: number | null }> {
+    const kept = this.#load();
+    if (kept === null) return { again_at: null };
+    const now = this.now();
+    const { outage } = kept.state.health;
+    if (outage === null) this.#suspicion = suspect(this.#suspicion, call, now);
+    const probe_at = outage?.probe_at ?? this.#suspicion.probe_at;
+    if (probe_at === null) return { again_at: null };
+    // Whoever waits wants a probe, whether or not a run has rollouts left to dispatch.
+    if (((await this.ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY) > probe_at) {
+      await this.ctx.storage.setAlarm(probe_at);
+    }
+    return { again_at: Math.max(probe_at, now + PROBED_SOON_MS) };
+  }
+
   async changed(): Promise<void> {
+    this.#suspicion = UNSUSPECTED;
     const kept = this.#load();
     if (kept === null) return;
     forgetEndpoint(kept.scope, kept.endpoint_id);
@@ -74,45 +104,55 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (isAtRest(this.env)) await untilTheNextBoot();
     const kept = this.#load();
     if (kept === null) return;
-    try {
-      const { outage } = kept.state.health;
-      if (outage !== null && outage.probe_at <= this.now()) await this.#probe(kept, outage);
-    } catch (thrown) {
-      logError("endpoint alarm", kept.endpoint_id, thrown);
-      this.#probed("it could not be asked");
-    }
+    const { health } = kept.state;
+    const { probe_at, model } = health.outage ?? this.#suspicion;
+    if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
     const latest = this.#load();
     if (latest === null) return;
     await this.#save({ ...latest, state: expired(latest.state, this.now()) });
   }
 
-  async #probe(kept: Kept, outage: Outage): Promise<void> {
-    const { scope, endpoint_id } = kept;
+  /** Null when it was answered. Never throws. */
+  async #probe({ scope, endpoint_id }: Kept, model: string): Promise<ProbeFault | null> {
     const now = this.now();
     try {
       const access = await openEndpoint(this.env, scope, endpoint_id, now);
       const outcome = await callModel({
         ...access,
-        model: outage.model,
+        model,
         messages: [{ role: "user", content: "Hi" }],
         tools: [],
         sampling: { max_tokens: 1 },
         idempotency_key: `probe:${endpoint_id}:${now}`,
         signal: AbortSignal.timeout(PROBE_DEADLINE_MS),
       });
-      this.#probed(faultOf(outcome));
+      return faultOf(outcome);
     } catch (thrown) {
       // Its rollouts will say what is wrong with it, and it is not that it is down.
-      if (!(thrown instanceof EndpointUnusable)) throw thrown;
-      this.#probed(null);
+      if (thrown instanceof EndpointUnusable) return null;
+      logError("endpoint probe", endpoint_id, thrown);
+      return UNASKED;
     }
   }
 
-  #probed(error: string | null): void {
+  #probed(fault: ProbeFault | null): void {
     const latest = this.#load();
     if (latest === null) return;
-    const health = probed(latest.state.health, error, this.now());
-    this.#kept = { ...latest, state: { ...latest.state, health } };
+    const now = this.now();
+    const { health } = latest.state;
+    if (health.outage !== null) {
+      this.#keepHealth(latest, probed(health, fault?.error ?? null, now));
+      return;
+    }
+    const { model } = this.#suspicion;
+    const { suspicion, down } = checked(this.#suspicion, fault, now);
+    this.#suspicion = suspicion;
+    if (down)
+      this.#keepHealth(latest, foundDown(health, { model, error: fault?.error ?? "" }, now));
+  }
+
+  #keepHealth(kept: Kept, health: Kept["state"]["health"]): void {
+    this.#kept = { ...kept, state: { ...kept.state, health } };
   }
 
   /** Keeps the new state, tells whoever it concerns, and arms the alarm. */
@@ -128,8 +168,9 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     this.#kept = { ...kept, state };
     this.ctx.storage.kv.put("endpoint", this.#kept);
     if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));
-    const at = nextEndpointAlarm(state, now);
-    if (at !== null) await this.ctx.storage.setAlarm(at);
+    const due = [nextEndpointAlarm(state, now), this.#suspicion.probe_at];
+    const at = Math.min(...due.filter((moment) => moment !== null));
+    if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
   }
 
   /** One that is not reached is told again by the alarm. */
@@ -178,9 +219,13 @@ async function limitsOf(
 }
 
 /** What a probe met that rollouts would meet again; null when it was answered, with whatever. */
-function faultOf(outcome: CallOutcome): string | null {
-  if (outcome.kind === "aborted") return `no answer within ${PROBE_DEADLINE_MS / 1000} s`;
+function faultOf(outcome: CallOutcome): ProbeFault | null {
+  if (outcome.kind === "aborted") {
+    return { error: `no answer within ${PROBE_DEADLINE_MS / 1000} s`, kind: "silent" };
+  }
   if (outcome.kind !== "failed" || !outcome.retryable) return null;
   // One token may well be no usable answer.
-  return outcome.error instanceof InvalidModelResponseError ? null : outcome.error.message;
+  if (outcome.error instanceof InvalidModelResponseError) return null;
+  const limited = outcome.status === TOO_MANY_REQUESTS;
+  return { error: outcome.error.message, kind: limited ? "limited" : "refused" };
 }

@@ -5,7 +5,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { verifiersRow } from "../core/verifiers-row.ts";
 import type { RunRecord } from "../db/runs.ts";
 import { readPage, resultOf } from "./read-rollouts.ts";
-import { openRun } from "./read-run.ts";
+import { lostRun, openRun } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
 import type { RolloutRecord } from "./run-schema.ts";
 
@@ -26,7 +26,7 @@ export async function exportRun(
   // A segment may be cut between the look at the rows and the reads: what is missing then is looked up once more.
   for (let tries = 0; tries < 3; tries += 1) {
     const page = await object.exportPage(query);
-    if (page === null) return { ok: true, value: { rows: [], next: null } };
+    if (page === null) return lostRun(runId);
     const { items, segments, next } = page;
     const read = await readPage(env, { scope, run_id: runId }, { rows: items.flat(), segments });
     if (read === null) continue;

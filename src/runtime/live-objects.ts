@@ -31,6 +31,12 @@ export function liveShare(env: Env, runId: string, running: number, each = 1): n
   return Math.max(1, Math.floor(Math.min(share, ceiling - (all - own)) / each));
 }
 
+/** Why a run has no more rollouts at once than these: the machine's limit, not the run's or its endpoint's. */
+export function ceilingReason(env: Env, rollouts: number): string {
+  const { LIVE_OBJECT_CEILING: ceiling } = env;
+  return `the limit on open files of this machine allows ${ceiling} live objects, and this run ${rollouts} rollouts at once: raise it (ulimit -n) and start the platform again`;
+}
+
 /** Notes how many a run has now; a run with none left, and none to come, counts no more. */
 export function noteRunning(
   env: Env,

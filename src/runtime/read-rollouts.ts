@@ -10,7 +10,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { contextTokens } from "../core/verifiers-numbers.ts";
 import type { SegmentLine } from "./consume-segments.ts";
 import { rolloutObject } from "./names.ts";
-import { notFound, openRun, placeOfId } from "./read-run.ts";
+import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
 import { judgeUsage, metricsOf } from "./report-sums.ts";
 import type { FinishedPage, RunRpc } from "./rpc.ts";
@@ -40,7 +40,7 @@ export async function readResults(
   // A segment may be cut between our look at the rows and our reads: what is missing then is looked up once more.
   for (let tries = 0; tries < 3; tries += 1) {
     const finished = await found.value.object.finished(page.after, limit, page.outcome);
-    if (finished === null) return { ok: true, value: { rows: [], next: null } };
+    if (finished === null) return lostRun(runId);
     const read = await readPage(env, address, finished);
     if (read === null) continue;
     const last = read.at(-1)?.entry.finish_seq ?? null;
@@ -63,7 +63,10 @@ export async function readRollout(
   const found = await openRun(env, scope, place.runId);
   if (!found.ok) return notFound("rollout", id);
   const record = await found.value.object.rollout(place);
-  if (record === null) return notFound("rollout", id);
+  if (record === null) {
+    const gone = (await found.value.object.view()) === null;
+    return gone ? lostRun(place.runId) : notFound("rollout", id);
+  }
   const { entry } = record;
   const address = { scope, run_id: place.runId };
   const trajectory =

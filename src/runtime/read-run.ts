@@ -11,17 +11,19 @@ import { runViewOf } from "../db/run-view.ts";
 import { getRun, type RunRecord } from "../db/runs.ts";
 import { specOfRow } from "./accept-run.ts";
 import { runObject } from "./names.ts";
+import { goneMessage, isUnreadable } from "./platform-fault.ts";
 import { type Result, refuse } from "./refusal.ts";
 import type { RunRpc } from "./rpc.ts";
+import type { LiveView } from "./run-report.ts";
 import type { StoredEvent } from "./run-store.ts";
 import { idMac } from "./secrets.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  const live = await found.value.object.view();
+  const live = await readableView(found.value.object);
   const stored = runViewOf(found.value.record);
-  if (live === null) return { ok: true, value: stored };
+  if (live === null) return { ok: true, value: withoutObject(stored) };
   const { settled_at, ...standing } = live;
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
   const cost = costOfUsage(live.report.usage);
@@ -37,7 +39,8 @@ export async function readMetrics(
 ): Promise<Result<StepMetrics[]>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  return { ok: true, value: (await found.value.object.stepMetrics(after, limit)) ?? [] };
+  const steps = await found.value.object.stepMetrics(after, limit);
+  return steps === null ? lostRun(id) : { ok: true, value: steps };
 }
 
 export async function readEvents(
@@ -55,12 +58,38 @@ export async function readEvents(
     followed.add(owned);
   }
   const events = await runObject(env, scope, id).events(after, waitMs);
-  return { ok: true, value: events ?? { events: [], ended: true } };
+  return events === null ? lostRun(id) : { ok: true, value: events };
 }
 
 /** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not asked again for each. */
 const followed = new Set<string>();
 const FOLLOWED_KEPT = 1000;
+
+/** Its object was there, for the run is past its beginning, and answers that nobody created it. */
+export function lostRun(id: string): Result<never> {
+  return refuse("run_unreadable", goneMessage(id), "id");
+}
+
+/** Null where there is none to read. */
+async function readableView(object: RunRpc): Promise<LiveView | null> {
+  try {
+    return await object.view();
+  } catch (thrown) {
+    if (!isUnreadable(thrown)) throw thrown;
+    return null;
+  }
+}
+
+/** An ended run's row has all of it; one that had not ended never will. */
+function withoutObject(stored: RunView): RunView {
+  const { id, status } = stored;
+  if (status === "completed" || status === "failed" || status === "cancelled") return stored;
+  const error = {
+    code: "run_unreadable",
+    message: `${id} cannot go on: its object is not readable`,
+  };
+  return { ...stored, status: "failed", flow: null, error };
+}
 
 /** The run and its object, which is created here when accepting the run was cut short. */
 export async function openRun(

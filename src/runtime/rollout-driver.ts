@@ -19,6 +19,7 @@ import {
 import type { Harness } from "../core/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../core/rollout.ts";
 import { afterCall, waitingFor } from "./call-outcome.ts";
+import type { HoldCall } from "./held-call.ts";
 import { logError } from "./log.ts";
 import type { Departure, ModelDriver } from "./model-driver.ts";
 import type { RolloutStore } from "./rollout-store.ts";
@@ -36,6 +37,8 @@ export interface DriverParts {
   readonly store: RolloutStore;
   readonly harness: Harness;
   readonly model: ModelDriver;
+  /** Asked before a failed call is tried again. */
+  readonly hold: HoldCall;
   readonly now: () => number;
   readonly clock: StageClock;
   /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
@@ -100,7 +103,7 @@ export class RolloutDriver {
       }
       rollout =
         effect.kind === "sample"
-          ? await this.#sample(rollout)
+          ? await this.#trySample(rollout)
           : await this.#perform(effect, rollout);
     }
   }
@@ -133,6 +136,12 @@ export class RolloutDriver {
     if (this.#cancel !== null) return advance(rollout, { type: "cancelled", reason: this.#cancel });
     if (this.#parts.now() < this.#parts.deadline) return rollout;
     return advance(rollout, { type: "timed_out" });
+  }
+
+  /** One that is to wait for its endpoint comes back here when it is due. */
+  async #trySample(rollout: Rollout): Promise<Rollout> {
+    const held = await this.#parts.hold(rollout);
+    return held === rollout ? await this.#sample(rollout) : held;
   }
 
   async #sample(before: Rollout): Promise<Rollout> {

@@ -21,6 +21,7 @@ import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { deathsBefore } from "./last-end.ts";
+import { callHolder } from "./held-call.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import {
@@ -254,6 +255,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       store: this.#store,
       harness,
       model: this.#modelOf(spec, environment),
+      hold: callHolder(env, spec, now),
       now,
       clock,
       deadline,

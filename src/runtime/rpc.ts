@@ -11,7 +11,9 @@ import type { StepMetrics } from "../core/training/view.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
 import type { PendingCall } from "./endpoint-call.ts";
 import type { Grant, PermitAsk } from "./endpoint-ledger.ts";
+import type { FailedTry } from "./endpoint-suspicion.ts";
 import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
+import type { InFlightEntry, InFlightQuery } from "./read-in-flight.ts";
 import type { AuditRow, RunRecords } from "./run-records.ts";
 import type { LiveView } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
@@ -130,6 +132,8 @@ export interface RunRpc {
   /** Tasks with a scored rollout, by key. Nothing of a run nobody created. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[]>;
   rollout(place: Place): Promise<RolloutRecord | null>;
+  /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
+  inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;
   /** The segment that covers a finished rollout, once one does. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
   /** Finished rollouts in the order they ended. */
@@ -145,6 +149,8 @@ export interface RunRpc {
 export interface EndpointRpc {
   /** What a run may do on the endpoint until it asks again, or its lease ends. */
   ask(asked: PermitAsk): Promise<Grant>;
+  /** A call failed and is about to be tried again: when to ask anew instead, while the endpoint is down; else null. */
+  failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
   /** Its settings, its address or its key are not what they were. */
   changed(): Promise<void>;
 }

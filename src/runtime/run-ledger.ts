@@ -52,10 +52,12 @@ export function dispatch(
       };
     });
     const askAt = now + FIRST_ASK_MS;
-    for (const { place, carries } of retries) {
-      store.addRollout(place, idOf(place), askAt, carries);
+    for (const { place, carries } of [
+      ...retries,
+      ...firsts.map((place) => ({ place, carries: null })),
+    ]) {
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries });
     }
-    for (const place of firsts) store.addRollout(place, idOf(place), askAt, null);
     store.saveHead({
       ...head,
       dispatched: head.dispatched + count,

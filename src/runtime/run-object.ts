@@ -19,6 +19,7 @@ import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import { orRefusal } from "./refused-value.ts";
 import type { Answered, ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
+import { type InFlightEntry, type InFlightQuery, inFlightIn } from "./read-in-flight.ts";
 import { advantagesIn } from "./run-advantages.ts";
 import { nextRunAlarm, type RunClock } from "./run-alarm.ts";
 import { RunChores } from "./run-chores.ts";
@@ -93,7 +94,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#permits = new RunPermits(env, policyGate(this.#store), now);
     this.#judging = new RunJudging(env, this.#store, now);
     this.#training = new TrainingLoop(env, this.#store, now, (unit) => this.#pump.toScore(unit));
-    this.#views = new LiveViews(this.#store, now);
+    this.#views = new LiveViews(this.#store, now, (spec) => this.#pump.hindrance(spec));
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
   }
@@ -254,6 +255,10 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const row = spec === null ? null : this.#store.rollout(place);
     if (spec === null || row === null) return null;
     return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
+  }
+
+  inFlight(query: InFlightQuery): InFlightEntry[] | null {
+    return this.#open() === null ? null : inFlightIn(this.#store, query);
   }
 
   segmentOf(finishSeq: number): SegmentEntry | null {

@@ -5,9 +5,9 @@
 import type { CancelReason } from "../core/errors.ts";
 import { rolloutId } from "../core/ids.ts";
 import { LIMITS } from "../core/limits.ts";
-import { liveShare, objectsEach } from "./live-objects.ts";
-import { logError } from "./log.ts";
-import { rolloutObject } from "./names.ts";
+import type { RunView } from "../core/run.ts";
+import { ceilingReason, liveShare, objectsEach } from "./live-objects.ts";
+import { Standings } from "./rollout-standing.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./run-control.ts";
 import { gateRoom, type Need } from "./run-gate.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./run-ledger.ts";
@@ -21,11 +21,11 @@ import {
 import type { RolloutEntry } from "./run-schema.ts";
 import { pendingOf, trainsOn } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
-import { type Heard, heardFrom, sweepScoring } from "./run-sweep.ts";
+import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./run-sweep.ts";
 import { idMac } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
 import { allCut, isBehind, openable, openGroups, TaskOrder } from "./training-plan.ts";
-import type { Place, RolloutStanding, RunSpec } from "./wire.ts";
+import type { Place, RunSpec } from "./wire.ts";
 
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 500;
@@ -45,6 +45,8 @@ export class RunPump {
   #units: number[] = [];
   #segments: number[] = [];
   #judging: number[] = [];
+  /** Rollouts whose objects did not open when they were last asked, by `seq`. */
+  readonly #unreadable = new Map<number, string>();
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -79,6 +81,19 @@ export class RunPump {
     const gate = gateRoom(head.gate, head.running, this.#now());
     const more = pendingOf(spec, head) + openable(spec, head);
     return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
+  }
+
+  /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
+  hindrance(spec: RunSpec): RunView["flow"] {
+    const head = this.#store.head();
+    const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
+      this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
+    );
+    if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
+    if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
+    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    if (head.running < live || maxConcurrentOf(spec, head) <= live) return null;
+    return { state: "over_limit", reason: ceilingReason(this.#env, live) };
   }
 
   /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
@@ -140,12 +155,11 @@ export class RunPump {
   /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
+    const standings = new Standings(this.#env, spec, subrequests);
     await subrequests.objectAll(rows, async (row) => {
-      const { seq, id } = row;
       const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
-      const rollout = rolloutObject(this.#env, spec.scope, id);
-      const heard = await standingOf(spec, row, () => rollout.cancel(reason));
-      this.#told(spec, this.#store.bySeq(seq), reason, heard);
+      const heard = await standings.of(row, (rollout) => rollout.cancel(reason));
+      this.#told(spec, this.#store.bySeq(row.seq), reason, heard);
     });
   }
 
@@ -163,7 +177,8 @@ export class RunPump {
       const ask_at = now + Math.min(LONGEST_TELL_MS, wait);
       this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
     } else {
-      const message = away ? "its object could not be reached" : "cancelled before it began";
+      const gone = heard.state === "unreadable" ? UNREADABLE : "its object could not be reached";
+      const message = heard.state === "unknown" ? "cancelled before it began" : gone;
       this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
     }
   }
@@ -189,9 +204,11 @@ export class RunPump {
     rows: readonly RolloutEntry[],
     subrequests: Subrequests,
   ): Promise<void> {
+    const standings = new Standings(this.#env, spec, subrequests);
     await subrequests.objectAll(rows, async (asked) => {
-      const rollout = rolloutObject(this.#env, spec.scope, asked.id);
-      const heard = await standingOf(spec, asked, () => rollout.ask());
+      const heard = await standings.of(asked, (rollout) => rollout.ask());
+      if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
+      else this.#unreadable.delete(asked.seq);
       const row = this.#store.bySeq(asked.seq);
       const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
       this.toScore(unit);
@@ -216,20 +233,4 @@ export class RunPump {
 
 export function placeOf(row: RolloutEntry): Place {
   return { group: row.group_index, slot: row.slot, attempt: row.attempt };
-}
-
-/** A call that fails says nothing about the rollout: it is asked later, and in the end given up. */
-async function standingOf(
-  { rescore }: RunSpec,
-  { id, carries }: RolloutEntry,
-  ask: () => Promise<RolloutStanding>,
-): Promise<Heard> {
-  // One that takes over another's trajectory has no object: whoever starts it reports for it.
-  if (rescore !== undefined || carries !== null) return { state: "unknown" };
-  try {
-    return await ask();
-  } catch (thrown) {
-    logError("rollout does not answer", id, thrown);
-    return { state: "unreachable" };
-  }
 }

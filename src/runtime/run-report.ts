@@ -36,7 +36,12 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
-function flowOf(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+function flowOf(
+  store: RunStore,
+  spec: RunSpec,
+  now: number,
+  hindrance: () => RunView["flow"],
+): RunView["flow"] {
   const head = store.head();
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
@@ -45,8 +50,10 @@ function flowOf(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
   const trainer = trainingFlow(store, spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
-  const waits = pendingOf(spec, head) > 0 ? gateFlow(gate, running, now) : null;
-  return waits ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
+  const gated = gateFlow(gate, running, now);
+  // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
+  const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
+  return waits ?? hindrance() ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
 }
 
 const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
@@ -58,13 +65,20 @@ const ROWS_WALKED_PER_S = 20_000;
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
+  readonly #hindrance: (spec: RunSpec) => RunView["flow"];
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
 
-  constructor(store: RunStore, now: () => number) {
+  /** `hindrance`: why it waits on what neither its owner nor its endpoint did. */
+  constructor(
+    store: RunStore,
+    now: () => number,
+    hindrance: (spec: RunSpec) => RunView["flow"] = () => null,
+  ) {
     this.#store = store;
     this.#now = now;
+    this.#hindrance = hindrance;
   }
 
   of(spec: RunSpec): LiveView {
@@ -73,7 +87,7 @@ export class LiveViews {
       status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      flow: flowOf(this.#store, spec, this.#now()),
+      flow: flowOf(this.#store, spec, this.#now(), () => this.#hindrance(spec)),
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,

@@ -16,6 +16,7 @@ import {
   RUN_MIGRATIONS,
   RUN_SCHEMA,
   type RunHead,
+  type RunningRow,
   type SegmentEntry,
 } from "./run-schema.ts";
 import { SuspectStore } from "./suspect-store.ts";
@@ -105,15 +106,14 @@ export class RunStore {
   }
 
   /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
-  addRollout(place: Place, id: string, askAt: number, carries: number | null): void {
+  addRollout(
+    { group, slot, attempt }: Place,
+    { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
+  ): void {
     this.#sql.exec(
-      "insert into rollouts (group_index, slot, attempt, id, status, ask_at, carries) values (?, ?, ?, ?, 'running', ?, ?)",
-      place.group,
-      place.slot,
-      place.attempt,
-      id,
-      askAt,
-      carries,
+      `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries)
+        values (?, ?, ?, ?, 'running', ?, ?, ?)`,
+      ...[group, slot, attempt, id, at, askAt, carries],
     );
   }
 
@@ -196,6 +196,16 @@ export class RunStore {
     return this.#all<RolloutEntry>(
       `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
       [limit],
+    );
+  }
+
+  /** Not ended, in the order they were dispatched, after `seq`: by the index of what is in flight, not by all rows. */
+  inFlight(seq: number, limit: number, status: string | null): RunningRow[] {
+    return this.#all<RunningRow>(
+      `select id, group_index, slot, attempt, status, turns, started_at, cancel
+        from rollouts indexed by rollouts_in_flight
+        where status != 'done' and seq > ? and (? is null or status = ?) order by seq limit ?`,
+      [seq, status, status, limit],
     );
   }
 

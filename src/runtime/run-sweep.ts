@@ -12,6 +12,9 @@ import type { RolloutStanding, RunSpec } from "./wire.ts";
 
 /** A rollout whose object was not there so many times in a row is given up; so is scoring that never came back. */
 const MOST_MISSES = 12;
+/** One whose storage cannot be read will not answer: within a minute it is given up. */
+const MOST_UNREADABLE = 4;
+const UNREADABLE_ASK_MS = 10_000;
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
@@ -56,8 +59,13 @@ const UNSCORED = {
   message: `scoring did not come back in ${MOST_SCORING_TRIES} tries`,
 } as const;
 
-/** `unreachable`: the call itself failed, which says nothing about the rollout. */
-export type Heard = RolloutStanding | { readonly state: "unreachable" };
+/**
+ * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: its object does not open,
+ * and others do.
+ */
+export type Heard = RolloutStanding | { readonly state: "unreachable" | "unreadable" };
+
+export const UNREADABLE = "the storage of its object cannot be read";
 
 /**
  * What a silent rollout said of itself. True when its start must be sent again. `row` is as it stands now: it may have
@@ -88,6 +96,12 @@ export function heardFrom(
       store.setRollout(row.seq, { asks, ask_at: now + wait, misses });
       // A start that arrives twice begins nothing twice.
       return { resend: true, unit: null };
+    }
+    case "unreadable": {
+      const misses = row.misses + 1;
+      if (misses > MOST_UNREADABLE) return lost(store, spec, row, `${UNREADABLE}: ${row.id}`, now);
+      store.setRollout(row.seq, { asks, ask_at: now + UNREADABLE_ASK_MS, misses });
+      return { resend: false, unit: null };
     }
     case "answered":
       // It holds our acknowledgement and we hold no answer: our storage is the older one. It cannot be asked again.

@@ -24,6 +24,7 @@ import type {
   EnvironmentView,
   Outcome,
   ResultRow,
+  RolloutInFlight,
   RolloutView,
   RunRequestInput,
   RunStatus,
@@ -47,6 +48,7 @@ import type {
   DatasetOptions,
   ExportRows,
   ExportRunQuery,
+  InFlightQuery,
   MetricsQuery,
   PostOptions,
   RowQuery,
@@ -57,7 +59,7 @@ import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, headersOf, Requests } from "./requests.ts";
 
 export type { ApiError, ErrorCode } from "../core/api-error.ts";
-export type { RolloutFinished } from "../core/run.ts";
+export type { RolloutFinished, RolloutInFlight } from "../core/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../core/run-events.ts";
 export type {
   CallOptions,
@@ -170,10 +172,7 @@ export class RollcallClient {
     query: CompareRunsQuery,
     options: CallOptions = {},
   ): Promise<RunComparison> {
-    return this.#requests.json(
-      `/runs/${encodeURIComponent(runId)}/compare${search(query)}`,
-      options,
-    );
+    return this.#requests.json(ofRun(runId, "compare", query), options);
   }
 
   /** One page of runs, newest first unless `order` says otherwise. */
@@ -202,8 +201,7 @@ export class RollcallClient {
     query: MetricsQuery = {},
     options: CallOptions = {},
   ): Promise<Page<StepMetrics>> {
-    const path = `/runs/${encodeURIComponent(runId)}/metrics${search(query)}`;
-    return this.#requests.json(path, options);
+    return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
   /** Another token for a training run's trainer; the one before works for an hour more. */
@@ -218,10 +216,25 @@ export class RollcallClient {
     query: RowQuery & { readonly outcome?: Outcome | undefined } = {},
     options: CallOptions = {},
   ): AsyncGenerator<ResultRow> {
-    return this.#requests.rows(
-      `/runs/${encodeURIComponent(runId)}/results${search(query)}`,
-      options,
-    );
+    return this.#requests.rows(ofRun(runId, "results", query), options);
+  }
+
+  /** One page of a run's rollouts that have not ended, in the order they were dispatched. */
+  listInFlight(
+    runId: string,
+    query: InFlightQuery = {},
+    options: CallOptions = {},
+  ): Promise<Page<RolloutInFlight>> {
+    return this.#requests.json(ofRun(runId, "rollouts", query), options);
+  }
+
+  /** All of them, page after page. */
+  inFlight(
+    runId: string,
+    query: InFlightQuery = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<RolloutInFlight> {
+    return eachOf(query, (page) => this.listInFlight(runId, page, options));
   }
 
   /** Rows for training, made of what had ended when the first page was asked for; page after page. */
@@ -230,10 +243,7 @@ export class RollcallClient {
     query: ExportRunQuery<Format> = {},
     options: CallOptions = {},
   ): AsyncGenerator<ExportRows[Format]> {
-    return this.#requests.rows(
-      `/runs/${encodeURIComponent(runId)}/export${search(query)}`,
-      options,
-    );
+    return this.#requests.rows(ofRun(runId, "export", query), options);
   }
 
   /** One rollout, read whole; before it is done, what is stored of it so far. */
@@ -383,4 +393,8 @@ export class RollcallClient {
   deleteSecret(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
     return this.#requests.delete(`/secrets/${encodeURIComponent(idOrName)}`, options);
   }
+}
+
+function ofRun(runId: string, what: string, query: object): string {
+  return `/runs/${encodeURIComponent(runId)}/${what}${search(query)}`;
 }

@@ -1,6 +1,6 @@
 /** What the client's methods take beside the bodies of their requests. */
 import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
-import type { RunStatus, RunView } from "../core/run.ts";
+import type { RolloutInFlight, RunStatus, RunView } from "../core/run.ts";
 import type { ListQuery } from "./pages.ts";
 
 export interface CallOptions {
@@ -44,6 +44,14 @@ export interface RowQuery {
   /** As the link to the page has it; default: from the start. */
   readonly after?: number | undefined;
   /** Rows read at once. */
+  readonly limit?: number | undefined;
+}
+
+export interface InFlightQuery {
+  readonly status?: RolloutInFlight["status"] | undefined;
+  /** Id of the last rollout of the page before. */
+  readonly after?: string | undefined;
+  /** Rollouts a page: 1 to 1,000, default 100. */
   readonly limit?: number | undefined;
 }
 

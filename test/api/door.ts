@@ -72,6 +72,7 @@ function unwritten(): Services {
     readEvents: refuse,
     readMetrics: refuse,
     readResults: refuse,
+    readInFlight: refuse,
     readRollout: refuse,
     cancelRollout: refuse,
     forkRollout: refuse,

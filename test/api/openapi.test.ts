@@ -58,6 +58,7 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs/{id}/export",
     "GET /v1/runs/{id}/metrics",
     "GET /v1/runs/{id}/results",
+    "GET /v1/runs/{id}/rollouts",
     "GET /v1/runs/{id}/weight-versions",
     "GET /v1/secrets",
     "GET /v1/secrets/{id}",

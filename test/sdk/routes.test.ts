@@ -18,6 +18,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   compareRuns: (client) => client.compareRuns("x/y", { baseline: "b" }),
   streamEvents: (client) => collect(client.events("x/y")),
   listResults: (client) => collect(client.results("x/y")),
+  listInFlight: (client) => client.listInFlight("x/y"),
   exportRun: (client) => collect(client.exportRun("x/y")),
   listMetrics: (client) => client.runMetrics("x/y", { after_step: 1 }),
   rotateTrainerToken: (client) => client.rotateTrainerToken("x/y"),

@@ -5,11 +5,21 @@ import { EndpointView } from "../../src/core/endpoint.ts";
 import type { RunView } from "../../src/core/run.ts";
 import { NO_OUTCOMES } from "../../src/runtime/endpoint-health.ts";
 import { EndpointObject } from "../../src/runtime/endpoint-object.ts";
-import { type Door, expectLaw, type Inside, inside, openPlatform, requestsOf } from "./platform.ts";
+import {
+  type Door,
+  expectLaw,
+  type Inside,
+  inside,
+  openPlatform,
+  requestsOf,
+  rolloutAt,
+} from "./platform.ts";
 import { down, questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
 
 const HOUR = 3600_000;
+/** An address where nobody listens. */
+const NOBODY = "http://127.0.0.1:1/v1";
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 
 /** Runs and endpoints speak at most once a second, by real clocks. */
@@ -144,7 +154,7 @@ test("an endpoint that fails ten rollouts in a row gets no more, the run says wh
   expect(probes.length).toBe(1);
 });
 
-test("while the endpoint is down it is asked ever more seldom, and the run costs nothing but the renewals of its lease", async () => {
+test("while the endpoint is down it is asked every 20 s in the end, and the run costs nothing but the renewals of its lease", async () => {
   const { id, endpoint, model, base } = await stopped("stays-down", 50, "fails");
   let now = base;
   const waits = await inEndpoint(endpoint, async (object, { storage }) => {
@@ -158,7 +168,7 @@ test("while the endpoint is down it is asked ever more seldom, and the run costs
     }
     return seen;
   });
-  expect(waits.slice(1)).toEqual([10, 20, 40, 80, 160]);
+  expect(waits.slice(1)).toEqual([10, 20, 20, 20, 20]);
   expect(
     (await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:"))
       .length,
@@ -184,6 +194,77 @@ test("while the endpoint is down it is asked ever more seldom, and the run costs
   expect(Math.min(...alarms)).toBeGreaterThanOrEqual(60_000);
   expect(alarms.length).toBeLessThanOrEqual(13);
   expect((await door.run(id)).flow?.state).toBe("endpoint_down");
+});
+
+test("calls in flight wait while their endpoint is down, spend none of their tries, and are made when it is back", async () => {
+  const { id: endpoint } = await create({ name: "away", base_url: NOBODY });
+  const { id } = await door.start({
+    environment: "gsm8k",
+    dataset: questions(12),
+    ...{ model: script(RIGHT), endpoint: "away", max_concurrent: 12 },
+    limits: { max_retries: 2 },
+  });
+  const waiting = await until(id, ({ flow }) => flow?.state === "endpoint_down");
+  expect(waiting.flow?.reason).toMatch(/^it does not answer: /);
+  const rollouts = Array.from({ length: 12 }, (_, group) => rolloutAt(id, group));
+  const hold = (rollout: string) => door.inRollout(rollout, (object) => object.read()?.intent);
+  await vi.waitUntil(
+    async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until),
+    { timeout: 10_000 },
+  );
+  const now = Date.now();
+  // Whatever time passes: woken while it is down, they ask and wait on.
+  for (const rollout of rollouts) await door.inRollout(rollout, (object) => object.alarm());
+  const held = await Promise.all(rollouts.map(hold));
+  for (const intent of held) {
+    expect(intent?.failures).toBeLessThanOrEqual(2);
+    expect(intent?.not_before).toBeLessThanOrEqual(now + 30_000);
+  }
+  expect((await door.run(id)).counts).toMatchObject({ in_flight: 12, failed: {} });
+  // Somebody is there now: as a change of its row by the API ends.
+  await env.DB.prepare("update endpoints set base_url = ? where id = ?")
+    .bind(env.MODEL_URL, endpoint)
+    .run();
+  await inEndpoint(endpoint, (object) => object.changed());
+  await until(id, ({ flow }) => flow?.state === "active");
+  await Promise.all(
+    rollouts.map((rollout) =>
+      door.inRollout(rollout, async (object) => {
+        object.now = () => now + 60_000;
+        await object.alarm();
+      }),
+    ),
+  );
+  expect((await door.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
+});
+
+test("a call that has waited for its endpoint as long as one may spends the tries it has left, and fails with the reason", async () => {
+  await create({ name: "gone", base_url: NOBODY });
+  const { id } = await door.start({
+    environment: "gsm8k",
+    dataset: questions(12),
+    ...{ model: script(RIGHT), endpoint: "gone", max_concurrent: 12 },
+    limits: { max_retries: 2 },
+    min_scored: 0,
+  });
+  const rollout = rolloutAt(id, 0);
+  const held = () => door.inRollout(rollout, (object) => object.read()?.intent?.held_until ?? 0);
+  await until(id, ({ flow }) => flow?.state === "endpoint_down");
+  const heldUntil = await vi.waitUntil(held, { timeout: 10_000 });
+  let now = heldUntil;
+  const done = () =>
+    door.inRollout(rollout, async (object) => {
+      object.now = () => now;
+      now += 60_000;
+      await object.alarm();
+      return object.read()?.phase === "done";
+    });
+  await vi.waitUntil(done);
+  const ended = await door.rollout(rollout);
+  expect(ended).toMatchObject({ status: "done", outcome: "failed", reason: "provider" });
+  expect(ended.failed_calls.length).toBe(3);
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
 });
 
 test("a change that is read while the last run leaves brings no run back", async () => {

@@ -58,6 +58,26 @@ test("misses count in a row: one that was asked for hours and is healthy survive
   expect(row).toMatchObject({ status: "running", misses: 1 });
 });
 
+test("a rollout whose storage cannot be read is given up within a minute, as the platform's failure and by name", async () => {
+  const { row, at } = await waiting((store, spec, now) => {
+    let [clock, row] = [now, store.bySeq(1)];
+    const undone = () =>
+      store.transaction(() => {
+        while (store.bySeq(1)?.status === "running") {
+          clock = store.bySeq(1)?.ask_at ?? clock;
+          heardFrom(store, spec, store.bySeq(1), { state: "unreadable" }, clock);
+        }
+        row = store.bySeq(1);
+        throw new Error("undone");
+      });
+    expect(undone).toThrow("undone");
+    return { row, at: clock - now };
+  });
+  expect(at).toBeLessThanOrEqual(60_000);
+  expect(row).toMatchObject({ outcome: "failed", reason: "platform" });
+  expect(row?.error).toContain(`the storage of its object cannot be read: ${row?.id}`);
+});
+
 test("an endpoint whose key does not open ends its rollouts as the platform's failure, and no call leaves", async () => {
   const template = await platform.finish({
     environment: "gsm8k",
