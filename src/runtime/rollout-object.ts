@@ -20,8 +20,8 @@ import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
-import { deathsBefore } from "./last-end.ts";
 import { callHolder } from "./held-call.ts";
+import { deathsBefore } from "./last-end.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import {

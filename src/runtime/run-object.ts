@@ -17,9 +17,9 @@ import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome
 import { owe, takeUnit } from "./judging-ledger.ts";
 import { noteRunning, objectsEach } from "./live-objects.ts";
 import { logError } from "./log.ts";
+import { type InFlightEntry, type InFlightQuery, inFlightIn } from "./read-in-flight.ts";
 import { orRefusal } from "./refused-value.ts";
 import type { Answered, ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "./rpc.ts";
-import { type InFlightEntry, type InFlightQuery, inFlightIn } from "./read-in-flight.ts";
 import { advantagesIn } from "./run-advantages.ts";
 import { nextRunAlarm, type RunClock } from "./run-alarm.ts";
 import { RunChores } from "./run-chores.ts";
@@ -41,7 +41,6 @@ import { type AuditRow, auditRows, type RunRecords, recordsOf } from "./run-reco
 import { type LiveView, LiveViews } from "./run-report.ts";
 import type { RolloutRecord, SegmentEntry } from "./run-schema.ts";
 import { segmentOf, sourcesIn, startersIn } from "./run-sources.ts";
-import { appendEvent } from "./run-standing.ts";
 import { RunStore, type StoredEvent } from "./run-store.ts";
 import { RunSuspects } from "./run-suspects.ts";
 import { holdUnits, unitsWaiting } from "./run-units.ts";
@@ -67,7 +66,6 @@ import type {
 
 /** How long answers are gathered before the next dispatch and sends leave. */
 const GATHER_MS = 10;
-const PROGRESS_EVERY_MS = 1000;
 
 export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** The clock, replaced by tests. */
@@ -84,7 +82,6 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   #gathering = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
-  #lastProgressAt = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -362,7 +359,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
       if (segment === null) break;
       this.#pump.toFold(segment);
     }
-    this.#progress(spec);
+    this.#views.noteProgress(spec);
     this.#readers.wake();
     try {
       await this.#pump.send(spec);
@@ -380,16 +377,6 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     const objects = settled_at === null && spec.rescore === undefined;
     noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
     await this.#arm(spec);
-  }
-
-  #progress(spec: RunSpec): void {
-    const now = this.now();
-    const settled = this.#store.head().settled_at !== null;
-    if (settled || now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
-    this.#lastProgressAt = now;
-    const { counts, report } = this.#views.of(spec);
-    const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
-    this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
   async #arm(spec: RunSpec): Promise<void> {

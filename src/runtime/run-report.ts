@@ -7,7 +7,7 @@ import { ReportSums, reportOfRows } from "./report-sums.ts";
 import { maxConcurrentOf, statusOf } from "./run-control.ts";
 import { gateFlow } from "./run-gate.ts";
 import type { RunHead } from "./run-schema.ts";
-import { pendingOf, plannedOf } from "./run-standing.ts";
+import { appendEvent, pendingOf, plannedOf } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
 import { trainingFlow, trainingView } from "./training-view.ts";
 import type { RunSpec } from "./wire.ts";
@@ -62,6 +62,8 @@ const STOPPED = { user: "cancelled by the user", deadline: "its deadline has pas
 const ROWS_WALKED_PER_S = 20_000;
 
 /** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
+const PROGRESS_EVERY_MS = 1000;
+
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
@@ -69,6 +71,7 @@ export class LiveViews {
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
+  #lastProgressAt = 0;
 
   /** `hindrance`: why it waits on what neither its owner nor its endpoint did. */
   constructor(
@@ -94,6 +97,17 @@ export class LiveViews {
       report: this.#report(spec, head),
       training: trainingView(this.#store, spec),
     };
+  }
+
+  /** Tells whoever reads the run's events how far it is, once a second at most. */
+  noteProgress(spec: RunSpec): void {
+    const now = this.#now();
+    const settled = this.#store.head().settled_at !== null;
+    if (settled || now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
+    this.#lastProgressAt = now;
+    const { counts, report } = this.of(spec);
+    const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
+    this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
   #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {

@@ -119,7 +119,10 @@ class Growth {
 
   /** Times that a definition is written out for this block. */
   references(block: Block): number {
-    const own = this.#named(block).reduce((sum, name) => sum + 1 + this.#most("references", name), 0);
+    const own = this.#named(block).reduce(
+      (sum, name) => sum + 1 + this.#most("references", name),
+      0,
+    );
     return block.inner.reduce((sum, inner) => sum + this.references(inner), own);
   }
 
@@ -160,6 +163,8 @@ class Growth {
   /** A part that names itself. One that is hidden behind another of its name would not be counted. */
   #within(name: string): number {
     if ((this.#definitions.get(name) ?? []).length < 2) return 0;
-    throw new SqlWorkError(`${name} is the name of more than one view or part of a with: rename one`);
+    throw new SqlWorkError(
+      `${name} is the name of more than one view or part of a with: rename one`,
+    );
   }
 }

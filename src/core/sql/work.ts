@@ -40,7 +40,10 @@ export function workOf(
   const programs = programsIn(database, statement, params);
   const reading =
     STEPS_PER_OP * programs.reduce((sum, program) => sum + program.length, 0) +
-    schema.reduce((sum, { sql }) => sum + STEPS_PER_ENTRY + STEPS_PER_CHARACTER * (sql?.length ?? 0), 0);
+    schema.reduce(
+      (sum, { sql }) => sum + STEPS_PER_ENTRY + STEPS_PER_CHARACTER * (sql?.length ?? 0),
+      0,
+    );
   const nested = [statement.text, ...schema.map(({ sql }) => sql ?? "")].some((sql) =>
     /jsonb?_tree/i.test(sql),
   );
@@ -115,8 +118,7 @@ class Estimate {
     const first = this.#lengths(program, index, param, () => null);
     const visits = new Visits(program, {
       rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
-      equalRows: (root, columns) =>
-        this.#sizes.equalRows(root, columns) + this.#grown(root, index),
+      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#grown(root, index),
       equalColumns: (root, columns) =>
         this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
       functionRows: (at) => this.#functionRows(program, at, first),
