@@ -19,8 +19,8 @@ import {
 import type { Json, JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { commonPrefix, type Messages, type ToolDefinition } from "./messages.ts";
-import type { ForkedFrom } from "./run.ts";
 import { sizeOf, stateSize } from "./rollout-size.ts";
+import type { ForkedFrom } from "./run.ts";
 import { packTokens } from "./tokens.ts";
 import {
   addUsage,

@@ -29,8 +29,8 @@ import {
   turnCall,
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { ALARM_BUDGET_MS, RolloutDriver } from "./rollout-driver.ts";
 import { RefusedValueError, refusalOf } from "./refused-value.ts";
+import { ALARM_BUDGET_MS, RolloutDriver } from "./rollout-driver.ts";
 import {
   bareReport,
   NOTHING_LEFT,

@@ -1,7 +1,7 @@
 /** Bodies that a reader without bounds would drown in, sent over real sockets: each until its reader hangs up. */
 import type { ServerResponse } from "node:http";
-import { createGzip } from "node:zlib";
 import { Readable } from "node:stream";
+import { createGzip } from "node:zlib";
 
 export type HostileBody =
   /** A JSON text that never ends, as fast as it is read. */

@@ -10,11 +10,11 @@
 import {
   InfraError,
   KeyError,
+  messageOf,
   StageTimeoutError,
   ToolCallError,
   ToolError,
   ToolParseError,
-  messageOf,
 } from "../errors.ts";
 import { LIMITS } from "../limits.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
@@ -166,7 +166,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
-    return shortText(this.#formatError(error), LIMITS.errorCharacters);
+    return shortText(this.#formatError(error), LIMITS.toolResultBytes);
   }
 }
 
