@@ -7,6 +7,12 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { damagedMessage, isUnreadable } from "../runtime/platform-fault.ts";
+import {
+  failedForStorage,
+  STORAGE_FULL,
+  storageIsFull,
+  storageTakes,
+} from "../runtime/storage-full.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";
@@ -21,7 +27,7 @@ import { inFlightOperations } from "./in-flight.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { leaseOperations } from "./leases.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi.ts";
-import type { ApiDependencies, ApiTypes, Operation } from "./operation.ts";
+import type { ApiContext, ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { controlOperations } from "./run-control.ts";
@@ -40,13 +46,13 @@ const doorOperations: readonly Operation[] = [
     open: true,
     reply: {
       status: 200,
-      description: "It does",
+      description: "It does; 503 with `storage_full` where the disk of a local platform is full",
       contentType: "application/json",
-      schema: z.object({ status: z.literal("ok") }),
+      schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
       example: { status: "ok" },
     },
     errors: [],
-    handle: (context) => context.json({ status: "ok" }),
+    handle: health,
   },
   {
     id: "getOpenApi",
@@ -122,9 +128,10 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
     else app.on(method, route, auth(operation), withoutQuery(operation), handle);
   }
   app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
-  app.onError((error, context) => {
+  app.onError(async (error, context) => {
     if (error instanceof Refusal) return refusalReply(error);
     dependencies.report(error, context.var.requestId);
+    if (await failedForStorage(context.env, error)) return refusalReply(FULL);
     const unreadable = isUnreadable(error) ? unreadableRun(context.req.path) : null;
     return unreadable === null ? internalReply() : refusalReply(unreadable);
   });
@@ -149,6 +156,14 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     await next();
     context.header("x-request-id", requestId);
   };
+}
+
+const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
+
+/** Where something met a full disk, one more write tells whether it still is. */
+async function health({ env }: ApiContext): Promise<Response> {
+  if (!storageIsFull() || (await storageTakes(env))) return Response.json({ status: "ok" });
+  return Response.json({ status: "storage_full" }, { status: 503 });
 }
 
 /** Whatever is asked of one run asks its object; null for any other route. */

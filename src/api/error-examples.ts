@@ -117,6 +117,12 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
       "the object of run_01m7yvracdx59b2v0pjmbx72k2 holds nothing: its storage was deleted, and with it the rollouts of this run",
     param: "id",
   },
+  storage_full: {
+    when: "the disk of a local platform is full: nothing is lost, and what runs goes on when there is room",
+    message:
+      "the disk of this platform is full: nothing is lost, and what runs goes on when there is room",
+    param: null,
+  },
   internal: {
     when: "something failed on our side: quote the `x-request-id`",
     message: "Something failed on our side. Quote the x-request-id of this reply.",

@@ -42,6 +42,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
   url_not_allowed: [400, "invalid_request_error"],
   conflict: [409, "invalid_request_error"],
   run_unreadable: [500, "server_error"],
+  storage_full: [507, "server_error"],
   internal: [500, "server_error"],
 };
 

@@ -250,6 +250,7 @@ function codesOf({ path, open, trainer, body, query, headers, errors }: Operatio
     ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
     ...(open || trainer ? [] : (["forbidden"] as const)),
     ...(ofRun.test(path) ? (["run_unreadable"] as const) : []),
+    ...(open ? [] : (["storage_full"] as const)),
     "internal",
   ];
   return [...new Set([...errors, ...kind])];

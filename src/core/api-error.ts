@@ -24,6 +24,7 @@ export const ERROR_CODES = [
   "url_not_allowed",
   "conflict",
   "run_unreadable",
+  "storage_full",
   "internal",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

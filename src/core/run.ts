@@ -59,6 +59,7 @@ export const FLOW_STATES = [
   "endpoint_down",
   "over_limit",
   "object_unreadable",
+  "storage_full",
   "waiting_for_trainer",
   "waiting_for_rollouts",
   "paused",

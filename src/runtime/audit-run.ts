@@ -24,6 +24,7 @@ import { openRun } from "./read-run.ts";
 import type { Result } from "./refusal.ts";
 import type { RunRpc } from "./rpc.ts";
 import type { RunRecords } from "./run-records.ts";
+import { failedForStorage } from "./storage-full.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** A look of a run of a million rollouts; production stops at 10,000 an invocation. */
@@ -41,7 +42,7 @@ export async function auditRun(
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   const { record, object } = found.value;
-  const absent = await absence(id, object);
+  const absent = await absence(env, id, object);
   if (absent !== null)
     return { ok: true, value: await auditWithout(env, scope, record, absent, now) };
   const first = await look(env, scope, id, object, now);
@@ -53,11 +54,11 @@ export async function auditRun(
 }
 
 /** What is wrong where the run's object has nothing to compare; null where it answers. */
-async function absence(id: string, object: RunRpc): Promise<string | null> {
+async function absence(env: Env, id: string, object: RunRpc): Promise<string | null> {
   try {
     return (await object.view()) === null ? goneMessage(id) : null;
   } catch (thrown) {
-    if (!isUnreadable(thrown)) throw thrown;
+    if (!isUnreadable(thrown) || (await failedForStorage(env, thrown))) throw thrown;
     return damagedMessage(id);
   }
 }

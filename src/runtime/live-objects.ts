@@ -5,6 +5,7 @@
  * what the others leave, and finished rollouts are retired at once.
  */
 import { findEnvironment } from "./environments.ts";
+import { isLocal } from "./storage-full.ts";
 import type { RunSpec } from "./wire.ts";
 
 /** Objects, a rollout with a database counted for what that keeps open. */
@@ -52,5 +53,5 @@ export function noteRunning(
 
 /** True where an object should be taken out of memory as soon as it has nothing to do. */
 export function retiresAtOnce(env: Env): boolean {
-  return Number(env.LIVE_OBJECT_CEILING) > 0;
+  return isLocal(env);
 }

@@ -5,12 +5,13 @@
 
 const DAMAGED = /SQLITE_(CORRUPT|NOTADB)/;
 /** What a caller hears of an object that failed outside of our code. */
-const UNOPENED = /^internal error; reference = /;
+const UNOPENED = /(^|: )internal error; reference = /;
 
 /** The object's storage cannot be read, as far as one error can say; trouble that passes is said to be such. */
 export function isUnreadable(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || passes(thrown)) return false;
-  return DAMAGED.test(thrown.message) || UNOPENED.test(thrown.message);
+  const { message, cause } = thrown;
+  return DAMAGED.test(message) || UNOPENED.test(message) || isUnreadable(cause);
 }
 
 function passes(thrown: Error): boolean {
@@ -20,7 +21,7 @@ function passes(thrown: Error): boolean {
 
 /** Its object does not open: what is in D1 is all there is. */
 export function damagedMessage(id: string): string {
-  return `the object of ${id} does not open: its storage is damaged, or no object opens now (a full disk)`;
+  return `the object of ${id} does not open: its storage is damaged`;
 }
 
 export function goneMessage(id: string): string {

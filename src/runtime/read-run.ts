@@ -17,12 +17,14 @@ import type { RunRpc } from "./rpc.ts";
 import type { LiveView } from "./run-report.ts";
 import type { StoredEvent } from "./run-store.ts";
 import { idMac } from "./secrets.ts";
+import { failedForStorage, STORAGE_FULL } from "./storage-full.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  const live = await readableView(found.value.object);
+  const live = await readableView(env, found.value.object);
   const stored = runViewOf(found.value.record);
+  if (live === "storage_full") return { ok: true, value: waitingForRoom(stored) };
   if (live === null) return { ok: true, value: withoutObject(stored) };
   const { settled_at, ...standing } = live;
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
@@ -71,19 +73,30 @@ export function lostRun(id: string): Result<never> {
 }
 
 /** Null where there is none to read. */
-async function readableView(object: RunRpc): Promise<LiveView | null> {
+async function readableView(env: Env, object: RunRpc): Promise<LiveView | "storage_full" | null> {
   try {
     return await object.view();
   } catch (thrown) {
+    if (await failedForStorage(env, thrown)) return "storage_full";
     if (!isUnreadable(thrown)) throw thrown;
     return null;
   }
 }
 
+/** As D1 knew it last: its object does not open before there is room. */
+function waitingForRoom(stored: RunView): RunView {
+  if (isEnded(stored)) return stored;
+  return { ...stored, flow: { state: "storage_full", reason: STORAGE_FULL } };
+}
+
+function isEnded({ status }: RunView): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
 /** An ended run's row has all of it; one that had not ended never will. */
 function withoutObject(stored: RunView): RunView {
-  const { id, status } = stored;
-  if (status === "completed" || status === "failed" || status === "cancelled") return stored;
+  const { id } = stored;
+  if (isEnded(stored)) return stored;
   const error = {
     code: "run_unreadable",
     message: `${id} cannot go on: its object is not readable`,

@@ -23,6 +23,7 @@ import { pendingOf, trainsOn } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./run-sweep.ts";
 import { idMac } from "./secrets.ts";
+import { STORAGE_FULL, storageIsFull } from "./storage-full.ts";
 import { Subrequests } from "./subrequests.ts";
 import { allCut, isBehind, openable, openGroups, TaskOrder } from "./training-plan.ts";
 import type { Place, RunSpec } from "./wire.ts";
@@ -85,6 +86,7 @@ export class RunPump {
 
   /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
   hindrance(spec: RunSpec): RunView["flow"] {
+    if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
     const head = this.#store.head();
     const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],

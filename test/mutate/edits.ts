@@ -274,6 +274,32 @@ export const EDITS: readonly Edit[] = [
     [["thrown instanceof InfraError ||", "thrown instanceof ToolCallError ||"]],
   ),
   ...editsOf(
+    "src/core/environments/tool-env.ts",
+    ["core/environments/stop-errors", "core/environments/stateful-tool-env"],
+    [
+      ["this.#providesHidden && !isObject(sent)", "this.#providesHidden || !isObject(sent)"],
+      ["kind === ValueError ? [kind, SyntaxError]", "kind === ValueError ? [kind, TypeError]"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/environments/tool-schema.ts",
+    ["core/environments/tool-schema"],
+    [
+      ["additionalProperties: false,", "additionalProperties: true,"],
+      [
+        'parameter._zod.optin === "optional" && !takes',
+        'parameter._zod.optin === "optional" && takes',
+      ],
+      ["minimum !== Number.MIN_SAFE_INTEGER", "minimum === Number.MIN_SAFE_INTEGER"],
+      ["others !== undefined && others !== false", "others !== undefined && others === false"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/environments/tool-arguments.ts",
+    ["core/environments/tool-arguments"],
+    [["!needed.has(nameOf(path))", "needed.has(nameOf(path))"]],
+  ),
+  ...editsOf(
     "src/core/environments/stateful-tool-env.ts",
     ["core/environments/stateful-tool-env"],
     [["!hidden.includes(key)", "hidden.includes(key)"]],
@@ -282,10 +308,6 @@ export const EDITS: readonly Edit[] = [
     "src/core/environments/tool-call.ts",
     ["core/environments/tool-env", "core/environments/stateful-tool-env"],
     [
-      [
-        'value === null || typeof value !== "object"',
-        'value === undefined || typeof value !== "object"',
-      ],
       [
         "filter(([name]) => !tool.hidden.includes(name))",
         "filter(([name]) => tool.hidden.includes(name))",

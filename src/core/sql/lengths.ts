@@ -16,7 +16,7 @@ import {
   NUMBER,
   sumOf,
 } from "./functions.ts";
-import { type Op, type Program, words } from "./program.ts";
+import { entriesOf, type Op, type Program, words } from "./program.ts";
 
 export interface Sources {
   /** A row of a table or an index. */
@@ -53,30 +53,54 @@ export class Lengths {
   readonly #records = new Map<number, Value>();
   readonly #tables = new Set<number>();
   readonly #scanned = new Set<number>();
-  readonly #writes = new Map<number, Op[]>();
-  /** The first and the last address that writes a register. */
-  readonly #places = new Map<number, readonly [number, number]>();
+  /** The addresses that write to a register. */
+  readonly #writes = new Map<number, number[]>();
+  readonly #written = new Map<number, Length>();
+  readonly #last = new Map<number, number | null>();
+  readonly #entries: ReadonlySet<number>;
   readonly #origin = new Map<number, number>();
 
   constructor(program: Program, sources: Sources) {
     this.#program = program;
     this.#sources = sources;
+    this.#entries = entriesOf(program);
     this.#note();
     for (let round = 0; round < ROUNDS && this.#pass(round); round += 1);
   }
 
-  of(register: number): Length {
-    return this.#registers.get(register) ?? this.#rows.get(register) ?? NUMBER;
+  /** What an op at this address finds in a register. */
+  of(register: number, at: number): Length {
+    const last = this.#lastWrite(register, at);
+    const known = last === null ? undefined : this.#written.get(keyOf(register, last));
+    return known ?? this.#anyOf(register) ?? NUMBER;
+  }
+
+  #anyOf(register: number): Length | undefined {
+    return this.#registers.get(register) ?? this.#rows.get(register);
+  }
+
+  /** The address of it, where there is only one way from there. */
+  #lastWrite(register: number, at: number): number | null {
+    const key = keyOf(register, at);
+    const known = this.#last.get(key);
+    if (known !== undefined) return known;
+    const places = this.#writes.get(register) ?? [];
+    let back = at;
+    while (!this.#entries.has(back) && !places.includes(back - 1) && back > 0) back -= 1;
+    const last = this.#entries.has(back) || back === 0 ? null : back - 1;
+    this.#last.set(key, last);
+    return last;
   }
 
   /** Of a register that holds a whole row. */
-  row(register: number): Value {
-    return this.#rows.get(register) ?? this.of(register);
+  row(register: number, at: number): Value {
+    return this.#rows.get(register) ?? this.of(register, at);
   }
 
   /** Of registers that follow each other, together. */
-  sum(first: number, count: number): Length {
-    return sumOf(Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index)));
+  sum(first: number, count: number, at: number): Length {
+    const all = Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index, at));
+    return sumOf(all);
   }
 
   longest(first: number): Length {
@@ -109,10 +133,13 @@ export class Lengths {
 
   /** What a register holds before it is counted down. */
   constant(register: number): number | null {
-    const writes = this.#writes.get(register) ?? [];
-    const numbers = writes.map((op) => this.#numberOf(op));
+    const numbers = this.#opsOf(this.#writes.get(register) ?? []).map((op) => this.#numberOf(op));
     if (numbers.length === 0 || numbers.includes(null)) return null;
     return Math.max(...numbers.map(Number));
+  }
+
+  #opsOf(places: readonly number[]): readonly Op[] {
+    return places.flatMap((place) => this.#program[place] ?? []);
   }
 
   #numberOf({ opcode, p1, p4 }: Op): number | null {
@@ -131,8 +158,8 @@ export class Lengths {
     for (let register = first; args.length < (count < 0 ? MOST_ARGUMENTS : count); register += 1) {
       if (count < 0 && !this.#isWrittenBefore(register, at)) break;
       args.push({
-        ...this.of(register),
-        text: this.#text(register),
+        ...this.of(register, at),
+        text: this.#text(register, at),
         number: this.constant(register),
       });
     }
@@ -140,15 +167,16 @@ export class Lengths {
   }
 
   #isWrittenBefore(register: number, at: number): boolean {
-    const [first, last] = this.#places.get(register) ?? [Number.POSITIVE_INFINITY, 0];
-    return first < at || last >= (this.#program[0]?.p2 ?? 0);
+    const places = this.#writes.get(register) ?? [];
+    return places.some((place) => place < at || place >= (this.#program[0]?.p2 ?? 0));
   }
 
-  #text(register: number): string | null {
-    const [write, ...more] = this.#writes.get(register) ?? [];
+  #text(register: number, at: number): string | null {
+    const last = this.#lastWrite(register, at);
+    const places = last === null ? (this.#writes.get(register) ?? []) : [last];
+    const [write, ...more] = this.#opsOf(places);
     if (write === undefined || more.length > 0) return null;
     if (write.opcode === "String8" || write.opcode === "String") return write.p4;
-    if (write.opcode === "SCopy" || write.opcode === "Copy") return this.#text(write.p1);
     const param = write.opcode === "Variable" ? this.#sources.params[write.p1 - 1] : null;
     return typeof param === "string" ? param : null;
   }
@@ -164,10 +192,8 @@ export class Lengths {
       if (opcode === "OpenDup") this.#origin.set(p1, this.#origin.get(p2) ?? p2);
       for (const register of writtenBy(op)) {
         const writes = this.#writes.get(register);
-        const [first = at] = this.#places.get(register) ?? [];
-        this.#places.set(register, [first, at]);
-        if (writes === undefined) this.#writes.set(register, [op]);
-        else writes.push(op);
+        if (writes === undefined) this.#writes.set(register, [at]);
+        else writes.push(at);
       }
     }
     for (const cursor of picked) this.#scanned.delete(cursor);
@@ -177,11 +203,12 @@ export class Lengths {
   #pass(round: number): boolean {
     let grew = false;
     for (const [at, op] of this.#program.entries()) {
-      const [cursor, record] = this.#recorded(op);
+      const [cursor, record] = this.#recorded(op, at);
       grew = this.#longer(this.#records, cursor, record, round) || grew;
-      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op), round) || grew;
+      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
       for (const register of writtenBy(op)) {
-        const length = this.#written(op, at, register);
+        const length = this.#lengthAt(op, at, register);
+        if (length !== null) this.#written.set(keyOf(register, at), length);
         grew = this.#longer(this.#registers, register, length, round) || grew;
       }
     }
@@ -198,7 +225,7 @@ export class Lengths {
   }
 
   /** What a cursor's rows are made of. */
-  #recorded({ opcode, p1, p2, p3 }: Op): [number, Value | null] {
+  #recorded({ opcode, p1, p2, p3 }: Op, at: number): [number, Value | null] {
     const origin = this.#origin.get(p1) ?? p1;
     switch (opcode) {
       case "OpenRead":
@@ -213,7 +240,7 @@ export class Lengths {
         if (this.#tables.has(p1)) return [p1, null];
         return [origin, this.#rows.get(p2) ?? this.#registers.get(p2) ?? null];
       case "VFilter": {
-        const document = this.sum(p3 + 2, this.constant(p3 + 1) ?? 4);
+        const document = this.sum(p3 + 2, this.constant(p3 + 1) ?? 4, at);
         // All values of one call are together no longer than what it was given, and as many as that may hold.
         return [p1, { most: document.most, mean: this.#sources.nested ? document.most : 8 }];
       }
@@ -223,16 +250,16 @@ export class Lengths {
   }
 
   /** A row that an op makes, or takes from where it is kept. */
-  #made({ opcode, p1, p2 }: Op): Value | null {
+  #made({ opcode, p1, p2 }: Op, at: number): Value | null {
     if (opcode === "RowData" || opcode === "SorterData") {
       return this.#isKnown(p1) ? this.record(p1) : null;
     }
     if (opcode !== "MakeRecord") return null;
-    const parts = Array.from({ length: p2 }, (_, index) => this.of(p1 + index));
+    const parts = Array.from({ length: p2 }, (_, index) => this.of(p1 + index, at));
     return { ...sumOf([...parts, lengthOf(8 * p2)]), parts };
   }
 
-  #written(op: Op, at: number, register: number): Length | null {
+  #lengthAt(op: Op, at: number, register: number): Length | null {
     const { opcode, p1, p2, p4 } = op;
     switch (opcode) {
       case "String8":
@@ -252,11 +279,11 @@ export class Lengths {
       case "Copy":
       case "SCopy":
       case "Move":
-        return this.#registers.get(p1 + register - p2) ?? null;
+        return this.#copied(p1 + register - p2, at);
       case "Concat":
-        return sumOf([this.of(p1), this.of(p2)]);
+        return sumOf([this.of(p1, at), this.of(p2, at)]);
       case "AggValue":
-        return lengthOf(this.of(p1).most);
+        return lengthOf(this.of(p1, at).most);
       case "AggStep":
       case "AggInverse":
         return this.#gathered(op, at);
@@ -268,8 +295,14 @@ export class Lengths {
     }
   }
 
+  #copied(register: number, at: number): Length | null {
+    const last = this.#lastWrite(register, at);
+    const known = last === null ? undefined : this.#written.get(keyOf(register, last));
+    return known ?? this.#registers.get(register) ?? null;
+  }
+
   #gathered({ p2, p3, p4, p5 }: Op, at: number): Length {
-    const args = this.sum(p2, p5);
+    const args = this.sum(p2, p5, at);
     if (!gathers(p4.toLowerCase())) return longerOf(args, NUMBER);
     const steps = this.#sources.visits(at);
     if (steps === null) return LONGEST;
@@ -279,6 +312,10 @@ export class Lengths {
     const groups = final < 0 ? 1 : Math.max(1, this.#sources.visits(final) ?? 1);
     return lengthOf(all, all / groups);
   }
+}
+
+function keyOf(register: number, at: number): number {
+  return at * 65_536 + register;
 }
 
 /** Where an op puts a whole row. */

@@ -138,3 +138,17 @@ export function reachedIn(program: Program, part: Part): readonly number[] {
   }
   return [...reached].sort((a, b) => a - b);
 }
+
+/** Addresses that are not only reached from the one before: what a register holds there is not known from what was written last. */
+export function entriesOf(program: Program): ReadonlySet<number> {
+  const entries = new Set<number>();
+  for (const [at, op] of program.entries()) {
+    if (JUMPS.has(op.opcode)) for (const to of [op.p1, op.p2, op.p3]) entries.add(to);
+    if (op.opcode === "Integer") entries.add(op.p1 + 1);
+    if (LEAVES.has(op.opcode)) entries.add(at + 1);
+  }
+  return entries;
+}
+
+/** Behind these, others have run: or nothing comes from here. */
+const LEAVES = words("Goto Halt Return EndCoroutine Yield Gosub InitCoroutine Program Jump Init");

@@ -294,11 +294,19 @@ export class Visits {
       this.#count({ entry: at + 1, until: op.p2 }, 1);
     }
     const called = calledBy(op);
-    if (called === null) return;
+    if (called === null || this.#isBegunLater(op)) return;
     const before = this.#yielded(op.p1);
     this.#count(called, times);
     const yielded = Math.ceil((this.#yielded(op.p1) - before) / times);
     if (op.opcode === "InitCoroutine") this.#yields.set(op.p1, yielded);
+  }
+
+  /** A coroutine that is only written down here: it begins where it is asked for its rows. */
+  #isBegunLater({ opcode, p1, p2 }: Op): boolean {
+    if (opcode !== "InitCoroutine" || p2 === 0) return false;
+    return this.#program.some(
+      (op) => op.opcode === "InitCoroutine" && op.p1 === p1 && op.p2 === 0,
+    );
   }
 
   #yielded(register: number): number {

@@ -24,6 +24,8 @@ const LITTLE = 200_000;
 const STEPS_PER_OP = 100;
 const STEPS_PER_ENTRY = 100;
 const STEPS_PER_CHARACTER = 5;
+/** Less than what SQLite holds of a database in memory. */
+const HELD_BYTES = 1_500_000;
 /** Programs looked at for one statement: its own, and those of triggers, each as often as it may be set off. */
 const MOST_PROGRAMS = 200;
 const GROWTH_ROUNDS = 5;
@@ -47,7 +49,8 @@ export function workOf(
   const nested = [statement.text, ...schema.map(({ sql }) => sql ?? "")].some((sql) =>
     /jsonb?_tree/i.test(sql),
   );
-  const given = { programs, params, nested };
+  const large = database.sizeBytes() > HELD_BYTES;
+  const given = { programs, params, nested, large };
   const rough = new Estimate(given, roughSizes(database)).steps();
   if (rough <= LITTLE) return reading + rough;
   const sizes = new CountedSizes(database, schema);
@@ -76,6 +79,7 @@ interface Given {
   readonly programs: readonly Program[];
   readonly params: readonly SqlValue[];
   readonly nested: boolean;
+  readonly large: boolean;
 }
 
 interface Cost {
@@ -125,12 +129,16 @@ class Estimate {
       constant: (register) => first.constant(register),
     });
     const lengths = this.#lengths(program, index, param, (at) => visits.of(at));
+    const stores = {
+      isTable: (cursor: number) => visits.rootsOf(cursor).length > 0,
+      large: this.#given.large,
+    };
     const written = new Map<number, number>();
     let steps = 0;
     for (const [at, op] of program.entries()) {
       const times = visits.of(at);
       if (times === 0) continue;
-      steps += stepsOf(op, at, times, lengths);
+      steps += stepsOf(op, at, times, lengths, stores);
       if (op.opcode === "Insert" || op.opcode === "IdxInsert") {
         for (const root of visits.rootsOf(op.p1)) add(written, root, times);
       }
@@ -195,7 +203,7 @@ class Estimate {
   /** Of json_each every row takes two characters at least; the others list columns, indexes and the like. */
   #functionRows(program: Program, at: number, lengths: Lengths): number {
     const { p3 } = program[at] ?? { p3: 0 };
-    const given = lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4);
+    const given = lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4, at);
     return OTHER_ROWS + given.most / 2;
   }
 }

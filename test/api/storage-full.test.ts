@@ -1,0 +1,53 @@
+/** What the API says while the disk of a local platform is full. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { openDoor } from "./door.ts";
+
+/** As a store of files on a full disk fails, and how it comes back. */
+function localStore() {
+  let full = true;
+  const write = async () => {
+    if (full) throw new Error("put: internal error; reference = abc");
+  };
+  return {
+    bindings: { ...env, LIVE_OBJECT_CEILING: 9, STORE: { put: write, delete: write } },
+    makeRoom: () => {
+      full = false;
+    },
+  };
+}
+
+function refusing(message: string): () => never {
+  return () => {
+    // A query that failed names what it was, and its cause why.
+    throw new Error("Failed query: select", { cause: new Error(message) });
+  };
+}
+
+test("what a full disk fails is 507 with a code of its own, and /healthz is 503 until there is room", async () => {
+  const { bindings, makeRoom } = localStore();
+  const { app, token } = await openDoor({ readRun: refusing("disk is full: SQLITE_FULL") });
+  const ask = (path: string) =>
+    app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
+  expect((await ask("/healthz")).status).toBe(200);
+  const refused = await ask("/v1/runs/run_1");
+  expect(refused.status).toBe(507);
+  expect(await refused.json()).toMatchObject({ error: { code: "storage_full" } });
+  const sick = await ask("/healthz");
+  expect([sick.status, await sick.json()]).toEqual([503, { status: "storage_full" }]);
+  makeRoom();
+  expect((await ask("/healthz")).status).toBe(200);
+});
+
+test("an object that does not open is taken for damaged only where there is room to write", async () => {
+  const { bindings, makeRoom } = localStore();
+  const { app, token } = await openDoor({ readRun: refusing("internal error; reference = abc") });
+  const code = async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    const reply = await app.request("/v1/runs/run_1", { headers }, bindings);
+    return (await reply.json<{ error: { code: string } }>()).error.code;
+  };
+  expect(await code()).toBe("storage_full");
+  makeRoom();
+  expect(await code()).toBe("run_unreadable");
+});
