@@ -19,26 +19,13 @@ export function redact<T>(value: T, secrets: readonly string[]): T {
   const found = secrets.filter((secret) => secret.length >= SHORTEST);
   if (found.length === 0) return value;
   const forms = found.flatMap((secret) => [...formsOf(secret), ...quotedBegins(secret)]);
-  return mapTexts(withoutForms(value, forms, MARK), (text) =>
-    found.reduce(withoutCut, withoutBeginnings(text, found)),
-  ) as T;
+  return mapTexts(withoutForms(value, forms, MARK), (text) => withoutCut(text, found)) as T;
 }
 
 /** What a parser of JSON quotes of a text that begins with the secret: V8 says `"sk-1234567"... is not valid JSON`. */
 function quotedBegins(secret: string): string[] {
   const lengths = Array.from({ length: 8 }, (_, more) => SHORTEST + more);
   return lengths.map((length) => `${secret.slice(0, length)}"...`);
-}
-
-/** Without the begin of the secret at the end of a text that was cut right there. */
-function withoutCut(text: string, secret: string): string {
-  if (text.length < CUT_FROM) return text;
-  const [whole, end] = text.endsWith("…") ? [text.slice(0, -1), "…"] : [text, ""];
-  for (let length = secret.length - 1; length >= SHORTEST; length -= 1) {
-    if (!whole.endsWith(secret.slice(0, length))) continue;
-    return `${whole.slice(0, -length)}${MARK}${end}`;
-  }
-  return text;
 }
 
 /** A secret as it is, and as it stands inside a JSON text: a tool's result is one. */
@@ -74,19 +61,18 @@ function mapTexts(value: unknown, map: (text: string) => string): unknown {
   return same ? value : Object.fromEntries(after);
 }
 
-/** A text is cut before secrets are taken out of it: where a cut that says so went through one, its beginning goes as well. */
-function withoutBeginnings(text: string, secrets: readonly string[]): string {
-  if (!text.includes(CUT)) return text;
-  const pieces = text.split(CUT);
-  const last = pieces.length - 1;
-  return pieces
-    .map((piece, at) => (at === last ? piece : withoutBeginning(piece, secrets)))
-    .join(CUT);
+/** A text is cut before secrets are taken out of it: where the cut went through one, its beginning goes as well. */
+function withoutCut(text: string, secrets: readonly string[]): string {
+  const [end = "", ...before] = text.split(CUT).toReversed();
+  // Whoever cuts by himself leaves no mark.
+  const last = text.length < CUT_FROM ? end : withoutBeginning(end, secrets, SHORTEST);
+  const pieces = before.map((piece) => withoutBeginning(piece, secrets, SHORTEST_BEGINNING));
+  return [last, ...pieces].toReversed().join(CUT);
 }
 
-function withoutBeginning(text: string, secrets: readonly string[]): string {
+function withoutBeginning(text: string, secrets: readonly string[], least: number): string {
   const most = Math.max(...secrets.map((secret) => endsWithBeginning(text, secret)));
-  return most < SHORTEST_BEGINNING ? text : `${text.slice(0, text.length - most)}${MARK}`;
+  return most < least ? text : `${text.slice(0, text.length - most)}${MARK}`;
 }
 
 /** How much of the beginning of the secret the text ends with. */

@@ -371,7 +371,7 @@ export const EDITS: readonly Edit[] = [
     "src/core/redact.ts",
     ["core/redact"],
     [
-      ["if (text.length < CUT_FROM) return text;", "if (text.length > CUT_FROM) return text;"],
+      ["text.length < CUT_FROM ? end", "text.length > CUT_FROM ? end"],
       ["other.length - one.length", "other.length + one.length"],
     ],
   ),

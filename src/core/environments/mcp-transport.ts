@@ -10,6 +10,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { holdsMore } from "../bounded-lists.ts";
 import { LIMITS } from "../limits.ts";
+import { shortText } from "../short-text.ts";
 import type { Capabilities, FetchReply } from "./contract.ts";
 
 /** What a server knows a conversation by, once the handshake is done. */
@@ -65,7 +66,7 @@ export class FetchTransport implements Transport {
     const reply = await this.#ask("POST", { body, "content-type": "application/json" });
     const text = await reply.text();
     if (reply.status < 200 || reply.status > 299) {
-      throw new Error(`HTTP ${reply.status}: ${text.slice(0, 200)}`);
+      throw new Error(`HTTP ${reply.status}: ${shortText(text, 200)}`);
     }
     const request = "method" in message && "id" in message ? message : null;
     if (request?.method === "initialize") {
