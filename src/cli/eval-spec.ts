@@ -50,7 +50,10 @@ export const PLAY_FLAGS = {
   metadata: { value: "k=v", repeatable: true, says: "to find the run again" },
   force: { says: "let the built-in policy play what it has never seen" },
   ephemeral: { says: "a platform of its own that keeps nothing" },
-  port: { value: "P", says: "of a platform of its own; default 8787, a busy one moves to the next free" },
+  port: {
+    value: "P",
+    says: "of a platform of its own; default 8787, a busy one moves to the next free",
+  },
 } as const satisfies Flags;
 
 /** What says which run to make. */

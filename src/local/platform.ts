@@ -155,7 +155,12 @@ async function start(
   return { url, key, directory, store, policyUrl: policy.url, workerdPid, lost: watch.lost };
 }
 
-function bundleFor(options: PlatformOptions, root: string, directory: string): Promise<string> {
+/** The Worker of a platform, made now if it is not up to date: a boot then finds it. */
+export function bundleFor(
+  options: Pick<PlatformOptions, "environments" | "worker">,
+  root: string,
+  directory: string,
+): Promise<string> {
   const { environments = [], worker } = options;
   if (environments.length === 0 && worker === undefined) return bundleWorker(root);
   const own = { entry: join(root, "src/index.ts"), folder: join(directory, "worker") };
@@ -189,11 +194,7 @@ interface Launched {
 }
 
 /** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
-async function launch(
-  options: PlatformOptions,
-  boot: Boot,
-  what: Launch,
-): Promise<Launched> {
+async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promise<Launched> {
   const wanted = options.port ?? DEFAULT_PORT;
   for (let from = wanted; ; ) {
     const port = await freePort(from);

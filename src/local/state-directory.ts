@@ -27,7 +27,10 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
-  build: z.string().optional().describe("the code it runs, environments of one's own left out: sources-hash.ts"),
+  build: z
+    .string()
+    .optional()
+    .describe("the code it runs, environments of one's own left out: sources-hash.ts"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 

@@ -29,8 +29,8 @@ const DOORS: Readonly<Record<string, string>> = {
   "rollcall/testing": join(PACKAGE_ROOT, "src/core/testing.ts"),
 };
 
-/** `args`: what it takes, known to fit. */
-export async function tryInWorkerd({ entry }: EnvironmentPackage, args: unknown): Promise<Tried> {
+/** `args`: what it takes, known to fit; absent where no instance is to be made. */
+export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown): Promise<Tried> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-try-")));
   try {
     const bundle = join(folder, "index.js");
@@ -48,7 +48,7 @@ function mainModule(entry: string): string {
   return [
     `import { loadEnvironment } from ${JSON.stringify(entry)};`,
     "const make = async (request) => loadEnvironment.load(await request.json());",
-    "const said = (error) => `Uncaught ${error?.stack ?? error}`;",
+    'const said = (error) => "Uncaught " + (error?.stack ?? error);',
     'const fetch = (request) => make(request).then(() => "", said).then((text) => new Response(text));',
     "export default { fetch };",
     "",
@@ -101,6 +101,7 @@ async function refusal(folder: string, bundle: string, args: unknown): Promise<s
   );
   try {
     await miniflare.ready;
+    if (args === undefined) return null;
     const body = JSON.stringify(args);
     const reply = await miniflare.dispatchFetch("http://environment/", { method: "POST", body });
     return startFailure(await reply.text(), bundle);

@@ -15,10 +15,10 @@ import type {
   LeaseView,
   WeightLedger,
 } from "../core/training/trainer-wire.ts";
+import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { logError } from "./log.ts";
 import { minting } from "./minting.ts";
 import { runObject } from "./names.ts";
-import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { beginOffer, offerAnswered, offerAt } from "./push-ledger.ts";
 import { sendOffer } from "./push-offers.ts";
 import type { Serves } from "./rpc.ts";

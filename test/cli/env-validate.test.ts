@@ -154,7 +154,10 @@ test("a promise that nothing settles ends the validation with an error, not with
   const { code, said } = await validate(at);
   expect([code, said]).toEqual([
     1,
-    { rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")], workerd: ["ok", expect.any(String)] },
+    {
+      rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")],
+      workerd: ["ok", expect.any(String)],
+    },
   ]);
 });
 
@@ -230,23 +233,27 @@ test.each([
     "export const unused = 0;",
     /EvalError: Code generation from strings .*\n {2}at .*evaluates\/environment\.ts:8:\d+$/,
   ],
-])("what Node can make and a Worker cannot is an error by its line: %s", async (name, ...lines) => {
-  const [first, second, fault] = lines;
-  const rowsOf = first.startsWith("const load") ? "load()" : "rows";
-  const at = environment(
-    name,
-    first,
-    second,
-    "export const loadEnvironment = defineEnvironment({ args: z.object({}),",
-    `build: () => new SingleTurnEnv({ dataset: ${rowsOf}, rubric: { rewards } }) });`,
-  );
-  const { code, said } = await validate(at);
-  expect([code, said["rollouts"]?.[0], said["workerd"]]).toEqual([
-    EXIT.bad,
-    "ok",
-    ["error", expect.stringMatching(fault)],
-  ]);
-}, 60_000);
+])(
+  "what Node can make and a Worker cannot is an error by its line: %s",
+  async (name, ...lines) => {
+    const [first, second, fault] = lines;
+    const rowsOf = first.startsWith("const load") ? "load()" : "rows";
+    const at = environment(
+      name,
+      first,
+      second,
+      "export const loadEnvironment = defineEnvironment({ args: z.object({}),",
+      `build: () => new SingleTurnEnv({ dataset: ${rowsOf}, rubric: { rewards } }) });`,
+    );
+    const { code, said } = await validate(at);
+    expect([code, said["rollouts"]?.[0], said["workerd"]]).toEqual([
+      EXIT.bad,
+      "ok",
+      ["error", expect.stringMatching(fault)],
+    ]);
+  },
+  60_000,
+);
 
 test("arguments that do not fit are a wrong use", async () => {
   const { code, answer } = await validate("calculator", "-a", "max=1");

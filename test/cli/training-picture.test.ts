@@ -45,7 +45,11 @@ test("a narrow terminal gets fewer numbers, on two lines, and never a line too l
 
 test("the largest lag is never less than the one beside it: a batch shipped after the run was read counts in both", () => {
   const [last] = STEPS.slice(-1);
-  const late = { step: 13, at: 0, values: { ...last?.values, "off_policy/mean": 4, "off_policy/max": 5 } };
+  const late = {
+    step: 13,
+    at: 0,
+    values: { ...last?.values, "off_policy/mean": 4, "off_policy/max": 5 },
+  };
   const picture = { ...PICTURE, training: aTraining({ max_lag: 2 }), series: [...STEPS, late] };
   expect(drawn(130, 24, picture).at(-1)).toContain("lag 4.0 (most 5)");
 });

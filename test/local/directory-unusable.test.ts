@@ -12,15 +12,23 @@ test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])
     const file = join(temporaryDirectory(), "file");
     writeFileSync(file, "");
     const { code, stdout, stderr } = await rollcall([...argv, "--json"], { ROLLCALL_DIR: file });
-    expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: "directory_unusable" } }]);
-    expect(stderr).toMatch(/^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      4,
+      { error: { code: "directory_unusable" } },
+    ]);
+    expect(stderr).toMatch(
+      /^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/,
+    );
   },
   30_000,
 );
 
 test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by its number", () => {
   const directory = temporaryDirectory();
-  const fault = directoryFault(failureOf(() => writeFileSync("/dev/full", "x")), directory);
+  const fault = directoryFault(
+    failureOf(() => writeFileSync("/dev/full", "x")),
+    directory,
+  );
   expect(fault).toBeInstanceOf(DirectoryUnusable);
   expect(fault).toMatchObject({
     code: "storage_full",

@@ -82,7 +82,8 @@ test("a platform elsewhere that holds other code of the same version plays that,
 }, 60_000);
 
 test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
-  const said = "was started with other code of Rollcall than lies here, and plays calculator by that";
+  const said =
+    "was started with other code of Rollcall than lies here, and plays calculator by that";
   expect((await play("calculator")).stderr).not.toContain(said);
   const ready = readReadyFile(platform.directory);
   if (ready === null) throw new Error("the platform has no ready file");
