@@ -1,12 +1,13 @@
 /**
- * `rollcall env validate`: plays an environment with simple policies in this process and says what is wrong with it. No
- * platform and no endpoint take part.
+ * `rollcall env validate`: plays an environment with simple policies in this process, makes it once in workerd, and says
+ * what is wrong with it. No platform and no endpoint take part.
  */
 import { Console } from "node:console";
 import { once } from "node:events";
 import type { Check } from "../core/validation/checks.ts";
 import { unplayed, type Validation, validateEnvironment } from "../core/validation/validate.ts";
 import type { EnvironmentPackage } from "../local/environment-package.ts";
+import type { Tried } from "../local/try-in-workerd.ts";
 import { onAnotherDay } from "./another-day.ts";
 import { environmentArgs } from "./argument-values.ts";
 import { readCommandLine } from "./command-line.ts";
@@ -49,7 +50,8 @@ export async function envValidateCommand(argv: readonly string[]): Promise<ExitC
   const found = locate(line.one("one environment"));
   // What an environment prints must not end up in the one object of --json.
   globalThis.console = new Console(process.stderr);
-  const validation = await Promise.race([validate(found, request), stuck()]);
+  const played = await Promise.race([validate(found, request), stuck()]);
+  const validation = await inWorkerd(found, request, played);
   term.print(validationText(found, validation));
   if (line.on("json")) {
     printJson({ environment: found.id, version: found.version, ...validation });
@@ -75,6 +77,40 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
       unmet: unmetNeeds(environment.needs),
     },
   );
+}
+
+/** Cloudflare's limits for a whole Worker, minified and gzipped: on the free plan, and on a paid one. */
+const FREE_BYTES = 3 * 1024 ** 2;
+const PAID_BYTES = 10 * 1024 ** 2;
+
+/** The same, with what workerd says of it: Node has, and does, what a Worker has not. */
+async function inWorkerd(
+  found: EnvironmentPackage,
+  { args }: Request,
+  played: Validation,
+): Promise<Validation> {
+  // What cannot be made here is said already.
+  if (played.checks.some(({ name }) => name === "build")) return played;
+  const { tryInWorkerd } = await import("../local/try-in-workerd.ts");
+  const check = checkWorkerd(await tryInWorkerd(found, args));
+  const ok = played.ok && check.status !== "error";
+  return { ...played, checks: [...played.checks, check], ok };
+}
+
+function checkWorkerd({ refused, bytes }: Tried): Check {
+  const name = "workerd";
+  const size = `${(bytes / 1000).toFixed(0)} kB gzipped with what it imports`;
+  if (refused !== null) {
+    return { name, status: "error", message: `it cannot be made in a Worker: ${refused}` };
+  }
+  if (bytes > PAID_BYTES) {
+    return { name, status: "error", message: `${size}: Cloudflare takes no Worker over 10 MiB` };
+  }
+  if (bytes > FREE_BYTES) {
+    const message = `${size}: Cloudflare takes no Worker over 3 MiB on its free plan`;
+    return { name, status: "warning", message };
+  }
+  return { name, status: "ok", message: `it can be made in a Worker: ${size}` };
 }
 
 /** Node would end without a word when nothing is left to wait for and the environment still waits. */

@@ -154,6 +154,14 @@ function coveredFiles(folder: string): string[] {
     .sort();
 }
 
+/** A package's folder and those in it that an environment's files may lie in. */
+export function foldersBelow(folder: string): string[] {
+  const below = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !NOT_ENTERED.test(entry.name))
+    .flatMap(({ name }) => foldersBelow(join(folder, name)));
+  return [folder, ...below];
+}
+
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     if (NOT_ENTERED.test(entry.name)) return [];

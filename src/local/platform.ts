@@ -7,7 +7,7 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { Log, LogLevel, Miniflare, MiniflareCoreError } from "miniflare";
+import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
@@ -18,6 +18,7 @@ import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
+import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
 import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import { sourcesHash } from "./sources-hash.ts";
 import { startFailure } from "./start-failure.ts";
@@ -183,7 +184,12 @@ async function prepareDatabase(
   }
 }
 
-function bundleFor(options: PlatformOptions, root: string, directory: string): Promise<string> {
+/** The Worker of a platform, made now if it is not up to date: a boot then finds it. */
+export function bundleFor(
+  options: Pick<PlatformOptions, "environments" | "worker">,
+  root: string,
+  directory: string,
+): Promise<string> {
   const { environments = [], worker } = options;
   if (environments.length === 0 && worker === undefined) return bundleWorker(root);
   const own = { entry: join(root, "src/index.ts"), folder: join(directory, "worker") };
@@ -260,7 +266,7 @@ async function launchOn(
     onOutput: (line) => output.line(line),
     onRestart: () => watch.restarted(),
   });
-  const miniflare = withoutSignalHandlers(() => new Miniflare(runtime));
+  const miniflare = quietMiniflare(runtime);
   try {
     await Promise.all([miniflare.ready, watch.find()]);
   } catch (error) {
@@ -310,24 +316,4 @@ async function startPolicy(directory: string, say: (line: string) => void): Prom
   });
   keepPolicyPort(directory, policy.port);
   return policy;
-}
-
-/** Miniflare ends the process on a signal, at once; how to stop is the command's to decide, so its handlers go. */
-function withoutSignalHandlers(make: () => Miniflare): Miniflare {
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  const before = signals.map((signal) => process.listeners(signal));
-  const miniflare = make();
-  for (const [index, signal] of signals.entries()) {
-    for (const listener of process.listeners(signal)) {
-      if (!before[index]?.includes(listener)) process.removeListener(signal, listener);
-    }
-  }
-  return miniflare;
-}
-
-/** Miniflare's own lines go to stderr: stdout belongs to the command. */
-class StderrLog extends Log {
-  override log(message: string): void {
-    process.stderr.write(`${message}\n`);
-  }
 }

@@ -4,7 +4,7 @@ import { SourceMap, type SourceMapPayload } from "node:module";
 import { dirname, resolve } from "node:path";
 
 const UNCAUGHT = /Uncaught (.+?)(?:\\n|"|\n|$)/;
-const AT = /at index\.js:(\d+):(\d+)/;
+const AT = /at (?:[^\n]*[(/])?index\.js:(\d+):(\d+)/;
 
 /** `said`: what workerd wrote while it failed to start. Null where that is not the code's fault. */
 export function startFailure(said: string, bundle: string): string | null {

@@ -56,6 +56,7 @@ test("one of Rollcall's own environments is found by its id and is fit to run", 
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
+  expect(stdout).toMatch(/✓ workerd {3}it can be made in a Worker: \d+ kB gzipped/);
   expect(stdout).toMatch(
     /mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nfit to run\n$/,
   );
@@ -153,7 +154,10 @@ test("a promise that nothing settles ends the validation with an error, not with
   const { code, said } = await validate(at);
   expect([code, said]).toEqual([
     1,
-    { rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")] },
+    {
+      rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")],
+      workerd: ["ok", expect.any(String)],
+    },
   ]);
 });
 
@@ -215,6 +219,41 @@ test("an environment that cannot be made is an error, not a wrong use", async ()
   const { code, said } = await validate(at);
   expect([code, said["build"]]).toEqual([1, ["error", expect.stringContaining("rubrik")]]);
 });
+
+test.each([
+  [
+    "asks",
+    'import vm from "node:vm";',
+    "export const one = vm.runInNewContext('1');",
+    /The \w+ method is not implemented\n {2}at .*asks\/environment\.ts:9:\d+$/,
+  ],
+  [
+    "evaluates",
+    "const load = () => new Function('rows', 'return rows')(rows);",
+    "export const unused = 0;",
+    /EvalError: Code generation from strings .*\n {2}at .*evaluates\/environment\.ts:8:\d+$/,
+  ],
+])(
+  "what Node can make and a Worker cannot is an error by its line: %s",
+  async (name, ...lines) => {
+    const [first, second, fault] = lines;
+    const rowsOf = first.startsWith("const load") ? "load()" : "rows";
+    const at = environment(
+      name,
+      first,
+      second,
+      "export const loadEnvironment = defineEnvironment({ args: z.object({}),",
+      `build: () => new SingleTurnEnv({ dataset: ${rowsOf}, rubric: { rewards } }) });`,
+    );
+    const { code, said } = await validate(at);
+    expect([code, said["rollouts"]?.[0], said["workerd"]]).toEqual([
+      EXIT.bad,
+      "ok",
+      ["error", expect.stringMatching(fault)],
+    ]);
+  },
+  60_000,
+);
 
 test("arguments that do not fit are a wrong use", async () => {
   const { code, answer } = await validate("calculator", "-a", "max=1");

@@ -1,0 +1,115 @@
+/**
+ * Whether an environment can be made where it is to be played: its module is bundled as for a Worker and started in
+ * workerd, alone and without bindings, and makes an instance there. No hook is called.
+ */
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build, type Plugin } from "esbuild";
+import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "miniflare";
+import * as z from "zod";
+import type { EnvironmentPackage } from "./environment-package.ts";
+import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
+import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
+import { startFailure } from "./start-failure.ts";
+import { readWorkerOptions } from "./worker-options.ts";
+
+export interface Tried {
+  /** Why it cannot be made there, with the place in the author's own file; null when it can. */
+  readonly refused: string | null;
+  /** Of the module and what it imports, minified and gzipped. */
+  readonly bytes: number;
+}
+
+const DOORS: Readonly<Record<string, string>> = {
+  rollcall: join(PACKAGE_ROOT, "src/core/entry.ts"),
+  "rollcall/testing": join(PACKAGE_ROOT, "src/core/testing.ts"),
+};
+
+/** `args`: what it takes, known to fit; absent where no instance is to be made. */
+export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown): Promise<Tried> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-try-")));
+  try {
+    const bundle = join(folder, "index.js");
+    const main = join(folder, "main.ts");
+    writeFileSync(main, mainModule(entry));
+    await bundleAlone(main, bundle);
+    const bytes = gzipSync(readFileSync(bundle)).length;
+    return { refused: await refusal(folder, bundle, args), bytes };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function mainModule(entry: string): string {
+  return [
+    `import { loadEnvironment } from ${JSON.stringify(entry)};`,
+    "const make = async (request) => loadEnvironment.load(await request.json());",
+    'const said = (error) => "Uncaught " + (error?.stack ?? error);',
+    'const fetch = (request) => make(request).then(() => "", said).then((text) => new Response(text));',
+    "export default { fetch };",
+    "",
+  ].join("\n");
+}
+
+async function bundleAlone(main: string, outfile: string): Promise<void> {
+  await build({
+    ...{ entryPoints: [main], outfile, bundle: true, minify: true, keepNames: true },
+    ...{ format: "esm", target: "es2024", sourcemap: true, logLevel: "silent" },
+    conditions: ["workerd", "worker", "browser"],
+    plugins: [ownCopies],
+  });
+}
+
+/** As bundle.ts has them, and what Node brings along left to workerd. */
+const ownCopies: Plugin = {
+  name: "own copies of rollcall and zod",
+  setup({ onResolve }) {
+    onResolve({ filter: /^rollcall(\/|$)/ }, ({ path }) => {
+      const door = DOORS[path];
+      return door === undefined ? undefined : { path: door };
+    });
+    onResolve({ filter: /^zod(\/|$)/ }, ({ path }) => {
+      return { path: fileURLToPath(import.meta.resolve(path)) };
+    });
+    onResolve({ filter: /^(node|cloudflare):/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^[a-z]/ }, ({ path }) => {
+      return builtinModules.includes(path) ? { path: `node:${path}`, external: true } : undefined;
+    });
+  },
+};
+
+const Compatibility = z.object({
+  compatibilityDate: z.string(),
+  compatibilityFlags: z.array(z.string()),
+});
+
+async function refusal(folder: string, bundle: string, args: unknown): Promise<string | null> {
+  const options = await readWorkerOptions(PACKAGE_ROOT, join(PACKAGE_ROOT, "dist"));
+  const miniflare = quietMiniflare(
+    convertV4MiniflareOptions({
+      ...Compatibility.parse(options),
+      modules: [{ type: "ESModule", path: bundle }],
+      ...{ modulesRoot: folder, cf: false, log: new StderrLog(LogLevel.NONE) },
+      handleStructuredLogs: () => {
+        // The same words come back in the error.
+      },
+    }),
+  );
+  try {
+    await miniflare.ready;
+    if (args === undefined) return null;
+    const body = JSON.stringify(args);
+    const reply = await miniflare.dispatchFetch("http://environment/", { method: "POST", body });
+    return startFailure(await reply.text(), bundle);
+  } catch (error) {
+    const said = error instanceof MiniflareCoreError ? startFailure(error.message, bundle) : null;
+    if (said === null) throw error;
+    return said;
+  } finally {
+    await Promise.allSettled([miniflare.dispose()]);
+  }
+}
