@@ -206,7 +206,8 @@ function causesOf(thrown: unknown): { name: string; message: string }[] {
   let link: unknown = thrown;
   // A cycle of causes would never end; eight links tell any story worth telling.
   while (link !== undefined && link !== null && chain.length < 8) {
-    chain.push({ name: nameOf(link), message: messageOf(link) });
+    const message = shortText(messageOf(link), LIMITS.errorCharacters);
+    chain.push({ name: shortText(nameOf(link), LIMITS.nameCharacters), message });
     link = link instanceof Error ? link.cause : undefined;
   }
   return chain;

@@ -125,6 +125,11 @@ test("a server that stays silent is given up at the deadline, and a reply withou
   await expect(guardedFetch(env, means(endless))("https://scorer.example/")).rejects.toThrow(
     "answered with more than 4194304 bytes",
   );
+  const dripping = script([{ fault: { kind: "drip", everyMs: 1 } }]);
+  const body = JSON.stringify({ model: dripping, messages: [] });
+  await expect(
+    guardedFetch(env, means())(url, { method: "POST", body, timeoutMs: 200 }),
+  ).rejects.toThrow(`${url} did not answer within 0.2 s`);
 });
 
 test("calls that know nothing of each other wait for one of the six connections, and all are counted", async () => {

@@ -4,6 +4,7 @@ import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { FetchOptions } from "../../../src/core/environments/contract.ts";
+import { LIMITS } from "../../../src/core/limits.ts";
 import { McpShop } from "../../fakes/mcp-shop.ts";
 
 const Task = z.object({ question: z.string() });
@@ -225,5 +226,20 @@ test("handles of one's own are refused by name: there the connections are", () =
   const options = { dataset: dataset(Task, "uploaded"), servers: {}, rubric: {} };
   expect(() => new MCPEnv({ ...options, ...{ openLive: () => ({}) } } as typeof options)).toThrow(
     /has no option openLive/,
+  );
+});
+
+test("a message that is crowded with values is refused before it is looked at", async () => {
+  const tools = Array.from({ length: LIMITS.valuesPerMessage }, () => ({}));
+  const shop = new McpShop();
+  const crowded = async (url: string, init: FetchOptions = {}) => {
+    const list = init.body?.includes('"tools/list"') ?? false;
+    if (!list) return await street({ shop })(url, init);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result: { tools } });
+    return new Response(body, { headers: { "content-type": "application/json" } });
+  };
+  const { report } = await play({ shop }, TEA, { capabilities: { fetch: crowded } });
+  expect(report.error?.message).toContain(
+    `a message of more than ${LIMITS.valuesPerMessage} values`,
   );
 });
