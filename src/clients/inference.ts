@@ -145,11 +145,15 @@ function wireMessage(message: Message): Message {
   return { ...sent, role, ...(empty && { content: "" }) };
 }
 
+/** The SDK wraps whatever its fetch throws. */
+function unwrapped(thrown: unknown): unknown {
+  if (!(thrown instanceof OpenAI.APIConnectionError)) return thrown;
+  return thrown.cause instanceof ModelError ? thrown.cause : thrown;
+}
+
 function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
-  // The SDK wraps whatever its fetch throws.
-  const within = raw instanceof OpenAI.APIConnectionError ? raw.cause : null;
-  const thrown = within instanceof ModelError ? within : raw;
+  const thrown = unwrapped(raw);
   if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);

@@ -80,7 +80,10 @@ test("a kill that hit nothing in flight is placed again, earlier; others stay wh
   ];
   const plan = { ...planOf(1, 120), incidents: [early, late] };
   expect(placedAgain(plan, [12, 9])).toBeNull();
-  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([early, { ...late, at: 0.3, wait_ms: 0 }]);
+  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([
+    early,
+    { ...late, at: 0.3, wait_ms: 0, least: 1 },
+  ]);
   expect(placedAgain(plan, [0, 0])?.incidents.map(({ at }) => at)).toEqual([0.1, 0.3]);
   const ended = {
     ...plan,

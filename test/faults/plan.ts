@@ -13,6 +13,8 @@ export interface Kill {
   readonly at: number;
   /** Milliseconds after that share: kills are not to fall on the same point of a turn. */
   readonly wait_ms: number;
+  /** Calls that wait for their answers when it falls, at least; absent: as many as make it count. */
+  readonly least?: number;
 }
 
 /** A store refuses, or does as asked and then says that it failed. */
@@ -168,7 +170,8 @@ export function sabotaged(plan: FaultPlan): FaultPlan {
 }
 
 /**
- * The plan with some of its kills placed again, at half their moments: those that hit nothing in flight proved nothing.
+ * The plan with some of its kills placed again, at half their moments and as soon as a call waits: those that hit nothing
+ * in flight proved nothing.
  * `inFlight`: at each of its kills, in order. Null when each hit something, or fell on a run that was cancelled.
  */
 export function placedAgain(plan: FaultPlan, inFlight: readonly number[]): FaultPlan | null {
@@ -180,7 +183,7 @@ export function placedAgain(plan: FaultPlan, inFlight: readonly number[]): Fault
   if (missed.length === 0) return null;
   const incidents = plan.incidents.map((incident): Incident => {
     if (incident.kind !== "kill" || !missed.includes(incident)) return incident;
-    return { ...incident, at: incident.at / 2, wait_ms: 0 };
+    return { ...incident, at: incident.at / 2, wait_ms: 0, least: 1 };
   });
   return { ...plan, incidents: incidents.toSorted((a, b) => a.at - b.at) };
 }

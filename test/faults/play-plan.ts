@@ -188,15 +188,15 @@ async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Out
 }
 
 async function die(
-  { victim, wait_ms }: Kill,
+  { victim, wait_ms, least }: Kill,
   { driver }: FaultPlan,
   { cancelled, ...scene }: Scene & { readonly cancelled: boolean },
 ): Promise<Death> {
   const { boot, model, judge, run } = scene;
   await pause(wait_ms);
   // A run that was cancelled may have nothing more to ask the model.
-  const least = cancelled ? 0 : LIMITS_OF[driver].open_calls;
-  await come(model, () => model.open() >= least);
+  const open = cancelled ? 0 : (least ?? LIMITS_OF[driver].open_calls);
+  await come(model, () => model.open() >= open);
   const { served, directory } = standing(boot);
   const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
   const goes_on = !cancelled;

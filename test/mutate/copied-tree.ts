@@ -1,8 +1,8 @@
 /**
  * A copy of the sources in which one edit is made at a time.
  *
- * Invariants. The working tree is read and never written. What is copied is all that core's tests need; the packages are
- * linked, since nobody writes there.
+ * Invariants. The working tree is read and never written. What is copied is all that core's tests need, and those
+ * in workerd; the packages are linked, since nobody writes there.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,14 +12,19 @@ import type { Edit } from "./edits.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const COPIED = [
   "environments",
+  "migrations",
   "package.json",
   "src",
+  "test/api",
   "test/conformance",
   "test/core",
   "test/fakes",
   "test/fixtures",
   "test/mutate",
+  "test/workers",
   "tsconfig.json",
+  "vitest.config.ts",
+  "wrangler.toml",
 ];
 
 export class CopiedTree {

@@ -1,5 +1,5 @@
 /**
- * Edits of one token to core that some test must notice.
+ * Edits of one token, to core and to what a run keeps, that some test must notice.
  *
  * Each stands for a way to get it wrong that no type sees. What is replaced stands exactly once in the file, with as much
  * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
@@ -385,6 +385,29 @@ export const EDITS: readonly Edit[] = [
       ],
       ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
     ],
+  ),
+  ...editsOf(
+    "src/runtime/judging-ledger.ts",
+    ["workers/judging-faults"],
+    [
+      ["if (before.verdict !== null) return", "if (before.verdict !== before.verdict) return"],
+      ['=== "claimed" && claim === by;', '=== "claimed" && claim === claim;'],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/consume-segments.ts",
+    ["workers/delivery"],
+    [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],
+  ),
+  ...editsOf(
+    "src/runtime/training-news.ts",
+    ["workers/training-news"],
+    [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
+  ),
+  ...editsOf(
+    "src/runtime/run-outbox.ts",
+    ["workers/outbox"],
+    [["if (store.head() === written)", "if (store.head() !== written)"]],
   ),
 ];
 

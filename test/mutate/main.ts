@@ -1,5 +1,5 @@
 /**
- * `npm run mutate`: one-token edits to core, one at a time in a copy of the sources, each of which some test must notice.
+ * `npm run mutate`: one-token edits to core and to what a run keeps, one at a time in a copy of the sources, each of which some test must notice.
  * Lines go to stderr with --json, and one object to stdout. Exit 1 when an edit survives or does not apply any more.
  */
 import { parseArgs } from "node:util";
@@ -13,11 +13,11 @@ import {
 import { printJson } from "../../src/cli/terminal.ts";
 import { CopiedTree, staleEdit } from "./copied-tree.ts";
 import { EDITS, type Edit } from "./edits.ts";
-import { endTests, runTests } from "./test-run.ts";
+import { endTests, isInWorkerd, runTests } from "./test-run.ts";
 
 const HELP = `Usage: npm run mutate -- [flags]
 
-Makes one-token edits to src/core in a copy of the sources, one at a time, and runs the tests that should notice.
+Makes one-token edits to src/core and src/runtime in a copy of the sources, one at a time, and runs the tests that should notice.
 
       --only K      only the K-th edit
       --at-once N   how many copies to work in; default 2
@@ -82,8 +82,12 @@ async function requireSound(tasks: readonly Task[]): Promise<void> {
   const [tree] = trees;
   if (tree === undefined) return;
   const tests = [...new Set(tasks.flatMap(({ edit }) => edit.tests))];
-  const { failed } = await runTests(tree.folder, tests);
-  if (failed !== null) throw new Error(`a test fails without any edit: ${failed}`);
+  const inNode = tests.filter((test) => !isInWorkerd(test));
+  const inWorkerd = tests.filter(isInWorkerd).map((test) => [test]);
+  for (const some of [...(inNode.length === 0 ? [] : [inNode]), ...inWorkerd]) {
+    const { failed } = await runTests(tree.folder, some);
+    if (failed !== null) throw new Error(`a test fails without any edit: ${failed}`);
+  }
 }
 
 async function work(

@@ -1,4 +1,4 @@
-/** One run of some tests in a copied tree, in a process of its own. */
+/** One run of some tests in a copied tree, in a process of its own: of core's in Node, of the Worker's in workerd. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export interface TestRun {
 const running = new Set<ChildProcess>();
 
 /** An edit may well make a loop endless; the slowest of the tests end in a fraction of this on a busy machine. */
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 
 /** Stops at the first test that fails, and ends tests that do not end: that is noticed too. Throws when the tests could not be run: that is no failure of a test. */
 export async function runTests(folder: string, tests: readonly string[]): Promise<TestRun> {
@@ -32,7 +32,9 @@ export async function runTests(folder: string, tests: readonly string[]): Promis
   rmSync(results, { force: true });
   const { code, said, late } = await vitest(folder, [
     "run",
-    "--config=test/mutate/vitest.config.ts",
+    ...(tests.some(isInWorkerd)
+      ? ["--config=vitest.config.ts", "--project=workerd"]
+      : ["--config=test/mutate/vitest.config.ts"]),
     "--bail=1",
     "--reporter=json",
     `--outputFile=${results}`,
@@ -49,6 +51,11 @@ export async function runTests(folder: string, tests: readonly string[]): Promis
     throw new Error(`no test failed, and yet not all passed (exit ${code}):\n${said}`);
   }
   return { failed: failed?.fullName ?? null, seconds };
+}
+
+/** Whether the test runs in workerd. No run has both kinds. */
+export function isInWorkerd(test: string): boolean {
+  return test.startsWith("test/workers/");
 }
 
 export function endTests(): void {

@@ -177,7 +177,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
-    return shortText(this.#formatError(error), LIMITS.errorCharacters);
+    return shortText(this.#formatError(error), LIMITS.toolResultBytes);
   }
 }
 
