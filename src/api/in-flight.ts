@@ -1,17 +1,18 @@
 /** The rollouts of a run that have not ended: which they are, so that one can be read or cancelled by its id. */
 import * as z from "zod";
 import { LIMITS } from "../core/limits.ts";
+import { wholeNumber } from "../core/query-number.ts";
 import { IN_FLIGHT_STATUSES, RolloutInFlightList } from "../core/run.ts";
 import { unwrap } from "./errors.ts";
 import { ROLLOUT } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { pageOf } from "./page.ts";
+import { IdCursor, pageOf } from "./page.ts";
 
 const InFlightQuery = z.strictObject({
   status: z.enum(IN_FLIGHT_STATUSES).optional(),
-  after: z.string().optional().describe("id of the last rollout of the page before"),
-  limit: z.coerce.number().int().min(1).max(LIMITS.resultsPerPage).default(100),
+  after: IdCursor.optional().describe("id of the last rollout of the page before"),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
 const { id, run_id, group, slot, attempt } = ROLLOUT;

@@ -4,12 +4,11 @@ import { wholeNumber } from "../core/query-number.ts";
 import type { Position } from "../db/page.ts";
 import { Refusal } from "./errors.ts";
 
+/** Of what a page comes after. */
+export const IdCursor = z.string().regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" });
+
 export const PageQuery = z.strictObject({
-  after: z
-    .string()
-    .regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" })
-    .optional()
-    .describe("id of the last object of the page before"),
+  after: IdCursor.optional().describe("id of the last object of the page before"),
   limit: wholeNumber(1, 100).default(20),
   order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
 });

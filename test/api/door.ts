@@ -53,6 +53,8 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   return { app, scope, token, reported, clock, ask, post };
 }
 
+export const SERVICE_NAMES = Object.keys(unwritten()) as readonly (keyof Services)[];
+
 function unwritten(): Services {
   const refuse = (): never => {
     throw new Error("this test wrote no such service");

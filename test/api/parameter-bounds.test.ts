@@ -8,7 +8,7 @@ import { OPERATIONS } from "../../src/api/app.ts";
 import type { JsonSchema } from "../../src/api/json-schema.ts";
 import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi.ts";
 import type { Services } from "../../src/api/services.ts";
-import { type Door, openDoor } from "./door.ts";
+import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
 
 /** Texts of which a pattern allows some. */
 const CANDIDATES = ["", "%", "é", "\u0000", "a b", "x".repeat(255), "x".repeat(256)];
@@ -37,19 +37,9 @@ const NOTHING = { code: "not_found", message: "nothing is there", param: null };
 /** Services that all answer alike: what gets as far as them was not refused. */
 function everyOne(answer: () => unknown): Partial<Services> {
   const named: Partial<Record<keyof Services, () => Promise<unknown>>> = {};
-  for (const name of SERVICES) named[name] = async () => answer();
+  for (const name of SERVICE_NAMES) named[name] = async () => answer();
   return named as Partial<Services>;
 }
-
-const SERVICES = [
-  ...["acceptRun", "readRun", "cancelRun", "pauseRun", "resumeRun", "changeRun", "retryRun"],
-  ...["rescoreRun", "auditRun", "compareRuns", "exportRun", "readEvents", "readMetrics"],
-  ...["readResults", "readRollout", "cancelRollout", "forkRollout", "askTrainer"],
-  ...["rotateTrainerToken", "readWeightLedger", "readManifest", "readCredits", "streamSamples"],
-  ...["readSamples", "listEnvironments", "readEnvironment", "createEndpoint", "changeEndpoint"],
-  ...["probeEndpoint", "deleteEndpoint", "createSecret", "changeSecret", "createDataset"],
-  ...["readDataset", "readDatasetRows", "deleteDataset"],
-] as readonly (keyof Services)[];
 
 interface Bound {
   readonly bound: string;
