@@ -12,7 +12,7 @@ import { testPort } from "./test-port.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/rollcall.mjs");
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
-const WITHIN_MS = 60_000;
+const WITHIN_MS = 120_000;
 
 test("a change is taken over on the same state and port, a broken one is said and changes nothing", async () => {
   const [base, directory] = [temporaryDirectory(), temporaryDirectory()];
@@ -52,7 +52,7 @@ test("a change is taken over on the same state and port, a broken one is said an
   const after = await held(directory);
   expect(after.digest).not.toBe(before.digest);
   expect({ ...after, digest: "" }).toEqual({ ...before, digest: "" });
-}, 180_000);
+}, 300_000);
 
 /** Where the platform is, which key it takes, and which code of the environment it holds. */
 async function held(directory: string) {
