@@ -158,11 +158,14 @@ export class RunPump {
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
     const standings = new Standings(this.#env, spec, subrequests);
-    await subrequests.objectAll(rows, async (row) => {
+    // All at once: they are awake, and each stops its call before any of them has ended.
+    const width = LIMITS.sliceObjects;
+    const tellOne = async (row: RolloutEntry) => {
       const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
       const heard = await standings.of(row, (rollout) => rollout.cancel(reason));
       this.#told(spec, this.#store.bySeq(row.seq), reason, heard);
-    });
+    };
+    await subrequests.objectAll(rows, tellOne, width);
   }
 
   /** `row` is as it stands now: what answered while it was told has nothing more to be told. */

@@ -62,8 +62,12 @@ export class Subrequests {
   }
 
   /** `call` over every item's object, in bounded parallel, results in order. */
-  objectAll<Item, T>(items: readonly Item[], call: (item: Item) => Promise<T>): Promise<T[]> {
-    return mapBounded(items, PARALLEL_OBJECTS, (item) => this.object(() => call(item)));
+  objectAll<Item, T>(
+    items: readonly Item[],
+    call: (item: Item) => Promise<T>,
+    width: number = PARALLEL_OBJECTS,
+  ): Promise<T[]> {
+    return mapBounded(items, width, (item) => this.object(() => call(item)));
   }
 
   #spend(): void {
