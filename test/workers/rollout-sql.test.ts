@@ -136,7 +136,13 @@ test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
     for (const [call, { text, given }] of calls.entries()) {
       // A setup that is refused is the refusal.
       if ("rows" in outcome) {
-        outcome = await execAt(1, { effect: `call:${call}`, call: 0 }, text, given, `hostile-${index}`);
+        outcome = await execAt(
+          1,
+          { effect: `call:${call}`, call: 0 },
+          text,
+          given,
+          `hostile-${index}`,
+        );
       }
     }
     if (runs === true) expect(outcome).toEqual({ rows: [expect.anything()] });

@@ -15,7 +15,10 @@ const HARM: readonly (readonly [string, RegExp])[] = [
   ["attach database '/tmp/x' as x", /^attach is not offered here$/],
   ["pragma writable_schema = on", /^pragma is not offered here$/],
   ["explain pragma writable_schema = on", /^pragma is not offered here$/],
-  ["with recursive c(x) as (select 1 union all select x + 1 from c) select x from c", /may never end/],
+  [
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c",
+    /may never end/,
+  ],
   [
     "create table big as select a.id from orders a, orders b, orders c, orders d, orders e",
     /too much work/,

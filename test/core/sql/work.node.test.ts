@@ -1,7 +1,11 @@
 /** On `node:sqlite`; test/workers/rollout-sql.test.ts asks the same of the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";
+import {
+  NO_JOURNAL,
+  RolloutSql,
+  type SqlValue,
+} from "../../../src/core/environments/rollout-sql.ts";
 import { databaseOf } from "../../../src/core/sqlite-handle.ts";
 import { HOSTILE } from "./hostile.ts";
 
@@ -81,7 +85,11 @@ test.each([
 test("rows come in by json_each, five thousand of them in one call", () => {
   const exec = opened();
   exec("create table t(id integer primary key, name text, tags text)");
-  const rows = Array.from({ length: 5000 }, (_, id) => ({ id, name: `name ${id}`, tags: [id % 7] }));
+  const rows = Array.from({ length: 5000 }, (_, id) => ({
+    id,
+    name: `name ${id}`,
+    tags: [id % 7],
+  }));
   const query =
     "insert into t select value ->> 'id', value ->> 'name', value -> 'tags' from json_each(?)";
   exec(query, [JSON.stringify(rows)]);
