@@ -21,6 +21,6 @@ export const DIGESTS: Record<string, string> = {
   "judged-qa": "sha256:90aa60522b091e57f8a73fe23e8415ac07463e5015f127a2e4bd0882ab01d753",
   math: "sha256:6e1463caab81a54cd97287c2199bd02b0739e1734257cee6789e9048f3c2109a",
   "reverse-text": "sha256:77a1605fce7a00713377ad8dc1a0c978ee470eadd4e381152141ccddf856764e",
-  "tool-sql": "sha256:935f6358c26dbae785988fad76047d14381a2f9c120c72cab71a57924e4ac6e8",
+  "tool-sql": "sha256:fd1a4e09ff35fa5ebf7b125761ddede0770b624f1691080a086637886a8f125b",
   wordle: "sha256:dda0ab3d94eaa8689b328dddfc6998c80a6aa1a18d4b30751c2ae0372622275a",
 };

@@ -7,43 +7,63 @@ export function componentsOf(
   nodes: readonly number[],
   next: (node: number) => readonly number[],
 ): readonly (readonly number[])[] {
-  const found: number[][] = [];
-  const order = new Map<number, number>();
-  const low = new Map<number, number>();
-  const held: number[] = [];
-  const isHeld = new Set<number>();
-  const lower = (node: number, to: number) => {
-    low.set(node, Math.min(low.get(node) ?? to, to));
-  };
-  const enter = (node: number) => {
-    order.set(node, order.size);
-    lower(node, order.get(node) ?? 0);
-    held.push(node);
-    isHeld.add(node);
-    return { node, left: [...next(node)] };
-  };
-  const leave = (node: number) => {
-    if (low.get(node) !== order.get(node)) return;
-    const component = held.splice(held.lastIndexOf(node));
-    for (const member of component) isHeld.delete(member);
-    found.push(component);
-  };
-  for (const root of nodes) {
-    if (order.has(root)) continue;
-    const path = [enter(root)];
+  const search = new Search(next);
+  for (const node of nodes) search.from(node);
+  return search.found.toReversed();
+}
+
+interface Step {
+  readonly node: number;
+  readonly left: number[];
+}
+
+class Search {
+  readonly found: number[][] = [];
+  readonly #next: (node: number) => readonly number[];
+  readonly #order = new Map<number, number>();
+  readonly #low = new Map<number, number>();
+  readonly #held: number[] = [];
+  readonly #isHeld = new Set<number>();
+
+  constructor(next: (node: number) => readonly number[]) {
+    this.#next = next;
+  }
+
+  from(root: number): void {
+    if (this.#order.has(root)) return;
+    const path = [this.#enter(root)];
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
       const to = top.left.pop();
       if (to === undefined) {
         path.pop();
-        leave(top.node);
-        const above = path.at(-1);
-        if (above !== undefined) lower(above.node, low.get(top.node) ?? 0);
-      } else if (!order.has(to)) {
-        path.push(enter(to));
-      } else if (isHeld.has(to)) {
-        lower(top.node, order.get(to) ?? 0);
+        this.#leave(top.node, path.at(-1));
+      } else if (!this.#order.has(to)) {
+        path.push(this.#enter(to));
+      } else if (this.#isHeld.has(to)) {
+        this.#lower(top.node, this.#order.get(to) ?? 0);
       }
     }
   }
-  return found.reverse();
+
+  #enter(node: number): Step {
+    this.#order.set(node, this.#order.size);
+    this.#lower(node, this.#order.size - 1);
+    this.#held.push(node);
+    this.#isHeld.add(node);
+    return { node, left: [...this.#next(node)] };
+  }
+
+  #leave(node: number, above: Step | undefined): void {
+    const low = this.#low.get(node) ?? 0;
+    if (low === this.#order.get(node)) {
+      const component = this.#held.splice(this.#held.lastIndexOf(node));
+      for (const member of component) this.#isHeld.delete(member);
+      this.found.push(component);
+    }
+    if (above !== undefined) this.#lower(above.node, low);
+  }
+
+  #lower(node: number, to: number): void {
+    this.#low.set(node, Math.min(this.#low.get(node) ?? to, to));
+  }
 }

@@ -69,23 +69,29 @@ function define(definitions: Definitions, name: string, block: Block): void {
 /** A subquery in brackets is a block of its own; one that is named by a `with` counts where it is named. */
 function blockOf(tokens: readonly string[], definitions: Definitions): Block {
   const root: Block = { tokens: [], inner: [] };
-  const open: { block: Block; query: boolean }[] = [{ block: root, query: true }];
+  const open: Block[] = [root];
   for (const [at, token] of tokens.entries()) {
-    const { block } = open.at(-1) ?? { block: root };
-    if (token === "(") {
-      const query = /^(select|with|values)$/i.test(tokens[at + 1] ?? "");
-      const inside = query ? { tokens: [], inner: [] } : block;
-      open.push({ block: inside, query });
-      const name = query ? definedAt(tokens, at) : null;
-      if (name !== null) define(definitions, name, inside);
-      else if (query) block.inner.push(inside);
-    } else if (token === ")") {
-      if (open.length > 1) open.pop();
-    } else if (isName(token, tokens[at + 1])) {
-      block.tokens.push(token);
-    }
+    const block = open.at(-1) ?? root;
+    if (token === "(") open.push(opened(tokens, at, block, definitions));
+    else if (token === ")" && open.length > 1) open.pop();
+    else if (isName(token, tokens[at + 1])) block.tokens.push(token);
   }
   return root;
+}
+
+/** What stands in a bracket: a block of its own, or more of the one around it. */
+function opened(
+  tokens: readonly string[],
+  at: number,
+  around: Block,
+  definitions: Definitions,
+): Block {
+  if (!/^(select|with|values)$/i.test(tokens[at + 1] ?? "")) return around;
+  const block: Block = { tokens: [], inner: [] };
+  const name = definedAt(tokens, at);
+  if (name === null) around.inner.push(block);
+  else define(definitions, name, block);
+  return block;
 }
 
 /** The name that a `with` gives to what begins here: `name (columns) as not materialized (`. */

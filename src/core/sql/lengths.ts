@@ -36,6 +36,7 @@ interface Value extends Length {
   readonly parts?: readonly Length[] | undefined;
 }
 
+const NOWHERE: ReadonlySet<number> = new Set();
 const ROUNDS = 40;
 /** A row by its key, whichever and as often as a loop asks. */
 const PICKS = words("SeekRowid NotExists NotFound Found NoConflict Last");
@@ -54,7 +55,7 @@ export class Lengths {
   readonly #tables = new Set<number>();
   readonly #scanned = new Set<number>();
   /** The addresses that write to a register. */
-  readonly #writes = new Map<number, number[]>();
+  readonly #writes = new Map<number, Set<number>>();
   readonly #written = new Map<number, Length>();
   readonly #last = new Map<number, number | null>();
   readonly #entries: ReadonlySet<number>;
@@ -84,9 +85,9 @@ export class Lengths {
     const key = keyOf(register, at);
     const known = this.#last.get(key);
     if (known !== undefined) return known;
-    const places = this.#writes.get(register) ?? [];
+    const places = this.#writes.get(register) ?? NOWHERE;
     let back = at;
-    while (!this.#entries.has(back) && !places.includes(back - 1) && back > 0) back -= 1;
+    while (!this.#entries.has(back) && !places.has(back - 1) && back > 0) back -= 1;
     const last = this.#entries.has(back) || back === 0 ? null : back - 1;
     this.#last.set(key, last);
     return last;
@@ -99,7 +100,9 @@ export class Lengths {
 
   /** Of registers that follow each other, together. */
   sum(first: number, count: number, at: number): Length {
-    const all = Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index, at));
+    const all = Array.from({ length: Math.max(0, count) }, (_, index) =>
+      this.of(first + index, at),
+    );
     return sumOf(all);
   }
 
@@ -133,7 +136,9 @@ export class Lengths {
 
   /** What a register holds before it is counted down. */
   constant(register: number): number | null {
-    const numbers = this.#opsOf(this.#writes.get(register) ?? []).map((op) => this.#numberOf(op));
+    const numbers = this.#opsOf([...(this.#writes.get(register) ?? NOWHERE)]).map((op) =>
+      this.#numberOf(op),
+    );
     if (numbers.length === 0 || numbers.includes(null)) return null;
     return Math.max(...numbers.map(Number));
   }
@@ -167,13 +172,13 @@ export class Lengths {
   }
 
   #isWrittenBefore(register: number, at: number): boolean {
-    const places = this.#writes.get(register) ?? [];
+    const places = [...(this.#writes.get(register) ?? NOWHERE)];
     return places.some((place) => place < at || place >= (this.#program[0]?.p2 ?? 0));
   }
 
   #text(register: number, at: number): string | null {
     const last = this.#lastWrite(register, at);
-    const places = last === null ? (this.#writes.get(register) ?? []) : [last];
+    const places = last === null ? [...(this.#writes.get(register) ?? NOWHERE)] : [last];
     const [write, ...more] = this.#opsOf(places);
     if (write === undefined || more.length > 0) return null;
     if (write.opcode === "String8" || write.opcode === "String") return write.p4;
@@ -182,21 +187,22 @@ export class Lengths {
   }
 
   #note(): void {
-    const picked = new Set<number>();
     for (const [at, op] of this.#program.entries()) {
-      const { opcode, p1, p2, p3 } = op;
-      if (PICKS.has(opcode)) picked.add(p1);
-      if (/^(OpenRead|OpenWrite|ReopenIdx)$/.test(opcode)) this.#tables.add(p1);
-      if (/^(Next|Prev|SorterNext|VNext)$/.test(opcode)) this.#scanned.add(p1);
-      if (opcode === "DeferredSeek") this.#scanned.add(p3);
-      if (opcode === "OpenDup") this.#origin.set(p1, this.#origin.get(p2) ?? p2);
+      this.#noteCursor(op);
       for (const register of writtenBy(op)) {
         const writes = this.#writes.get(register);
-        if (writes === undefined) this.#writes.set(register, [at]);
-        else writes.push(at);
+        if (writes === undefined) this.#writes.set(register, new Set([at]));
+        else writes.add(at);
       }
     }
-    for (const cursor of picked) this.#scanned.delete(cursor);
+    for (const { opcode, p1 } of this.#program) if (PICKS.has(opcode)) this.#scanned.delete(p1);
+  }
+
+  #noteCursor({ opcode, p1, p2, p3 }: Op): void {
+    if (/^(OpenRead|OpenWrite|ReopenIdx)$/.test(opcode)) this.#tables.add(p1);
+    if (/^(Next|Prev|SorterNext|VNext)$/.test(opcode)) this.#scanned.add(p1);
+    if (opcode === "DeferredSeek") this.#scanned.add(p3);
+    if (opcode === "OpenDup") this.#origin.set(p1, this.#origin.get(p2) ?? p2);
   }
 
   /** Whether anything became longer. What never stops becoming longer is as long as can be. */
@@ -205,7 +211,8 @@ export class Lengths {
     for (const [at, op] of this.#program.entries()) {
       const [cursor, record] = this.#recorded(op, at);
       grew = this.#longer(this.#records, cursor, record, round) || grew;
-      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
+      grew =
+        this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
       for (const register of writtenBy(op)) {
         const length = this.#lengthAt(op, at, register);
         if (length !== null) this.#written.set(keyOf(register, at), length);

@@ -14,13 +14,10 @@ const CELL_BYTES = 5;
 const FEW = 20;
 const STEPS_PER_SORTED = 60;
 
-export interface SchemaEntry {
+interface Entry {
   readonly type: string;
   readonly name: string;
   readonly table: string;
-  readonly root: number;
-  /** Of views and triggers. */
-  readonly sql: string | null;
 }
 
 interface Size {
@@ -35,18 +32,6 @@ export interface Sizes {
   row(root: number): Length;
 }
 
-export function schemaOf(database: SqlDatabase): readonly SchemaEntry[] {
-  const query =
-    "select type, name, tbl_name, rootpage, case when type in ('view', 'trigger') then sql end as sql from sqlite_schema";
-  return [...database.rows(query, [])].map((row) => ({
-    type: String(row["type"]),
-    name: String(row["name"]),
-    table: String(row["tbl_name"]),
-    root: Number(row["rootpage"]),
-    sql: row["sql"] === null ? null : String(row["sql"]),
-  }));
-}
-
 export function roughSizes(database: SqlDatabase): Sizes {
   const bytes = database.sizeBytes();
   const rows = () => bytes / CELL_BYTES;
@@ -55,15 +40,14 @@ export function roughSizes(database: SqlDatabase): Sizes {
 
 export class CountedSizes implements Sizes {
   readonly #database: SqlDatabase;
-  readonly #schema: readonly SchemaEntry[];
+  readonly #entries = new Map<number, Entry | null>();
   readonly #known = new Map<number, Size>();
   readonly #equals = new Map<string, number>();
   /** What the counting itself took. */
   steps = 0;
 
-  constructor(database: SqlDatabase, schema: readonly SchemaEntry[]) {
+  constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#schema = schema;
   }
 
   rows(root: number): number {
@@ -75,7 +59,11 @@ export class CountedSizes implements Sizes {
   }
 
   equalRows(root: number, columns: number): number {
-    const entry = this.#schema.find((other) => other.root === root);
+    return this.#once(`${root} ${columns}`, () => this.#equalRows(root, columns));
+  }
+
+  #equalRows(root: number, columns: number): number {
+    const entry = this.#entry(root);
     if (entry?.type !== "index") return this.rows(root);
     const query = "select name, coll from pragma_index_xinfo(?) where seqno < ? order by seqno";
     const keys = [...this.#database.rows(query, [entry.name, columns])];
@@ -84,7 +72,11 @@ export class CountedSizes implements Sizes {
   }
 
   equalColumns(root: number, columns: readonly number[]): number {
-    const entry = this.#schema.find((other) => other.root === root);
+    return this.#once(`${root} of ${columns}`, () => this.#equalColumns(root, columns));
+  }
+
+  #equalColumns(root: number, columns: readonly number[]): number {
+    const entry = this.#entry(root);
     if (entry?.type !== "table") return this.rows(root);
     const query = "select cid, name, hidden from pragma_table_xinfo(?) order by cid";
     const all = [...this.#database.rows(query, [entry.table])];
@@ -98,13 +90,14 @@ export class CountedSizes implements Sizes {
   #equal(root: number, table: string, terms: readonly (string | null)[]): number {
     const rows = this.rows(root);
     if (terms.includes(null) || rows < FEW) return rows;
-    const key = `${table} ${terms.join()}`;
-    const known = this.#equals.get(key);
-    if (known !== undefined) return known;
     const query = `select max(n) as n from (select count(*) as n from ${quoted(table)} group by ${terms.join(", ")})`;
     const [row] = this.#database.rows(query, []);
-    const most = Number(row?.["n"] ?? 0);
     this.steps += rows * STEPS_PER_SORTED;
+    return Number(row?.["n"] ?? 0);
+  }
+
+  #once(key: string, count: () => number): number {
+    const most = this.#equals.get(key) ?? count();
     this.#equals.set(key, most);
     return most;
   }
@@ -119,13 +112,27 @@ export class CountedSizes implements Sizes {
 
   #counted(root: number): Size {
     if (root === 1) return this.#ofSchema();
-    const entry = this.#schema.find((other) => other.root === root);
+    const entry = this.#entry(root);
     // A table that the statement makes, or one that only the platform reads.
-    if (entry === undefined) return { rows: 0, row: LONGEST };
+    if (entry === null) return { rows: 0, row: LONGEST };
     const size = this.#ofTable(entry.table);
     return entry.type === "index" && this.#isComputed(entry.name)
       ? { rows: size.rows, row: LONGEST }
       : size;
+  }
+
+  #entry(root: number): Entry | null {
+    const known = this.#entries.get(root);
+    if (known !== undefined) return known;
+    const query = "select type, name, tbl_name from sqlite_schema where rootpage = ?";
+    const [row] = this.#database.rows(query, [root]);
+    const text = (name: string) => String(row?.[name]);
+    const entry =
+      row === undefined
+        ? null
+        : { type: text("type"), name: text("name"), table: text("tbl_name") };
+    this.#entries.set(root, entry);
+    return entry;
   }
 
   #ofSchema(): Size {

@@ -83,29 +83,38 @@ export function stepsOf(
   }
 }
 
-function storeSteps(
-  op: Op,
-  at: number,
-  times: number,
-  lengths: Lengths,
-  stores: Stores,
-): number {
-  const { opcode, p1, p2, p3, p4 } = op;
-  const table = stores.isTable(p1);
-  if (WRITES.has(opcode)) {
-    const row = opcode.endsWith("Insert") ? lengths.row(p2, at) : NUMBER;
-    const [rows, keys] = table ? [WRITE.row, WRITE.key] : [WRITE.ownRow, WRITE.ownKey];
-    return times * ((opcode === "Insert" ? rows : keys) + row.mean) + row.most;
-  }
+function storeSteps(op: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
+  const { opcode, p1, p3 } = op;
+  if (WRITES.has(opcode)) return writeSteps(op, at, times, lengths, stores);
+  if (LOOKUPS.has(opcode)) return lookupSteps(op, at, times, lengths, stores);
   if (COMPARES.has(opcode)) {
     // A comparison ends with the shorter of the two.
     const most = Math.min(lengths.of(p1, at).most, lengths.of(p3, at).most);
     return times * (1 + most / 16);
   }
-  if (LOOKUPS.has(opcode)) {
-    const keys = /^\d+$/.test(p4) ? lengths.sum(p3, Number(p4), at) : null;
-    const inTable = stores.large ? LOOKUP.large : LOOKUP.table;
-    return times * ((table ? inTable : LOOKUP.own) + (keys?.mean ?? 0)) + (keys?.most ?? 0);
-  }
   return times * (OPENS.has(opcode) ? OPEN : 1);
+}
+
+function writeSteps(
+  { opcode, p1, p2 }: Op,
+  at: number,
+  times: number,
+  lengths: Lengths,
+  stores: Stores,
+): number {
+  const row = opcode.endsWith("Insert") ? lengths.row(p2, at) : NUMBER;
+  const [rows, keys] = stores.isTable(p1) ? [WRITE.row, WRITE.key] : [WRITE.ownRow, WRITE.ownKey];
+  return times * ((opcode === "Insert" ? rows : keys) + row.mean) + row.most;
+}
+
+function lookupSteps(
+  { p1, p3, p4 }: Op,
+  at: number,
+  times: number,
+  lengths: Lengths,
+  stores: Stores,
+): number {
+  const key = /^\d+$/.test(p4) ? lengths.sum(p3, Number(p4), at) : { most: 0, mean: 0 };
+  const inTable = stores.large ? LOOKUP.large : LOOKUP.table;
+  return times * ((stores.isTable(p1) ? inTable : LOOKUP.own) + key.mean) + key.most;
 }

@@ -34,7 +34,7 @@ export interface Extents {
 }
 
 /** Addresses looked at for one program: what needs more is refused. */
-const MOST_LOOKED_AT = 400_000;
+const MOST_LOOKED_AT = 1_000_000;
 
 const POSITIONS = words(`
   Rewind Last Sort SorterSort SeekLT SeekLE SeekGE SeekGT SeekRowid NotExists NotFound Found NoConflict SeekEnd VFilter
@@ -62,6 +62,8 @@ export class Visits {
   readonly #fillings = new Map<string, number>();
   readonly #yields = new Map<number, number>();
   readonly #doneOnce = new Set<number>();
+  readonly #reached = new Map<string, readonly number[]>();
+  readonly #coroutines = new Map<number, Part>();
   #looked = 0;
 
   constructor(program: Program, extents: Extents) {
@@ -80,7 +82,10 @@ export class Visits {
     return this.#roots.get(cursor) ?? [];
   }
 
-  #noteCursor({ opcode, p1, p2 }: Op): void {
+  #noteCursor(op: Op): void {
+    const { opcode, p1, p2 } = op;
+    const part = opcode === "InitCoroutine" ? calledBy(op) : null;
+    if (part !== null) this.#coroutines.set(p1, part);
     if (opcode === "OpenDup") this.#store.set(p1, this.#store.get(p2) ?? p2);
     if (/^(OpenRead|OpenWrite|ReopenIdx)$/.test(opcode)) {
       this.#roots.set(p1, [...(this.#roots.get(p1) ?? []), p2]);
@@ -88,12 +93,7 @@ export class Visits {
   }
 
   #count(part: Part, times: number): void {
-    this.#countAll(
-      reachedIn(this.#program, part),
-      (at) => nextOf(this.#program, at, part),
-      part,
-      times,
-    );
+    this.#countAll(this.#reachedIn(part), (at) => nextOf(this.#program, at, part), part, times);
   }
 
   #countAll(
@@ -102,10 +102,7 @@ export class Visits {
     part: Part,
     times: number,
   ): void {
-    this.#looked += nodes.length;
-    if (this.#looked > MOST_LOOKED_AT) {
-      throw new UncountableError("the statement is too long to be counted: make it shorter");
-    }
+    this.#look(nodes.length);
     const inside = new Set(nodes);
     const within = (at: number) => next(at).filter((to) => inside.has(to));
     for (const component of componentsOf(nodes, within)) {
@@ -169,19 +166,38 @@ export class Visits {
   /** With those of the parts that are called, which may move a cursor too. */
   #opsOf(loop: readonly number[], part: Part): readonly Op[] {
     const addresses = new Set(loop);
+    const entered = new Set<number>();
     for (const at of addresses) {
       const op = this.#program[at];
       const called = op === undefined ? null : this.#callee(op, part);
-      if (called !== null) for (const to of reachedIn(this.#program, called)) addresses.add(to);
+      if (called === null || entered.has(called.entry)) continue;
+      entered.add(called.entry);
+      for (const to of this.#reachedIn(called)) addresses.add(to);
     }
+    this.#look(addresses.size);
     return [...addresses].flatMap((at) => this.#program[at] ?? []);
+  }
+
+  #reachedIn(part: Part): readonly number[] {
+    const key = `${part.entry} ${part.register} ${part.until}`;
+    const known = this.#reached.get(key);
+    if (known !== undefined) return known;
+    const reached = reachedIn(this.#program, part);
+    this.#look(reached.length);
+    this.#reached.set(key, reached);
+    return reached;
+  }
+
+  #look(addresses: number): void {
+    this.#looked += addresses;
+    if (this.#looked <= MOST_LOOKED_AT) return;
+    throw new UncountableError("the statement is too long to be counted: make it shorter");
   }
 
   #callee(op: Op, part: Part): Part | null {
     if (op.opcode !== "Yield") return calledBy(op);
     if (op.p1 === part.register) return null;
-    const begun = this.#program.find((o) => o.opcode === "InitCoroutine" && o.p1 === op.p1);
-    return begun === undefined ? null : calledBy(begun);
+    return this.#coroutines.get(op.p1) ?? null;
   }
 
   #advance(at: number, loop: readonly Op[], part: Part): Advance | null {
@@ -245,6 +261,7 @@ export class Visits {
   }
 
   #rowsOf(cursor: number): number {
+    this.#look(this.#program.length);
     const roots = this.#roots.get(cursor);
     const columns = equalityOf(this.#program, cursor);
     if (roots !== undefined) {
@@ -295,26 +312,24 @@ export class Visits {
     }
     const called = calledBy(op);
     if (called === null || this.#isBegunLater(op)) return;
-    const before = this.#yielded(op.p1);
+    const before = this.#yielded(called);
     this.#count(called, times);
-    const yielded = Math.ceil((this.#yielded(op.p1) - before) / times);
+    const yielded = Math.ceil((this.#yielded(called) - before) / times);
     if (op.opcode === "InitCoroutine") this.#yields.set(op.p1, yielded);
   }
 
   /** A coroutine that is only written down here: it begins where it is asked for its rows. */
   #isBegunLater({ opcode, p1, p2 }: Op): boolean {
     if (opcode !== "InitCoroutine" || p2 === 0) return false;
-    return this.#program.some(
-      (op) => op.opcode === "InitCoroutine" && op.p1 === p1 && op.p2 === 0,
-    );
+    return this.#program.some((op) => op.opcode === "InitCoroutine" && op.p1 === p1 && op.p2 === 0);
   }
 
-  #yielded(register: number): number {
-    return this.#program.reduce(
-      (sum, { opcode, p1 }, at) =>
-        opcode === "Yield" && p1 === register ? sum + this.of(at) : sum,
-      0,
-    );
+  #yielded(part: Part): number {
+    const { register } = part;
+    return this.#reachedIn(part).reduce((sum, at) => {
+      const op = this.#program[at];
+      return op?.opcode === "Yield" && op.p1 === register ? sum + this.of(at) : sum;
+    }, 0);
   }
 }
 

@@ -13,17 +13,17 @@ import { requireModest, type Stored } from "./expansion.ts";
 import { type Length, NUMBER } from "./functions.ts";
 import { Lengths } from "./lengths.ts";
 import { type Op, type Program, programsOf, UncountableError } from "./program.ts";
-import { CountedSizes, roughSizes, type Sizes, schemaOf } from "./sizes.ts";
+import { CountedSizes, roughSizes, type Sizes } from "./sizes.ts";
 import type { Statement } from "./statements.ts";
 import { stepsOf } from "./steps.ts";
 import { Visits } from "./visits.ts";
 
 /** Below this nothing is counted: what the size of the database says is enough. */
 const LITTLE = 200_000;
-/** To read and to analyse one op of a program, and for SQLite to read a view, a trigger or the name of a table. */
-const STEPS_PER_OP = 100;
-const STEPS_PER_ENTRY = 100;
+/** To read and to analyse one op of a program, for SQLite to read a view or a trigger, and to find the order of a join. */
+const STEPS_PER_OP = 1000;
 const STEPS_PER_CHARACTER = 5;
+const STEPS_PER_PLAN = 1000;
 /** Less than what SQLite holds of a database in memory. */
 const HELD_BYTES = 1_500_000;
 /** Programs looked at for one statement: its own, and those of triggers, each as often as it may be set off. */
@@ -35,31 +35,44 @@ export function workOf(
   statement: Statement,
   params: readonly SqlValue[],
 ): number {
-  const schema = schemaOf(database);
-  requireModest(statement.tokens, schema.flatMap(storedOf));
+  const stored = storedIn(database);
+  requireModest(statement.tokens, stored);
+  const characters = stored.reduce((sum, { sql }) => sum + sql.length, 0);
   // The statement asks for its plan itself, and no more.
   if (/^explain$/i.test(statement.tokens[0] ?? "")) return LITTLE;
   const programs = programsIn(database, statement, params);
+  const ops = programs.reduce((sum, program) => sum + program.length, 0);
   const reading =
-    STEPS_PER_OP * programs.reduce((sum, program) => sum + program.length, 0) +
-    schema.reduce(
-      (sum, { sql }) => sum + STEPS_PER_ENTRY + STEPS_PER_CHARACTER * (sql?.length ?? 0),
-      0,
-    );
-  const nested = [statement.text, ...schema.map(({ sql }) => sql ?? "")].some((sql) =>
+    STEPS_PER_OP * ops +
+    STEPS_PER_CHARACTER * characters +
+    STEPS_PER_PLAN * tablesIn(programs) ** 3;
+  const nested = [statement.text, ...stored.map(({ sql }) => sql)].some((sql) =>
     /jsonb?_tree/i.test(sql),
   );
   const large = database.sizeBytes() > HELD_BYTES;
   const given = { programs, params, nested, large };
   const rough = new Estimate(given, roughSizes(database)).steps();
   if (rough <= LITTLE) return reading + rough;
-  const sizes = new CountedSizes(database, schema);
+  const sizes = new CountedSizes(database);
   const steps = new Estimate(given, sizes).steps();
   return reading + sizes.steps + steps;
 }
 
-function storedOf({ type, name, sql }: ReturnType<typeof schemaOf>[number]): Stored[] {
-  return (type === "view" || type === "trigger") && sql !== null ? [{ type, name, sql }] : [];
+/** What is written out in statements that name it. */
+function storedIn(database: SqlDatabase): readonly Stored[] {
+  const query = "select type, name, sql from sqlite_schema where type in ('view', 'trigger')";
+  return [...database.rows(query, [])].map(({ type, name, sql }) => ({
+    type: type === "view" ? "view" : "trigger",
+    name: String(name),
+    sql: String(sql),
+  }));
+}
+
+function tablesIn(programs: readonly Program[]): number {
+  const opened = programs.map(
+    (program) => program.filter(({ opcode }) => /^(OpenRead|VOpen)$/.test(opcode)).length,
+  );
+  return Math.max(0, ...opened);
 }
 
 function programsIn(
@@ -91,6 +104,8 @@ interface Cost {
 class Estimate {
   readonly #given: Given;
   readonly #sizes: Sizes;
+  /** Where programs are set off, as `program:address`. */
+  readonly #places: readonly string[];
   /** Rows that the statement itself adds, which its triggers may see. */
   #growth: ReadonlyMap<number, number> = new Map();
   #looked = 0;
@@ -98,6 +113,9 @@ class Estimate {
   constructor(given: Given, sizes: Sizes) {
     this.#given = given;
     this.#sizes = sizes;
+    this.#places = given.programs.flatMap((program, of) =>
+      program.flatMap(({ opcode }, at) => (opcode === "Program" ? [`${of}:${at}`] : [])),
+    );
   }
 
   steps(): number {
@@ -174,11 +192,8 @@ class Estimate {
 
   /** The listing does not say which program is meant, where one is set off at more than one place: then any may be. */
   #candidates(index: number, at: number): readonly number[] {
-    const places = this.#given.programs.flatMap((program, of) =>
-      program.flatMap(({ opcode }, place) => (opcode === "Program" ? [`${of}:${place}`] : [])),
-    );
     const count = this.#given.programs.length - 1;
-    if (places.length === count) return [1 + places.indexOf(`${index}:${at}`)];
+    if (this.#places.length === count) return [1 + this.#places.indexOf(`${index}:${at}`)];
     return Array.from({ length: count }, (_, other) => other + 1);
   }
 

@@ -117,7 +117,7 @@ test("what is returned is JSON within the limits; beyond them nothing of the cal
 test("calls of one hook share what they may take; another hook, or a restart, begins with what is left", () => {
   const journal = new Kept();
   const count =
-    "with recursive c(x) as (select 1 union all select x + 1 from c limit 900000) select count(*) as n from c";
+    "with recursive c(x) as (select 1 union all select x + 1 from c limit 600000) select count(*) as n from c";
   const first = opened(journal);
   let calls = 0;
   const spend = () => {
@@ -130,13 +130,13 @@ test("calls of one hook share what they may take; another hook, or a restart, be
   expect(() => first.exec(count)).toThrow(SqlWorkError);
   expect(() => first.exec("pragma user_version")).toThrow("pragma is not offered here");
   const again = opened(journal);
-  for (let call = 0; call < calls; call += 1) expect(again.exec(count)).toEqual([{ n: 900_000 }]);
+  for (let call = 0; call < calls; call += 1) expect(again.exec(count)).toEqual([{ n: 600_000 }]);
   expect(() => again.exec(count)).toThrow(SqlWorkError);
   expect(() => again.exec(count)).toThrow(SqlWorkError);
   expect(() => again.exec("pragma user_version")).toThrow("pragma is not offered here");
   expect(() => again.exec(count)).toThrow(SqlWorkError);
   const other = { effect: "reply:2", call: 0 };
-  expect(again.sql.exec(other, count, [])).toEqual([{ n: 900_000 }]);
+  expect(again.sql.exec(other, count, [])).toEqual([{ n: 600_000 }]);
 });
 
 const query = tool({
