@@ -14,7 +14,7 @@ export const VERSIONS: Record<string, string> = {
 
 export const DIGESTS: Record<string, string> = {
   calculator: "sha256:9ca3e1e224aa2c7da833a2447533151dafab101b44943449b8337b0ac9a210ef",
-  "graded-dataset": "sha256:4bdf981859f71c31bff7125174abdb42c437ffc5040ae606aaea1b2550285407",
+  "graded-dataset": "sha256:ee9ff1b024069ab00f208b93204b2eaa7f47b180e5a4744cba7cbefccfdcf811",
   "grid-walk": "sha256:79408e88c37239339048996ed3f6eb9ee752785269cd01c2921968b834e8ba61",
   gsm8k: "sha256:e20c8e91ae7cb20e215fe1e1ede0a36f5d9d79efc60c6af663b7165b8fb9969e",
   "guess-number": "sha256:0ca7d3b1c5162706c35d476c5d46be4bf335fb2487039ac7b6de8b8fb90587f4",

@@ -58,3 +58,4 @@ export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric } from "./rubrics/rubric.ts";
 export { RubricGroup } from "./rubrics/rubric-group.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
+export { spendWork, WorkBudgetError } from "./work.ts";
