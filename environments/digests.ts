@@ -14,7 +14,7 @@ export const VERSIONS: Record<string, string> = {
 
 export const DIGESTS: Record<string, string> = {
   calculator: "sha256:9ca3e1e224aa2c7da833a2447533151dafab101b44943449b8337b0ac9a210ef",
-  "graded-dataset": "sha256:b9a092ad0e459b8dd0b6d48b657416d9c5ef31e226bbe09b50135c4c194d8467",
+  "graded-dataset": "sha256:a9f3313f17f21c193d67475e0418d48efde77cb7d1872242361f9073d1a68b4f",
   "grid-walk": "sha256:79408e88c37239339048996ed3f6eb9ee752785269cd01c2921968b834e8ba61",
   gsm8k: "sha256:e20c8e91ae7cb20e215fe1e1ede0a36f5d9d79efc60c6af663b7165b8fb9969e",
   "guess-number": "sha256:0ca7d3b1c5162706c35d476c5d46be4bf335fb2487039ac7b6de8b8fb90587f4",

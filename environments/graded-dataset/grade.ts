@@ -5,7 +5,7 @@
  * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
  * a pass that still owes a verdict runs again, and need not have called anybody.
  */
-import { type Json, type RewardArgs, scorers, textOf } from "rollcall";
+import { type Json, type RewardArgs, scorers, spendWork, textOf } from "rollcall";
 import { parseFormula } from "./formula.ts";
 import {
   EMBEDDING_JUDGE,
@@ -67,12 +67,12 @@ async function gradePart(grader: GraderPart, args: Args): Promise<number> {
   const names = { item: args.task, sample: sampleOf(args) };
   switch (grader.type) {
     case "string_check":
-      return checkString(grader, names) ? 1 : 0;
+      return checkString(grader, args, names) ? 1 : 0;
     case "text_similarity":
       return await gradeSimilarity(grader, args, names);
     case "scorer": {
       const { scorer, input, reference, options } = grader;
-      return scorers[scorer].score(render(input, names), render(reference, names), options);
+      return scorers[scorer].score(render(input, names), render(reference, names), options, args);
     }
     case "label_model": {
       const { model, input, labels, passing_labels } = grader;
@@ -96,20 +96,28 @@ async function gradePart(grader: GraderPart, args: Args): Promise<number> {
 
 async function gradeSimilarity(
   grader: Extract<GraderPart, { type: "text_similarity" }>,
-  { judge: ask }: Args,
+  args: Args,
   names: Names,
 ): Promise<number> {
   const { evaluation_metric } = grader;
   const texts = [render(grader.input, names), render(grader.reference, names)] as const;
-  if (evaluation_metric !== "cosine") return similarity(evaluation_metric, ...texts);
-  return blankSimilarity(...texts) ?? (await ask(texts, { judge: EMBEDDING_JUDGE, cosine: true }));
+  if (evaluation_metric !== "cosine") return similarity(evaluation_metric, ...texts, args);
+  return (
+    blankSimilarity(...texts) ?? (await args.judge(texts, { judge: EMBEDDING_JUDGE, cosine: true }))
+  );
 }
+
+/** Pairs of characters for each step, where one text is looked for in another. */
+const PAIRS = 12_500;
 
 function checkString(
   { operation, input, reference }: Extract<GraderPart, { type: "string_check" }>,
+  args: Args,
   names: Names,
 ): boolean {
   const [text, wanted] = [render(input, names), render(reference, names)];
+  const lengths = `${wanted.length} characters in ${text.length}`;
+  spendWork(args, (text.length * wanted.length) / PAIRS, `looking for ${lengths}`);
   switch (operation) {
     case "eq":
       return text === wanted;

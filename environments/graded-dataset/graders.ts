@@ -24,6 +24,9 @@ export const METRICS = [
   "rouge_5",
   "rouge_l",
 ] as const;
+const MOST_GRADERS = 32;
+/** Those of `multi` graders included: so many are computed of every rollout. */
+const MOST_PARTS = 64;
 /** What the environment counts by itself. */
 const PLATFORM_METRICS = ["num_turns"];
 /** The run's judge that is asked for a `cosine`: an embedding model, which OpenAI's grader has no field for. */
@@ -176,7 +179,15 @@ export const Multi = z
     type: z.literal("multi"),
     ...NAMED,
     // A map by name, a list, or one grader: all three are found in the wild.
-    graders: z.preprocess(byName, z.record(z.string(), Part)),
+    graders: z.preprocess(
+      byName,
+      z
+        .record(z.string(), Part)
+        .refine(
+          (parts) => Object.keys(parts).length <= MOST_GRADERS,
+          `has ${MOST_GRADERS} at most`,
+        ),
+    ),
     calculate_output: z.string(),
     pass_threshold: Threshold,
   })
@@ -194,8 +205,13 @@ export type Grader = GraderPart | z.output<typeof Multi>;
 export const Graders = z
   .array(Grader)
   .min(1)
-  .max(32)
+  .max(MOST_GRADERS)
   .superRefine((graders, context) => {
+    const parts = graders.reduce((sum, grader) => sum + computed(grader), 0);
+    if (parts > MOST_PARTS) {
+      const message = `come to ${parts} with the parts of multi, of which there may be ${MOST_PARTS}`;
+      context.addIssue({ code: "custom", message });
+    }
     const taken = new Set(PLATFORM_METRICS);
     for (const [index, grader] of graders.entries()) {
       const names = scoreNames(grader);
@@ -207,6 +223,10 @@ export const Graders = z
       for (const name of names) taken.add(name);
     }
   });
+
+function computed(grader: z.output<typeof Grader>): number {
+  return grader.type === "multi" ? Object.keys(grader.graders).length : 1;
+}
 
 /** The score a grader gives, and the metrics beside it. */
 function scoreNames(grader: z.output<typeof Grader>): string[] {

@@ -1,7 +1,15 @@
 /** Messages whose texts are templates, as OpenAI Evals writes them: content is a text, a block, or a list of blocks. */
 import type { ContentPart, Message, Messages } from "rollcall";
 import * as z from "zod";
-import { ItemTemplate, type Names, type Path, pathsIn, render, Template } from "./template.ts";
+import {
+  ItemTemplate,
+  MOST_CHARACTERS,
+  type Names,
+  type Path,
+  pathsIn,
+  render,
+  Template,
+} from "./template.ts";
 
 const TEXT_BLOCKS = ["input_text", "output_text", "text"] as const;
 const ROLES = ["system", "developer", "user", "assistant"] as const;
@@ -65,8 +73,14 @@ export function pathsOf(messages: readonly MessageTemplate[]): Path[] {
 }
 
 export function renderMessages(messages: readonly MessageTemplate[], names: Names): Messages {
+  let left = MOST_CHARACTERS;
+  const fill = (template: string) => {
+    const text = render(template, names, left);
+    left -= text.length;
+    return text;
+  };
   return messages.map(({ role, content }): Message => {
-    const blocks = blocksOf(content).map((block) => rendered(block, names));
+    const blocks = blocksOf(content).map((block) => rendered(block, fill));
     const texts = blocks.flatMap((block) => (block.type === "text" ? [String(block["text"])] : []));
     const whole = texts.length === blocks.length ? texts.join("\n") : blocks;
     return { role: role === "developer" ? "system" : role, content: whole };
@@ -83,8 +97,11 @@ function textIn(block: Block): string {
   return block.type === "input_audio" ? block.input_audio.data : block.text;
 }
 
-function rendered(block: Block, names: Names): ContentPart & { [field: string]: unknown } {
-  const text = render(textIn(block), names);
+function rendered(
+  block: Block,
+  fill: (template: string) => string,
+): ContentPart & { [field: string]: unknown } {
+  const text = fill(textIn(block));
   if (block.type === "input_image") {
     const { detail } = block;
     return { type: "image_url", image_url: { url: text, ...(detail && { detail }) } };

@@ -1,23 +1,32 @@
 /** How alike two texts are, by the metrics of OpenAI's `text_similarity`: 0 is not at all, 1 is the same. */
-import { scorers } from "rollcall";
+import { scorers, spendWork } from "rollcall";
 import type { METRICS } from "./graders.ts";
 
 /** Those that are computed of the texts alone. */
 type Metric = Exclude<(typeof METRICS)[number], "cosine">;
+type Args = Parameters<typeof spendWork>[0];
 
 /** Comparing takes the product of the lengths: a longer output scores 0, a longer reference cannot be used. */
 const MOST_CHARACTERS = 20_000;
+/** Pairs of characters for each step. */
+const PAIRS = 20;
 
 const ROUGE_N = /^rouge_([1-5])$/;
 
-export function similarity(metric: Metric, input: string, reference: string): number {
+/** `args`: of the scoring function, whose unit the work counts for. */
+export function similarity(
+  metric: Metric,
+  input: string,
+  reference: string,
+  args: Args = {},
+): number {
   const n = ROUGE_N.exec(metric)?.[1];
-  if (n !== undefined) return scorers.rouge.score(input, reference, { n: Number(n) });
-  if (metric === "rouge_l") return scorers.rouge.score(input, reference, { n: "l" });
-  if (metric === "bleu") return scorers.bleu.score(input, reference);
-  if (metric === "gleu") return scorers.gleu.score(input, reference);
-  if (metric === "meteor") return scorers.meteor.score(input, reference);
-  return fuzzyMatch(input, reference);
+  if (n !== undefined) return scorers.rouge.score(input, reference, { n: Number(n) }, args);
+  if (metric === "rouge_l") return scorers.rouge.score(input, reference, { n: "l" }, args);
+  if (metric === "bleu") return scorers.bleu.score(input, reference, {}, args);
+  if (metric === "gleu") return scorers.gleu.score(input, reference, {}, args);
+  if (metric === "meteor") return scorers.meteor.score(input, reference, {}, args);
+  return fuzzyMatch(input, reference, args);
 }
 
 /** Of texts that no model embeds: 1 where both are blank, 0 where one is; null where neither is. */
@@ -30,26 +39,33 @@ export function blankSimilarity(input: string, reference: string): number | null
  * rapidfuzz's `ratio`: twice the longest common subsequence over both lengths.
  * Source: https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html#ratio.
  */
-export function fuzzyMatch(input: string, reference: string): number {
+export function fuzzyMatch(input: string, reference: string, args: Args = {}): number {
   const [a, b] = [[...input], [...reference]];
   if (a.length + b.length === 0) return 1;
   if (b.length > MOST_CHARACTERS) {
     throw new RangeError(`a reference of ${b.length} characters is too long to be compared with`);
   }
   if (a.length > MOST_CHARACTERS) return 0;
+  const lengths = `${a.length} with ${b.length} characters`;
+  spendWork(args, (a.length * b.length) / PAIRS, `comparing ${lengths}`);
   return (2 * commonSubsequence(a, b)) / (a.length + b.length);
 }
 
 /** Length of the longest common subsequence, in memory of one row. */
 function commonSubsequence(a: readonly string[], b: readonly string[]): number {
+  const [lefts, rights] = [codesOf(a), codesOf(b)];
   const row = new Uint32Array(b.length + 1);
-  for (const left of a) {
+  for (const left of lefts) {
     let diagonal = 0;
-    for (const [at, right] of b.entries()) {
+    for (let at = 0; at < rights.length; at += 1) {
       const above = row[at + 1] ?? 0;
-      row[at + 1] = left === right ? diagonal + 1 : Math.max(above, row[at] ?? 0);
+      row[at + 1] = left === rights[at] ? diagonal + 1 : Math.max(above, row[at] ?? 0);
       diagonal = above;
     }
   }
   return row[b.length] ?? 0;
+}
+
+function codesOf(characters: readonly string[]): Uint32Array {
+  return Uint32Array.from(characters, (character) => character.codePointAt(0) ?? 0);
 }

@@ -2,10 +2,11 @@
  * `{{ item.question }}`: OpenAI's templates, which name members of the row (`item`) and of the model's reply (`sample`).
  *
  * Invariants. Filled in one pass: braces in what is filled in name nothing. Text goes in as it is, any other value as its
- * JSON, and what is not there as nothing. A name that could never be there is refused when the template is read.
+ * JSON, and what is not there as nothing. A name that could never be there is refused when the template is read. A slot may
+ * name megabytes and a template hold thousands of slots: what it comes to is counted while it is filled.
  * Source: https://developers.openai.com/api/docs/guides/graders (templating).
  */
-import type { Json } from "rollcall";
+import { EnvError, type Json } from "rollcall";
 import * as z from "zod";
 
 /** What templates may name. */
@@ -31,6 +32,9 @@ const SLOT = /\{\{([^{}]*)\}\}/g;
 const UNCLOSED = /\{\{\s*(?:item|sample)\b/;
 const PATH = /^(item|sample)((?:\.[\w$-]+|\[\d+\])*)$/;
 const STEP = /\.([\w$-]+)|\[(\d+)\]/g;
+
+/** Of what one template, or all messages of one prompt together, come to. */
+export const MOST_CHARACTERS = 4 * 1024 * 1024;
 
 export type Path = readonly string[];
 
@@ -74,8 +78,18 @@ export function pathsIn(template: string): Path[] {
   return slots.filter((path) => path !== null);
 }
 
-export function render(template: string, names: Names): string {
-  return template.replace(SLOT, (_slot, inside: string) => textOf(valueAt(names, inside)));
+/** Throws `EnvError` where it comes to more than `most` characters. */
+export function render(template: string, names: Names, most: number = MOST_CHARACTERS): string {
+  let length = template.length;
+  return template.replace(SLOT, (_slot, inside: string) => {
+    const text = textOf(valueAt(names, inside));
+    length += text.length;
+    if (length > most) {
+      const limit = MOST_CHARACTERS.toLocaleString("en-US");
+      throw new EnvError(`a template comes to more than ${limit} characters: name less in it`);
+    }
+    return text;
+  });
 }
 
 /** Undefined where there is nothing. */

@@ -61,3 +61,4 @@ export { Rubric } from "./rubrics/rubric.ts";
 export { RubricGroup } from "./rubrics/rubric-group.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
 export { sqlStatements } from "./sql/statements.ts";
+export { spendWork, WorkBudgetError } from "./work.ts";

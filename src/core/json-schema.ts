@@ -2,16 +2,20 @@
  * Checks a value against a JSON Schema that was not known before it arrived: a tool's of an MCP server, an author's. By an
  * interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
  *
- * Invariants. Patterns run in time linear in the text, as RE2 has them: no schema and no value can hang an isolate.
+ * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no value
+ * can hang an isolate. Patterns are RE2's, and no format backtracks (json-schema-formats.ts).
  */
-import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
-import { RE2JS } from "re2js";
+import { type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import { findOddity, isRecord, type Json, type JsonObject } from "./json.ts";
+import { Formats } from "./json-schema-formats.ts";
+import { Meter } from "./json-schema-meter.ts";
+import { scoreWork, type Work, WorkBudgetError } from "./work.ts";
 
-/** What is wrong with a value, each with its path; empty when it fits. */
-export type SchemaChecker = (value: Json) => readonly string[];
-
-type Patterns = Map<string, RE2JS>;
+/**
+ * What is wrong with a value, each with its path; empty when it fits. Throws `WorkBudgetError` where finding out would take
+ * more than `work` has.
+ */
+export type SchemaChecker = (value: Json, work?: Work) => readonly string[];
 
 const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/draft-04/, "4"],
@@ -22,68 +26,99 @@ const MOST_FAULTS = 10;
 /** Keywords whose members are schemas under names of the author's. */
 const NAMED = /^(properties|patternProperties|\$defs|definitions|dependentSchemas|dependencies)$/;
 /** Keywords that hold values. */
-const VALUES = /^(const|enum|default|examples)$/;
-/** Names are matched by JavaScript's RegExp: one repetition at most, which is linear. */
+const VALUES = /^(const|enum|default)$/;
+/** Names are matched by JavaScript's RegExp: one repetition at most, which takes the square of a name. */
 const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
 
 /**
  * Throws TypeError for a schema that cannot be followed: a reference to nowhere, a pattern that is none of RE2's. The checker does
- * for a reference without end.
+ * for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
  */
-export function schemaChecker(schema: JsonObject): SchemaChecker {
+export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
+  const oddity = findOddity(schema, "");
+  if (oddity !== null) throw unusable(`${oddity.path} ${oddity.message}`);
   const dialect = String(schema["$schema"] ?? "");
   const draft = DRAFTS.find(([name]) => name.test(dialect))?.[1] ?? "2020-12";
-  const patterns: Patterns = new Map();
-  const safe = withSafePatterns(schema, patterns) as Schema;
-  const validator = usable(() => new Validator(safe, draft, false));
-  return (value) => {
-    const oddity = findOddity(value, "");
-    if (oddity !== null) return [`${oddity.path} ${oddity.message}`];
-    const found = usable(() => knowing(patterns, () => validator.validate(value).errors));
-    // Where nothing is allowed, the schema around it says so too, and by name.
-    const errors = found.filter(({ keyword }) => keyword !== "false");
-    const places = new Set(errors.map(({ keywordLocation }) => keywordLocation));
-    // An error of a part is repeated by every schema around it: only what has none beneath it says something.
-    const own = errors.filter(({ keywordLocation: place }) => !hasInner(places, place));
-    return own.slice(0, MOST_FAULTS).map(({ instanceLocation, error }) => {
-      const path = instanceLocation.slice(2).replaceAll("/", ".");
-      return path === "" ? error : `${path}: ${error}`;
-    });
+  const meter = new Meter(work);
+  const reader = new SchemaReader(meter);
+  const validator = usable(() => {
+    const metered = reader.subschema(schema, 0) as Schema;
+    return new Validator(metered, draft, false);
+  });
+  return (value, given = scoreWork()) => {
+    const odd = findOddity(value, "");
+    if (odd !== null) return [`${odd.path} ${odd.message}`];
+    const metered = meter.begin(value, given);
+    const found = usable(() => reader.formats.lend(() => validator.validate(metered).errors));
+    return firstFaults(found);
   };
 }
 
-/** The schema with each `pattern` as a format of its own, which `knowing` lends the validator. */
-function withSafePatterns(schema: Json, patterns: Patterns): Json {
-  if (!isRecord(schema)) {
-    return Array.isArray(schema) ? schema.map((item) => withSafePatterns(item, patterns)) : schema;
-  }
-  const { pattern, ...rest } = schema;
-  const members = Object.entries(rest).map(([keyword, value]): [string, Json] => {
-    if (VALUES.test(keyword)) return [keyword, value];
-    if (keyword === "patternProperties") requireSimple(value);
-    return [
-      keyword,
-      NAMED.test(keyword) ? eachNamed(value, patterns) : withSafePatterns(value, patterns),
-    ];
-  });
-  const safe: JsonObject = Object.fromEntries(members);
-  if (typeof pattern !== "string") return pattern === undefined ? safe : { ...safe, pattern };
-  const name = `/${pattern}/`;
-  patterns.set(
-    name,
-    usable(() => RE2JS.compile(RE2JS.translateRegExp(pattern))),
-  );
-  const others = Array.isArray(safe["allOf"]) ? safe["allOf"] : [];
-  return { ...safe, allOf: [...others, { format: name }] };
+interface Fault {
+  readonly keyword: string;
+  readonly keywordLocation: string;
+  readonly instanceLocation: string;
+  readonly error: string;
 }
 
-function eachNamed(schemas: Json, patterns: Patterns): Json {
-  if (!isRecord(schemas)) return schemas;
-  const members = Object.entries(schemas).map(([name, schema]): [string, Json] => [
-    name,
-    withSafePatterns(schema, patterns),
-  ]);
-  return Object.fromEntries(members);
+/** An error of a part is repeated before it by every schema around it: only the innermost says something. */
+function firstFaults(found: readonly Fault[]): string[] {
+  const faults: string[] = [];
+  // Where nothing is allowed, the schema around it says so too, and by name.
+  const errors = found.filter(({ keyword }) => keyword !== "false");
+  for (const [at, { keywordLocation, instanceLocation, error }] of errors.entries()) {
+    if (errors[at + 1]?.keywordLocation.startsWith(`${keywordLocation}/`)) continue;
+    const path = instanceLocation.slice(2).replaceAll("/", ".");
+    faults.push(path === "" ? error : `${path}: ${error}`);
+    if (faults.length === MOST_FAULTS) break;
+  }
+  return faults;
+}
+
+/** The schema as the validator reads it: a copy that counts its visits, with each `pattern` as a format of its own. */
+class SchemaReader {
+  readonly formats: Formats;
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+    this.formats = new Formats(meter);
+  }
+
+  /** `path`: characters of the pointer to it. */
+  subschema(schema: Json, path: number): unknown {
+    if (Array.isArray(schema)) {
+      return schema.map((item, at) => this.subschema(item, path + String(at).length + 1));
+    }
+    if (!isRecord(schema)) return schema;
+    const { pattern, ...rest } = schema as JsonObject;
+    const members = Object.entries(rest).map(([keyword, value]): [string, unknown] => [
+      keyword,
+      this.#member(keyword, value, path + keyword.length + 1),
+    ]);
+    const own = Object.fromEntries(members) as JsonObject;
+    this.formats.use(own["format"]);
+    return this.#meter.schema(this.#withPattern(own, pattern), own, path);
+  }
+
+  #member(keyword: string, value: Json, path: number): unknown {
+    if (VALUES.test(keyword) || (keyword === "examples" && Array.isArray(value))) return value;
+    if (keyword === "patternProperties") requireSimple(value);
+    if (!NAMED.test(keyword) || !isRecord(value)) return this.subschema(value, path);
+    const members = Object.entries(value as JsonObject).map(([name, schema]): [string, unknown] => [
+      name,
+      this.subschema(schema, path + name.length + 1),
+    ]);
+    return Object.fromEntries(members);
+  }
+
+  #withPattern(schema: JsonObject, pattern: Json | undefined): JsonObject {
+    if (pattern === undefined) return schema;
+    if (typeof pattern !== "string") return { ...schema, pattern };
+    const { allOf } = schema;
+    const format = this.formats.addPattern(pattern);
+    return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), { format }] };
+  }
 }
 
 function requireSimple(schemas: Json): void {
@@ -91,31 +126,19 @@ function requireSimple(schemas: Json): void {
     (name) => !ONE_REPETITION.test(name),
   );
   if (hard === undefined) return;
-  throw new TypeError(
-    `the JSON Schema cannot be used: a name of patternProperties takes one repetition and no groups, not ${hard}`,
-  );
-}
-
-/** The validator's formats are a record of the package's; nobody else runs in between. */
-function knowing<T>(patterns: Patterns, run: () => T): T {
-  for (const [name, pattern] of patterns) format[name] = (text) => pattern.matcher(text).find();
-  try {
-    return run();
-  } finally {
-    for (const name of patterns.keys()) delete format[name];
-  }
+  throw unusable(`a name of patternProperties takes one repetition and no groups, not ${hard}`);
 }
 
 function usable<T>(run: () => T): T {
   try {
     return run();
   } catch (thrown) {
-    const why = thrown instanceof RangeError ? "it refers to itself without end" : String(thrown);
-    throw new TypeError(`the JSON Schema cannot be used: ${why.split("\n")[0]}`, { cause: thrown });
+    if (thrown instanceof WorkBudgetError) throw thrown;
+    const endless = "it refers to itself without end, or the value has too many faults";
+    throw unusable(thrown instanceof RangeError ? endless : String(thrown), thrown);
   }
 }
 
-function hasInner(places: ReadonlySet<string>, place: string): boolean {
-  for (const other of places) if (other.startsWith(`${place}/`)) return true;
-  return false;
+function unusable(why: string, cause?: unknown): TypeError {
+  return new TypeError(`the JSON Schema cannot be used: ${why.split("\n", 1)[0]}`, { cause });
 }

@@ -61,12 +61,24 @@ export function findOddity(
     const message = `is nested more than ${DEEPEST} deep`;
     return { path: path.slice(0, 100), oddity: "too_deep", message };
   }
-  return firstOf(Object.entries(value), ([name, member]) => {
-    const step = Array.isArray(value) ? `[${name}]` : `${path === "" ? "" : "."}${name}`;
-    const inner = `${path}${step}`;
-    if (name === "__proto__") return { path: inner, oddity: "no_name", message: "is not a name" };
-    return findOddity(member, inner, depth + 1);
+  // A value may hold millions of numbers: only what holds something itself has a path made for it.
+  if (Array.isArray(value)) {
+    return firstOf(value, (item: Json, at) =>
+      isPlain(item) ? null : findOddity(item, `${path}[${at}]`, depth + 1),
+    );
+  }
+  return firstOf(Object.keys(value), (name) => {
+    const inner = () => `${path}${path === "" ? "" : "."}${name}`;
+    if (name === "__proto__") {
+      return { path: inner(), oddity: "no_name", message: "is not a name" } as const;
+    }
+    const member = Reflect.get(value, name) as Json;
+    return isPlain(member) ? null : findOddity(member, inner(), depth + 1);
   });
+}
+
+function isPlain(value: Json): boolean {
+  return value === null || typeof value !== "object";
 }
 
 /** JSON with the keys of every object in code-unit order: equal values give equal text. */

@@ -1,6 +1,8 @@
+import { format } from "@cfworker/json-schema";
 import { expect, test } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { schemaChecker } from "../../src/core/json-schema.ts";
+import { WorkBudgetError } from "../../src/core/work.ts";
 
 const faults = (schema: JsonObject, value: Json) => schemaChecker(schema)(value);
 
@@ -70,6 +72,115 @@ test("a property named pattern is a property, and one in a constant is data", ()
   expect(faults(named, { pattern: "x", const: "y" })).toEqual([]);
   expect(faults(named, { pattern: "y", const: "x" }).length).toBe(2);
   expect(faults({ const: { pattern: "(" } }, { pattern: "(" })).toEqual([]);
+});
+
+test("a url is told from what is none, however long either is", () => {
+  const fits = (text: string) => faults({ format: "url" }, text).length === 0;
+  const good = [
+    "http://example.com",
+    "https://me:pass@exa-mple.co.uk:8080/a?b#c",
+    "ftp://8.8.8.8/x@y",
+    "http://a/b@example.com",
+    "http://müller.de",
+  ];
+  const bad = [
+    "example.com",
+    "http://",
+    "http://-a.com",
+    "http://a--b.com",
+    "http://10.0.0.1",
+    "http://@example.com",
+    "http://a b.com",
+    "http://localhost",
+    "http://example.com?x",
+  ];
+  expect(good.filter((text) => !fits(text))).toEqual([]);
+  expect(bad.filter(fits)).toEqual([]);
+  for (const part of ["a", "a-", "a@", "a.", "a@a.bc/", "1."]) {
+    expect(fits(`http://${part.repeat(100_000)}!`)).toBe(part === "a@a.bc/");
+    expect(fits(`http://${part.repeat(100_000)} `)).toBe(false);
+  }
+});
+
+test.each(Object.keys(format))("no text can make the format %s go back and back", (name) => {
+  const parts = [
+    "a",
+    "a-",
+    "1",
+    "0",
+    "1.",
+    "/",
+    "%41",
+    "{a",
+    "{a,",
+    "a@",
+    ":",
+    "~0",
+    "1W",
+    "T",
+    "(",
+    "[a",
+  ];
+  for (const start of ["", "http://", "P", '"', "#/", "{", "2020-01-01T00:00:00."]) {
+    for (const part of parts) {
+      faults({ format: name }, `${start}${part.repeat(20_000)}\n`);
+    }
+  }
+});
+
+test.each<[string, JsonObject, Json]>([
+  ["names in names that are new roots, twice at each", nestedIds(40), "a"],
+  [
+    "a long name before many schemas",
+    { properties: { ["k".repeat(1e5)]: { allOf: trues(5000) } } },
+    1,
+  ],
+  ["many branches for many items", { items: { allOf: trues(5000) } }, trues(5000)],
+  [
+    "names that a repetition is looked for in",
+    { patternProperties: { "x*y": true } },
+    { ["x".repeat(1e5)]: 1 },
+  ],
+  ["a constant for many items", { items: { const: "y".repeat(1e6) } }, trues(100)],
+  [
+    "one long text, and many that are measured",
+    { items: { maxLength: 3 } },
+    ["x".repeat(1e6), ...trues(2000)],
+  ],
+  ["places handed on from branch to branch", handedOn(100), trues(4000)],
+  ["two ways at each of 60 depths", twoWays(), JSON.parse("[".repeat(60) + "]".repeat(60))],
+])("%s: beyond the budget nobody knows", (_what, schema, value) => {
+  expect(() => faults(schema, value)).toThrow(WorkBudgetError);
+});
+
+function trues(count: number): true[] {
+  return Array.from({ length: count }, () => true);
+}
+
+function nestedIds(depth: number): JsonObject {
+  if (depth === 0) return {};
+  return { $id: `https://example.com/${depth}`, properties: { a: nestedIds(depth - 1) } };
+}
+
+function handedOn(steps: number): JsonObject {
+  const one = (at: number): JsonObject => {
+    return { allOf: [{ $ref: `#/$defs/n${at + 1}` }], unevaluatedItems: true };
+  };
+  const all = Array.from({ length: steps }, (_, at): [string, JsonObject] => [`n${at}`, one(at)]);
+  return { ...one(-1), $defs: { ...Object.fromEntries(all), [`n${steps}`]: { items: true } } };
+}
+
+function twoWays(): JsonObject {
+  const items = { items: { $ref: "#/$defs/list" } };
+  return { $ref: "#/$defs/list", $defs: { list: { anyOf: [items, items] } } };
+}
+
+test("what one check took does not count for the next, and the formats are the package's again", () => {
+  const check = schemaChecker({ items: { type: "number", format: "url", pattern: "a" } });
+  const list = Array.from({ length: 10_000 }, (_, at) => at);
+  const before = { ...format };
+  for (let at = 0; at < 8; at += 1) expect(check(list)).toEqual([]);
+  expect(format).toEqual(before);
 });
 
 test("patterns that only backtracking could match are refused with the schema", () => {

@@ -11,6 +11,7 @@ import type { Json, JsonObject } from "../json.ts";
 import type { Messages } from "../messages.ts";
 import type { Judge } from "../rubrics/judges.ts";
 import type { CreditedTurn, TokenUsage, Turn } from "../trajectory.ts";
+import type { Budgeted } from "../work.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -116,7 +117,7 @@ export interface AnyTool {
 /** What scoring may use of the outside world; only what the environment's `needs` name. */
 export type ScoringCapabilities = Pick<Capabilities, "fetch" | "secret" | "now">;
 
-export interface ScoringArgs<Task, S> {
+export interface ScoringArgs<Task, S> extends Budgeted {
   readonly prompt: Messages;
   readonly completion: Messages;
   readonly answer: string;

@@ -11,6 +11,7 @@ import { EnvError } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 import { schemaChecker } from "../json-schema.ts";
 import type { Content, ToolDefinition } from "../messages.ts";
+import { WorkBudgetError } from "../work.ts";
 import type { AnyTool, Capabilities, LiveState, OwnState, RolloutFields } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { McpConnection, type McpServer } from "./mcp-connection.ts";
@@ -159,12 +160,12 @@ function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: Mc
   return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], run };
 }
 
-/** A schema that we cannot follow is left to the server that wrote it. */
+/** A schema that we cannot follow, or not within the work of one check, is left to the server that wrote it. */
 function faultsIn(args: JsonObject, parameters: JsonObject): readonly string[] {
   try {
     return schemaChecker(parameters)(args);
   } catch (thrown) {
-    if (thrown instanceof TypeError) return [];
+    if (thrown instanceof TypeError || thrown instanceof WorkBudgetError) return [];
     throw thrown;
   }
 }

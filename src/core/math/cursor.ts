@@ -1,18 +1,18 @@
 /** Walks over tokens. Past the last one every question is answered with no. */
 import { MathSyntaxError } from "./syntax.ts";
 import type { Token } from "./tokens.ts";
-import type { Work } from "./work.ts";
+import type { MathWork } from "./work.ts";
 
 const END: Token = { kind: "mark", text: "" };
 
 export class Cursor {
-  readonly work: Work;
+  readonly work: MathWork;
   readonly #tokens: Token[];
   #at = 0;
   /** Bars that were opened: inside them the next bar closes. */
   bars = 0;
 
-  constructor(tokens: readonly Token[], work: Work) {
+  constructor(tokens: readonly Token[], work: MathWork) {
     this.#tokens = [...tokens];
     this.work = work;
   }

@@ -7,12 +7,12 @@
 import { ExpressionComparison } from "./equal-expressions.ts";
 import { MINUS_ONE } from "./rational.ts";
 import type { Answer, Expression, Link } from "./syntax.ts";
-import type { Work } from "./work.ts";
+import type { MathWork } from "./work.ts";
 
 export class AnswerComparison {
   readonly #expressions: ExpressionComparison;
 
-  constructor(work: Work) {
+  constructor(work: MathWork) {
     this.#expressions = new ExpressionComparison(work);
   }
 

@@ -15,7 +15,7 @@ import type { Rational } from "./rational.ts";
 import { Ring } from "./ring.ts";
 import { Simplifier } from "./simplify.ts";
 import type { Expression } from "./syntax.ts";
-import type { Work } from "./work.ts";
+import type { MathWork } from "./work.ts";
 
 const POINTS = 8;
 /** The first points have small whole coordinates, at which factorials have values; */
@@ -39,7 +39,7 @@ export class ExpressionComparison {
   readonly #ring: Ring;
   readonly #simplifier: Simplifier;
 
-  constructor(work: Work) {
+  constructor(work: MathWork) {
     this.#ring = new Ring(work);
     this.#simplifier = new Simplifier(this.#ring);
   }

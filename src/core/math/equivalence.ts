@@ -6,11 +6,12 @@
  * comparison that would cost more than its budget, and one that no rule decides are errors: nobody knows the score.
  */
 import { NoScoreError } from "../rubrics/score-value.ts";
+import type { Work } from "../work.ts";
 import { AnswerComparison } from "./equal-answers.ts";
 import { normalise, squeeze } from "./normalise.ts";
 import { parseAnswer } from "./parse-answer.ts";
 import { type Answer, MathSyntaxError } from "./syntax.ts";
-import { MATH_LIMITS, Work } from "./work.ts";
+import { MATH_LIMITS, MathWork } from "./work.ts";
 
 /** The dataset's own answer is no mathematics that can be compared. */
 export class MalformedTargetError extends NoScoreError {
@@ -28,14 +29,21 @@ export interface MathOptions {
   readonly percentIsRatio?: boolean;
 }
 
-/** Throws `MalformedTargetError`, `WorkBudgetError` and `UndecidedError`: there is no verdict. */
-export function mathEqual(answer: string, target: string, options: MathOptions = {}): boolean {
+/**
+ * Throws `MalformedTargetError`, `WorkBudgetError` and `UndecidedError`: there is no verdict. `score`: the budget it draws on.
+ */
+export function mathEqual(
+  answer: string,
+  target: string,
+  options: MathOptions = {},
+  score?: Work,
+): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false } = options;
   if (answer.length > maxCharacters) return false;
   const [given, wanted] = [normalise(answer), normalise(target)];
   if (wanted === "") throw new MalformedTargetError("it is empty");
   if (squeeze(given) === squeeze(wanted)) return true;
-  const work = new Work();
+  const work = new MathWork(score);
   const read = (text: string) => parseAnswer(percentIsRatio ? asRatio(text) : text, work);
   const right = readTarget(wanted, read);
   const left = readGiven(given, read);

@@ -68,12 +68,15 @@ function fromLastLine(text: string, question: string): string | null {
 
 /** Two words side by side, of more than three letters together: a sentence, whatever else the line holds. */
 function isSentence(line: string): boolean {
-  const words = line.split(/\s+/).map((word) => /^([A-Za-z]+)[,:;.!?]?$/.exec(word)?.[1] ?? "");
-  return words.some((word, at) => {
-    const next = words[at + 1] ?? "";
-    if (word === "" || next === "" || MATH_WORDS.has(word) || MATH_WORDS.has(next)) return false;
-    return word.length + next.length > 3;
-  });
+  let before = "";
+  // One at a time: a line may be the whole of a long reply.
+  for (const [text] of line.matchAll(/\S+/g)) {
+    const word = /^([A-Za-z]+)[,:;.!?]?$/.exec(text)?.[1] ?? "";
+    const counts = word !== "" && !MATH_WORDS.has(word);
+    if (counts && before !== "" && before.length + word.length > 3) return true;
+    before = counts ? word : "";
+  }
+  return false;
 }
 
 /** The formula that closes last; of one in `$$` the marks count as one. */
@@ -89,5 +92,7 @@ function lastFormula(line: string): string | null {
 }
 
 function lastNumber(text: string): string | null {
-  return text.match(NUMBER)?.at(-1) ?? null;
+  let last: string | null = null;
+  for (const [number] of text.matchAll(NUMBER)) last = number;
+  return last;
 }

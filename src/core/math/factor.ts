@@ -1,11 +1,11 @@
 /** Whole numbers as products of primes, by trial division up to a bound: what is left counts as one prime. */
-import type { Work } from "./work.ts";
+import type { MathWork } from "./work.ts";
 
 /** Numbers up to its square are factored to the end. */
 const BOUND = 2000n;
 
 /** Exponent by prime, for a number above 0. A large rest that is a square is told as one. */
-export function factor(work: Work, value: bigint): Map<bigint, bigint> {
+export function factor(work: MathWork, value: bigint): Map<bigint, bigint> {
   const primes = new Map<bigint, bigint>();
   let rest = value;
   for (let prime = 2n; prime <= BOUND && prime * prime <= rest; prime += prime === 2n ? 1n : 2n) {
@@ -24,7 +24,7 @@ export function factor(work: Work, value: bigint): Map<bigint, bigint> {
 }
 
 /** The largest whole number whose square is not above `value`, by Newton's method. */
-export function squareRoot(work: Work, value: bigint): bigint {
+export function squareRoot(work: MathWork, value: bigint): bigint {
   let guess = 1n << BigInt(Math.ceil(value.toString(2).length / 2));
   for (;;) {
     work.spend(4);

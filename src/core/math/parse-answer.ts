@@ -14,17 +14,17 @@ import {
   MathSyntaxError,
 } from "./syntax.ts";
 import { type Token, tokenize } from "./tokens.ts";
-import { MATH_LIMITS, type Work, WorkBudgetError } from "./work.ts";
+import { givenUp, MATH_LIMITS, type MathWork } from "./work.ts";
 
 const TOKENS_PER_NODE = 4;
 
 /** Throws `MathSyntaxError` for what is not of the grammar, `WorkBudgetError` for what is too large. */
-export function parseAnswer(normalised: string, work: Work): Answer {
+export function parseAnswer(normalised: string, work: MathWork): Answer {
   const tokens = tokenize(normalised);
   checkForm(tokens);
   // Each level of brackets is scanned once more, so their number is bounded before any is.
   if (tokens.length > TOKENS_PER_NODE * MATH_LIMITS.nodes) {
-    throw new WorkBudgetError(`more than ${MATH_LIMITS.nodes} nodes`);
+    throw givenUp(`more than ${MATH_LIMITS.nodes} nodes`);
   }
   const answer = readList(tokens, work);
   work.endText();
@@ -44,7 +44,7 @@ function checkForm(tokens: readonly Token[]): void {
   if (depth > 0) throw new MathSyntaxError("a bracket does not close");
 }
 
-function readList(tokens: readonly Token[], work: Work): Answer {
+function readList(tokens: readonly Token[], work: MathWork): Answer {
   const items = split(tokens, ",", ";");
   if (items.length === 1) return readItem(tokens, work);
   return {
@@ -58,7 +58,7 @@ function spread(answer: Answer): readonly Answer[] {
   return answer.kind === "list" ? answer.items : [answer];
 }
 
-function readItem(tokens: readonly Token[], work: Work): Answer {
+function readItem(tokens: readonly Token[], work: MathWork): Answer {
   work.node();
   if (tokens.some(isPlusMinus)) return readBoth(tokens, work);
   const belongs = split(tokens, "in");
@@ -74,7 +74,7 @@ function isPlusMinus({ kind, text }: Token): boolean {
   return kind === "mark" && (text === "pm" || text === "mp");
 }
 
-function readBoth(tokens: readonly Token[], work: Work): Answer {
+function readBoth(tokens: readonly Token[], work: MathWork): Answer {
   const reading = (pm: string, mp: string) =>
     tokens.map((token) =>
       isPlusMinus(token) ? { ...token, text: token.text === "pm" ? pm : mp } : token,
@@ -92,7 +92,7 @@ const COMPARISONS = new Map<string, { readonly sign: Comparison; readonly turned
   [">=", { sign: "<=", turned: true }],
 ]);
 
-function readRelation(tokens: readonly Token[], work: Work): Answer {
+function readRelation(tokens: readonly Token[], work: MathWork): Answer {
   const sides = split(tokens, ...COMPARISONS.keys());
   const signs = tokens.filter(({ kind, text }) => kind === "mark" && COMPARISONS.has(text));
   if (sides.length !== signs.length + 1) throw new MathSyntaxError("a comparison inside brackets");
@@ -107,7 +107,7 @@ function readRelation(tokens: readonly Token[], work: Work): Answer {
 }
 
 /** A set, or a tuple or interval: brackets around the whole, with a comma in round and square ones. */
-function readBracketed(tokens: readonly Token[], work: Work): Answer | undefined {
+function readBracketed(tokens: readonly Token[], work: MathWork): Answer | undefined {
   const [open, close] = [tokens.at(0)?.text, tokens.at(-1)?.text];
   if (tokens.length < 2 || closingOf(tokens) !== tokens.length - 1) return undefined;
   const inner = tokens.slice(1, -1);
@@ -126,7 +126,7 @@ function isSetBraces(open = "", close = "", inner: readonly Token[] = []): boole
   return open === "\\{" && close === "\\}";
 }
 
-function readMatrix(tokens: readonly Token[], work: Work): Answer | undefined {
+function readMatrix(tokens: readonly Token[], work: MathWork): Answer | undefined {
   const name = tokens[2]?.text ?? "";
   const end = ["end", "{", name, "}"];
   const ends = end.every((text, at) => tokens.at(at - end.length)?.text === text);
@@ -146,20 +146,20 @@ function readMatrix(tokens: readonly Token[], work: Work): Answer | undefined {
 }
 
 /** `3:4` is the ratio; of three terms there is no one number. */
-function ratioOf(tokens: readonly Token[], work: Work): Expression | undefined {
+function ratioOf(tokens: readonly Token[], work: MathWork): Expression | undefined {
   const [over = [], under, ...more] = split(tokens, ":");
   if (under === undefined || more.length > 0) return undefined;
   return { kind: "quotient", over: expressionOf(over, work), under: expressionOf(under, work) };
 }
 
-function readExpression(tokens: readonly Token[], work: Work): Answer {
+function readExpression(tokens: readonly Token[], work: MathWork): Answer {
   const expression = ratioOf(tokens, work) ?? expressionOf(tokens, work);
   if (expression.kind === "symbol" && expression.name === "emptyset")
     return { kind: "set", items: [] };
   return { kind: "expression", expression };
 }
 
-function expressionOf(tokens: readonly Token[], work: Work): Expression {
+function expressionOf(tokens: readonly Token[], work: MathWork): Expression {
   const cursor = new Cursor(tokens, work);
   const expression = parseExpression(cursor);
   if (!cursor.done) throw new MathSyntaxError(`unexpected ${cursor.next.text}`);

@@ -2,11 +2,11 @@
 import type { Cursor } from "./cursor.ts";
 import { power, type Rational, rational, whole } from "./rational.ts";
 import { MathSyntaxError } from "./syntax.ts";
-import { refuseDigits, type Work } from "./work.ts";
+import { type MathWork, refuseDigits } from "./work.ts";
 
 const DECIMAL = /^(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/;
 
-export function readDecimal(work: Work, text: string): Rational {
+export function readDecimal(work: MathWork, text: string): Rational {
   refuseDigits(text.length - 1);
   const [, before = "", after = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (before === "" && after === "") throw new MathSyntaxError(`${text} is no number`);

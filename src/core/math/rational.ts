@@ -2,7 +2,7 @@
  * Exact rationals. Invariants: lowest terms, denominator above 0, no number beyond the budget's digits. Every function
  * that divides, factors or multiplies counts its work.
  */
-import { MATH_LIMITS, refuseDigits, type Work } from "./work.ts";
+import { MATH_LIMITS, type MathWork, refuseDigits } from "./work.ts";
 
 export interface Rational {
   readonly over: bigint;
@@ -18,7 +18,7 @@ const BOUND = 10n ** BigInt(MATH_LIMITS.digits);
 const WORD = 1n << 64n;
 
 /** Divided out; throws `RangeError` for a denominator of 0. */
-export function rational(work: Work, over: bigint, under = 1n): Rational {
+export function rational(work: MathWork, over: bigint, under = 1n): Rational {
   if (under === 0n) throw new RangeError("division by zero");
   const divisor = under === 1n ? 1n : gcd(work, over, under);
   const sign = under < 0n ? -1n : 1n;
@@ -29,13 +29,13 @@ export function whole(value: bigint): Rational {
   return { over: bounded(value), under: 1n };
 }
 
-export function add(work: Work, a: Rational, b: Rational): Rational {
+export function add(work: MathWork, a: Rational, b: Rational): Rational {
   work.spend(1);
   if (a.under === b.under) return rational(work, a.over + b.over, a.under);
   return rational(work, a.over * b.under + b.over * a.under, a.under * b.under);
 }
 
-export function multiply(work: Work, a: Rational, b: Rational): Rational {
+export function multiply(work: MathWork, a: Rational, b: Rational): Rational {
   work.spend(1);
   return rational(work, a.over * b.over, a.under * b.under);
 }
@@ -44,12 +44,12 @@ export function negate(a: Rational): Rational {
   return { over: -a.over, under: a.under };
 }
 
-export function invert(work: Work, a: Rational): Rational {
+export function invert(work: MathWork, a: Rational): Rational {
   return rational(work, a.under, a.over);
 }
 
 /** `a` to a whole power. Its size is known before it is computed. */
-export function power(work: Work, a: Rational, exponent: bigint): Rational {
+export function power(work: MathWork, a: Rational, exponent: bigint): Rational {
   if (exponent < 0n) return power(work, invert(work, a), -exponent);
   if (exponent === 0n) return ONE;
   const size = larger(abs(a.over), a.under);
@@ -82,7 +82,7 @@ export function text(a: Rational): string {
   return a.under === 1n ? String(a.over) : `${a.over}/${a.under}`;
 }
 
-export function gcd(work: Work, a: bigint, b: bigint): bigint {
+export function gcd(work: MathWork, a: bigint, b: bigint): bigint {
   let [x, y] = [abs(a), abs(b)];
   while (y !== 0n) {
     work.spend(y < WORD ? 1 : 4);

@@ -21,7 +21,7 @@ import {
   text,
   whole,
 } from "./rational.ts";
-import type { Work } from "./work.ts";
+import type { MathWork } from "./work.ts";
 
 type Powers = ReadonlyMap<string, Rational>;
 export interface Term {
@@ -38,10 +38,10 @@ interface Relation {
 }
 
 export class Ring {
-  readonly work: Work;
+  readonly work: MathWork;
   readonly #relations = new Map<string, Relation>();
 
-  constructor(work: Work) {
+  constructor(work: MathWork) {
     this.work = work;
   }
 

@@ -11,6 +11,7 @@ import { extractMathAnswer, extractMathTarget } from "../math/extract.ts";
 import { textOf } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import { Parser } from "../parsers/parser.ts";
+import { scoreWork } from "../work.ts";
 import { Rubric } from "./rubric.ts";
 
 export interface MathOptions<Task, S> {
@@ -49,7 +50,7 @@ export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const fn = async (args: ScoringArgs<Task, S>) => {
       const target = extractMathTarget(await answer(args));
       const found = reader(textOf(args.prompt.at(-1))).parseAnswer(args.completion);
-      return mathEqual(found ?? "", target, options);
+      return mathEqual(found ?? "", target, options, scoreWork(args));
     };
     this.addRewardFunc(name, fn, weight);
   }

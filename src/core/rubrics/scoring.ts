@@ -4,11 +4,13 @@
  * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the final
  * state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is null with
  * its error, and then so is the reward, if the function has weight. A group function that throws, or
- * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing here throws for what a scoring function does.
+ * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing
+ * here throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/work.ts).
  */
 import type { GroupArgs, RewardArgs, ScoringCapabilities } from "../environments/contract.ts";
 import { serializeError, type UnscoredCause } from "../errors.ts";
 import { Parser } from "../parsers/parser.ts";
+import { unitWork, WORK, type Work } from "../work.ts";
 import type { Judges } from "./judges.ts";
 import type { AnyRubric, ScoreFunction } from "./rubric.ts";
 import type { RubricGroup } from "./rubric-group.ts";
@@ -57,6 +59,9 @@ export interface ScoringTools {
   readonly can: ScoringCapabilities;
 }
 
+/** With what the ready scorers may take for the whole unit. */
+type BudgetedTools = ScoringTools & { readonly work: Work };
+
 type Outcome = { readonly score: number } | { readonly score: null; readonly thrown: unknown };
 type Verdict = Outcome & {
   readonly name: string;
@@ -71,9 +76,10 @@ export async function scoreSheets(
   tools: ScoringTools,
 ): Promise<void> {
   if (sheets.length === 0) return;
+  const budgeted = { ...tools, work: unitWork() };
   for (const [index, rubric] of rubrics.entries()) {
     for (const fn of rubric.functions) {
-      const outcomes = await ask(fn, rubric, sheets, tools);
+      const outcomes = await ask(fn, rubric, sheets, budgeted);
       for (const [at, sheet] of sheets.entries()) {
         const outcome = outcomes[at] ?? failed(new NoScoreError("scorer", "gave no score"));
         sheet.verdicts.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
@@ -86,7 +92,7 @@ function ask(
   fn: ScoreFunction,
   rubric: AnyRubric,
   sheets: readonly Sheet[],
-  tools: ScoringTools,
+  tools: BudgetedTools,
 ): Promise<Outcome[]> {
   if (fn.group) return askGroup(fn, rubric, sheets, tools);
   return Promise.all(
@@ -98,7 +104,7 @@ async function askGroup(
   fn: ScoreFunction & { group: true },
   rubric: AnyRubric,
   sheets: readonly Sheet[],
-  tools: ScoringTools,
+  tools: BudgetedTools,
 ): Promise<Outcome[]> {
   try {
     const group = await Promise.all(sheets.map((sheet) => argsOf(sheet, rubric, tools)));
@@ -117,7 +123,7 @@ async function askGroup(
 async function argsOf(
   { rollout_id, columns, state }: Sheet,
   rubric: AnyRubric,
-  { parser, judges, can }: ScoringTools,
+  { parser, judges, can, work }: BudgetedTools,
 ): Promise<AnyRewardArgs> {
   const { prompt, completion, answer, info, task } = state;
   const args = {
@@ -127,6 +133,7 @@ async function argsOf(
     parser: rubric.parser ?? parser ?? new Parser(),
     ...rubric.objects,
     task,
+    [WORK]: work,
   };
   return { ...args, ...(await rubric.provided(args)) };
 }

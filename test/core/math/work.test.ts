@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { mathEqual } from "../../../src/core/math/equivalence.ts";
-import { MATH_LIMITS, WorkBudgetError } from "../../../src/core/math/work.ts";
+import { MATH_LIMITS } from "../../../src/core/math/work.ts";
 import { NoScoreError } from "../../../src/core/rubrics/score-value.ts";
+import { WorkBudgetError } from "../../../src/core/work.ts";
 
 const SURDS = "\\sqrt2+\\sqrt3+\\sqrt5+\\sqrt7+\\sqrt{11}+\\sqrt{13}";
 const nested = (times: number, open: string, close: string) =>

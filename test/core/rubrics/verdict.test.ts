@@ -127,6 +127,17 @@ test("a reply that is all braces or quotes is given up after bounded work", () =
   }
 });
 
+test("a reply that begins to think a hundred thousand times is read once", () => {
+  const thoughts = "<think>".repeat(500_000);
+  const menu = { kind: "label", labels: ["no", "yes"] } as const;
+  expect(readVerdict(menu, `${thoughts}{"verdict": "no"}</think>{"verdict": "yes"}`)).toMatchObject(
+    {
+      value: "yes",
+    },
+  );
+  expect(readVerdict(menu, `{"verdict": "yes"}${thoughts}`)).toMatchObject({ value: "yes" });
+});
+
 test("a fence is longer than any run inside it", () => {
   expect(fenced("plain")).toBe("```\nplain\n```");
   expect(fenced("a ````` b")).toBe("``````\na ````` b\n``````");

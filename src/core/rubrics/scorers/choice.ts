@@ -42,6 +42,9 @@ function chosen(output: string, choices: string): string | undefined {
   return found?.[1]?.toUpperCase();
 }
 
+/** One at a time: a reply may be nothing but matches. */
 function last(matches: Iterable<RegExpExecArray>): RegExpExecArray | undefined {
-  return [...matches].at(-1);
+  let found: RegExpExecArray | undefined;
+  for (const match of matches) found = match;
+  return found;
 }

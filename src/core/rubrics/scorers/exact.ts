@@ -5,6 +5,6 @@ import { scorer } from "./scorer.ts";
 
 export const exact = scorer(
   z.strictObject(TEXT_OPTIONS),
-  (options) => (output, reference) =>
-    plainText(output, options) === plainText(reference, options) ? 1 : 0,
+  (options) => (output, reference, work) =>
+    plainText(output, options, work) === plainText(reference, options, work) ? 1 : 0,
 );

@@ -5,35 +5,36 @@
  */
 import * as z from "zod";
 import type { Json, JsonObject } from "../../json.ts";
+import type { Work } from "../../work.ts";
 import { readReference, readSaid } from "./json-text.ts";
 import { likeness } from "./levenshtein.ts";
 import { closeness } from "./numeric.ts";
 import { scorer, withinCharacters } from "./scorer.ts";
 
 export const jsonDiff = scorer(z.strictObject({}), () =>
-  withinCharacters((output, reference) => {
+  withinCharacters((output, reference, work) => {
     const expected = readReference(reference);
     const said = readSaid(output);
-    return said === undefined ? 0 : alike(said, expected);
+    return said === undefined ? 0 : alike(said, expected, work);
   }),
 );
 
-function alike(a: Json, b: Json): number {
-  if (typeof a === "string" && typeof b === "string") return likeness(a, b);
+function alike(a: Json, b: Json, work: Work): number {
+  if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
   if (typeof a === "number" && typeof b === "number") return closeness(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     const longest = Math.max(a.length, b.length);
-    return mean(Array.from({ length: longest }, (_, at) => both(a[at], b[at])));
+    return mean(Array.from({ length: longest }, (_, at) => both(a[at], b[at], work)));
   }
   if (isObject(a) && isObject(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-    return mean(Array.from(keys, (key) => both(own(a, key), own(b, key))));
+    return mean(Array.from(keys, (key) => both(own(a, key), own(b, key), work)));
   }
   return a === b ? 1 : 0;
 }
 
-function both(a: Json | undefined, b: Json | undefined): number {
-  return a === undefined || b === undefined ? 0 : alike(a, b);
+function both(a: Json | undefined, b: Json | undefined, work: Work): number {
+  return a === undefined || b === undefined ? 0 : alike(a, b, work);
 }
 
 function own(object: JsonObject, key: string): Json | undefined {

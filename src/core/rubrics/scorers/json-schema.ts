@@ -5,29 +5,36 @@
 import * as z from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import { type SchemaChecker, schemaChecker } from "../../json-schema.ts";
+import { type Work, WorkBudgetError } from "../../work.ts";
 import { readReference, readSaid } from "./json-text.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
-export const jsonSchema = scorer(
-  z.strictObject({ schema: z.record(z.string(), z.json()).optional() }),
-  ({ schema }) => {
-    const given = schema && schemaChecker(schema);
-    return (output, reference) => {
-      const check = given ?? checkerOf(readReference(reference));
-      const said = readSaid(output);
-      return said !== undefined && faults(check, said) === 0 ? 1 : 0;
-    };
-  },
-);
+const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
+  try {
+    schemaChecker(schema);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError || thrown instanceof WorkBudgetError)) throw thrown;
+    context.addIssue({ code: "custom", message: thrown.message });
+  }
+});
 
-function checkerOf(schema: Json): SchemaChecker {
+export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), ({ schema }) => {
+  const given = schema && schemaChecker(schema);
+  return (output, reference, work) => {
+    const check = given ?? checkerOf(readReference(reference), work);
+    const said = readSaid(output);
+    return said !== undefined && fits(check, said, work) ? 1 : 0;
+  };
+});
+
+function checkerOf(schema: Json, work: Work): SchemaChecker {
   if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema is an object");
-  return followed(() => schemaChecker(schema));
+  return followed(() => schemaChecker(schema, work));
 }
 
 /** A schema that refers to nowhere shows when it is used. */
-function faults(check: SchemaChecker, value: Json): number {
-  return followed(() => check(value).length);
+function fits(check: SchemaChecker, value: Json, work: Work): boolean {
+  return followed(() => check(value, work).length === 0);
 }
 
 function followed<T>(run: () => T): T {

@@ -6,8 +6,8 @@ const FENCE = "```";
 
 /** The JSON that a model said, alone or as the one fenced block of its reply; undefined when there is none. */
 export function readSaid(output: string): Json | undefined {
-  const [, block = "", after, ...more] = output.split(FENCE);
-  const fenced = after !== undefined && more.length === 0;
+  const [, block = "", after, more] = output.split(FENCE, 4);
+  const fenced = after !== undefined && more === undefined;
   return parse(output) ?? (fenced ? parse(block.replace(/^\w*\s/, "")) : undefined);
 }
 

@@ -12,9 +12,9 @@ export const math = scorer(
     percent_is_ratio: z.boolean().default(false),
   }),
   ({ strict, percent_is_ratio }) =>
-    (output, reference) => {
+    (output, reference, work) => {
       const answer = extractMathAnswer(output, strict) ?? "";
       const options = { percentIsRatio: percent_is_ratio };
-      return mathEqual(answer, extractMathTarget(reference), options) ? 1 : 0;
+      return mathEqual(answer, extractMathTarget(reference), options, work) ? 1 : 0;
     },
 );

@@ -6,7 +6,9 @@ const NUMBER =
 
 /** The last number of a text; null when it holds none. A minus after a digit or a letter is no sign. */
 export function lastNumber(text: string): number | null {
-  const last = text.match(NUMBER)?.at(-1);
+  let last: string | undefined;
+  // One at a time: a reply may be nothing but numbers.
+  for (const [number] of text.matchAll(NUMBER)) last = number;
   const value = last === undefined ? Number.NaN : asNumber(last);
   return Number.isFinite(value) ? value : null;
 }

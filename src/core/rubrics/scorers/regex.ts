@@ -1,21 +1,30 @@
 /**
  * 1 when a pattern matches somewhere in the output: the option's, else the reference.
  *
- * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references. They
- * take time linear in the text, so no pattern and no output can hang a scorer that nothing outside could stop.
+ * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references. What
+ * compiling and matching take is counted beforehand (core/pattern.ts).
  */
-import { RE2JS, RE2JSSyntaxException } from "re2js";
+import { RE2JS } from "re2js";
 import * as z from "zod";
+import { Pattern, PatternError } from "../../pattern.ts";
+import { scoreWork, type Work, WorkBudgetError } from "../../work.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
-const Pattern = z.string().superRefine((pattern, context) => {
-  const fault = compile(pattern, 0);
-  if (typeof fault === "string") context.addIssue({ code: "custom", message: fault });
-});
+const PatternText = z
+  .string()
+  .min(1, "is empty")
+  .superRefine((pattern, context) => {
+    try {
+      new Pattern(pattern, scoreWork());
+    } catch (thrown) {
+      if (!(thrown instanceof PatternError || thrown instanceof WorkBudgetError)) throw thrown;
+      context.addIssue({ code: "custom", message: thrown.message });
+    }
+  });
 
 export const regex = scorer(
   z.strictObject({
-    pattern: Pattern.optional(),
+    pattern: PatternText.optional(),
     ignore_case: z.boolean().default(false),
     /** `.` matches a line's end too. */
     dot_all: z.boolean().default(false),
@@ -29,26 +38,21 @@ export const regex = scorer(
       (ignore_case ? RE2JS.CASE_INSENSITIVE : 0) |
       (dot_all ? RE2JS.DOTALL : 0) |
       (multiline ? RE2JS.MULTILINE : 0);
-    const given = pattern === undefined ? undefined : usable(pattern, flags);
-    return (output, reference) => {
-      const compiled = given ?? usable(reference, flags);
-      return (full ? compiled.matches(output.trim()) : compiled.matcher(output).find()) ? 1 : 0;
+    const given = pattern === undefined ? undefined : usable(pattern, flags, scoreWork());
+    return (output, reference, work) => {
+      const compiled = given ?? usable(reference, flags, work);
+      const found = full ? compiled.matches(output.trim(), work) : compiled.isIn(output, work);
+      return found ? 1 : 0;
     };
   },
 );
 
-function usable(pattern: string, flags: number): RE2JS {
-  const compiled = pattern === "" ? "it is empty" : compile(pattern, flags);
-  if (typeof compiled === "string") throw new MalformedReferenceError(compiled);
-  return compiled;
-}
-
-/** The compiled pattern, or what is wrong with it. */
-function compile(pattern: string, flags: number): RE2JS | string {
+function usable(pattern: string, flags: number, work: Work): Pattern {
+  if (pattern === "") throw new MalformedReferenceError("it is empty");
   try {
-    return RE2JS.compile(pattern, flags);
+    return new Pattern(pattern, work, flags);
   } catch (thrown) {
-    if (!(thrown instanceof RE2JSSyntaxException)) throw thrown;
-    return `is no RE2 pattern (no look-around, no back-references): ${thrown.message}`;
+    if (thrown instanceof PatternError) throw new MalformedReferenceError(thrown.message);
+    throw thrown;
   }
 }

@@ -3,11 +3,14 @@
  * of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
  */
 import * as z from "zod";
+import { grouped } from "../../work.ts";
 import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 import { countRuns, MEASURES, overlap, sharedRuns, wordsOf } from "./words.ts";
 
 /** The subsequence takes the product of the lengths: an output of more words scores 0. */
 const SUBSEQUENCE_WORDS = 10_000;
+/** Pairs of words for each step. */
+const PAIRS = 25;
 
 export const rouge = scorer(
   z.strictObject({
@@ -15,13 +18,15 @@ export const rouge = scorer(
     measure: z.enum(MEASURES).default("f1"),
   }),
   ({ n, measure }) =>
-    withinCharacters((output, reference) => {
+    withinCharacters((output, reference, work) => {
       const [said, expected] = [wordsOf(output), wordsOf(reference)];
       if (n === "l") {
         if (expected.length > SUBSEQUENCE_WORDS) {
           throw new MalformedReferenceError(`it has more than ${SUBSEQUENCE_WORDS} words`);
         }
         if (said.length > SUBSEQUENCE_WORDS) return 0;
+        const lengths = `${grouped(said.length)} with ${grouped(expected.length)} words`;
+        work.spend((said.length * expected.length) / PAIRS, `comparing ${lengths}`);
         return overlap(commonSubsequence(said, expected), said.length, expected.length, measure);
       }
       const [runs, wanted] = [countRuns(said, n), countRuns(expected, n)];

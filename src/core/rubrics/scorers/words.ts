@@ -1,4 +1,5 @@
 /** Words and runs of words, as the overlap metrics count them. */
+import type { Work } from "../../work.ts";
 import { type Compare, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
@@ -8,11 +9,14 @@ export function wordsOf(text: string): string[] {
 
 /** Of two texts that both have words; without, 1 when neither has any, else 0. */
 export function ofWords(
-  compare: (said: readonly string[], expected: readonly string[]) => number,
+  compare: (said: readonly string[], expected: readonly string[], work: Work) => number,
 ): Compare {
-  return withinCharacters((output, reference) => {
+  return withinCharacters((output, reference, work) => {
     const [said, expected] = [wordsOf(output), wordsOf(reference)];
-    if (said.length > 0 && expected.length > 0) return compare(said, expected);
+    if (said.length > 0 && expected.length > 0) {
+      work.spend(said.length + expected.length, "comparing words");
+      return compare(said, expected, work);
+    }
     return said.length === expected.length ? 1 : 0;
   });
 }

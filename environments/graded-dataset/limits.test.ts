@@ -1,0 +1,76 @@
+/** What rows and arguments may cost: beyond it there is no score, or no run. */
+import { runRollout, scripted } from "rollcall/testing";
+import { expect, test } from "vitest";
+import { loadEnvironment } from "./environment.ts";
+
+const SAME = {
+  ...{ type: "string_check", name: "same", operation: "eq" },
+  ...{ input: "{{ sample.output_text }}", reference: "{{ item.answer }}" },
+};
+
+type Given = Record<string, unknown>;
+
+async function play(args: Given, reply: string, task: Given) {
+  const environment = await loadEnvironment.load(args);
+  return await runRollout(environment, { task, model: scripted([reply]) });
+}
+
+function refused(args: Given): [path: string, message: string] {
+  const issue = loadEnvironment.args.safeParse(args).error?.issues[0];
+  return [issue?.path.join(".") ?? "", issue?.message ?? ""];
+}
+
+test("what a template comes to is bounded: beyond it a judge is not asked, and a prompt fails its row", async () => {
+  const task = { question: "?", answer: "x".repeat(2 ** 20), answers: ["x"] };
+  const template = "{{ item.answer }}".repeat(5);
+  const judged = {
+    ...{ type: "score_model", name: "judged", model: "gpt" },
+    input: [{ role: "user", content: template }],
+  };
+  const { reward, scoring_errors } = await play({ graders: [judged] }, "4", task);
+  expect(reward).toBeNull();
+  expect(scoring_errors[0]?.error).toContain("comes to more than 4,194,304 characters");
+  const messages = Array.from({ length: 5 }, () => ({
+    role: "user",
+    content: "{{ item.answer }}",
+  }));
+  await expect(play({ messages, graders: [SAME] }, "4", task)).rejects.toThrow(
+    /comes to more than/,
+  );
+});
+
+test("all graders of a unit draw on one budget of work, and what is beyond has no score", async () => {
+  const texts = ["ab".repeat(20_000), "ba".repeat(20_000)];
+  const graders = Array.from({ length: 14 }, (_, at) => {
+    return { type: "scorer", name: `near${at}`, scorer: "levenshtein" };
+  });
+  const task = { question: "?", answer: texts[1] ?? "" };
+  const { scoring_errors, metrics } = await play({ graders }, texts[0] ?? "", task);
+  expect(metrics["near0"]).toBeGreaterThan(0.9);
+  expect(scoring_errors).toMatchObject([
+    { function: "near12", error: expect.stringContaining("the scores of one unit together") },
+    { function: "near13" },
+  ]);
+});
+
+test("patterns, schemas and numbers of graders that cost too much are refused by the name of their field", () => {
+  const options = (scorer: string, given: Given) =>
+    refused({ graders: [{ type: "scorer", name: "s", scorer, options: given }] });
+  expect(options("regex", { pattern: "a|".repeat(3000) })).toEqual([
+    "graders.0.options.pattern",
+    "the pattern has 6,000 characters, of which it may have 4,000",
+  ]);
+  const [path, message] = options("json_schema", { schema: { $ref: 5, pattern: "(?=a)" } });
+  expect([path, message]).toEqual([
+    "graders.0.options.schema",
+    expect.stringContaining("the JSON Schema cannot be used"),
+  ]);
+  const part = { type: "scorer", scorer: "exact" };
+  const multi = (count: number, name: string) => {
+    const graders = Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, part]));
+    return { type: "multi", name, graders, calculate_output: "p0" };
+  };
+  expect(refused({ graders: [multi(33, "m")] })).toEqual(["graders.0.graders", "has 32 at most"]);
+  const three = ["a", "b", "c"].map((name) => multi(30, name));
+  expect(refused({ graders: three })[1]).toMatch(/come to 90 with the parts of multi/);
+});
