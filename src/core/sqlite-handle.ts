@@ -2,8 +2,9 @@
  * A database of `node:sqlite` as `can.sql` needs it. core has no Node: what is asked of the handle is written down here,
  * and Node's `DatabaseSync` has it.
  */
-import type { SqlDatabase, SqlValue } from "./environments/rollout-sql.ts";
+
 import { LIMITS } from "./limits.ts";
+import type { SqlDatabase, SqlValue } from "./sql/database.ts";
 
 export interface SqliteHandle {
   /** What SQLite refuses by itself. */

@@ -1,5 +1,5 @@
 /** The SQLite of an object, as `can.sql` needs it. */
-import type { SqlDatabase, SqlValue } from "../core/environments/rollout-sql.ts";
+import type { SqlDatabase, SqlValue } from "../core/sql/database.ts";
 
 /** Rows read on of a query that gave too many: its tables stay locked until it has ended. */
 const READ_ON = 100_000;

@@ -11,6 +11,7 @@
 import { EnvError, SqlWorkError } from "../errors.ts";
 import { findNonJson, type Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
+import type { SqlDatabase, SqlValue } from "../sql/database.ts";
 import { about } from "../sql/expansion.ts";
 import { requireOffered, requireShort } from "../sql/refusals.ts";
 import { type Statement, statementsOf } from "../sql/statements.ts";
@@ -18,17 +19,8 @@ import { workOf } from "../sql/work.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { Awaitable } from "./contract.ts";
 
-export type SqlValue = string | number | null;
+export type { SqlValue };
 export type SqlRow = Readonly<Record<string, Json>>;
-
-/** A database as both runtimes can offer it. Errors are thrown as SQLite words them. */
-export interface SqlDatabase {
-  /** Runs one statement, and gives its rows. Not reading on is allowed. */
-  rows(query: string, params: readonly SqlValue[]): Iterable<Readonly<Record<string, unknown>>>;
-  /** Undoes what was written when `run` throws. */
-  atomically<T>(run: () => T): T;
-  sizeBytes(): number;
-}
 
 /** Which call of the rollout: what the environment was doing, and how many calls that made before. */
 export interface SqlPlace {

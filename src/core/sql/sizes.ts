@@ -4,7 +4,7 @@
  * Invariants. From above. At first only the size of the whole database is known, which costs nothing to ask; a table is counted
  * when that is not enough to let a statement pass, and that counting is work too.
  */
-import type { SqlDatabase } from "../environments/rollout-sql.ts";
+import type { SqlDatabase } from "./database.ts";
 import { type Length, LONGEST, lengthOf } from "./functions.ts";
 
 /** No cell of SQLite's is smaller. */

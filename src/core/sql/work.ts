@@ -6,9 +6,10 @@
  * (visits.ts), with the bytes it may look at (lengths.ts), those of triggers and foreign keys included. The same statement on
  * the same database costs the same. What cannot be counted is refused. Nothing is written.
  */
-import type { SqlDatabase, SqlValue } from "../environments/rollout-sql.ts";
+
 import { EnvError } from "../errors.ts";
 import { LIMITS } from "../limits.ts";
+import type { SqlDatabase, SqlValue } from "./database.ts";
 import { requireModest, type Stored } from "./expansion.ts";
 import { type Length, NUMBER } from "./functions.ts";
 import { Lengths } from "./lengths.ts";
