@@ -7,7 +7,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Edit } from "./edits.ts";
+import type { Edit } from "./edit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const COPIED = [

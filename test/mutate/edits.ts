@@ -5,13 +5,8 @@
  * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
  * missing, and is mended there, not here.
  */
-export interface Edit {
-  /** From the root, as are the tests. */
-  readonly file: string;
-  readonly old: string;
-  readonly new: string;
-  readonly tests: readonly string[];
-}
+import { type Edit, editsOf } from "./edit.ts";
+import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
   ...editsOf(
@@ -386,37 +381,5 @@ export const EDITS: readonly Edit[] = [
       ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
     ],
   ),
-  ...editsOf(
-    "src/runtime/judging-ledger.ts",
-    ["workers/judging-faults"],
-    [
-      ["if (before.verdict !== null) return", "if (before.verdict !== before.verdict) return"],
-      ['=== "claimed" && claim === by;', '=== "claimed" && claim === claim;'],
-    ],
-  ),
-  ...editsOf(
-    "src/runtime/consume-segments.ts",
-    ["workers/delivery"],
-    [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],
-  ),
-  ...editsOf(
-    "src/runtime/training-news.ts",
-    ["workers/training-news"],
-    [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
-  ),
-  ...editsOf(
-    "src/runtime/run-outbox.ts",
-    ["workers/outbox"],
-    [["if (store.head() === written)", "if (store.head() !== written)"]],
-  ),
+  ...RUNTIME_EDITS,
 ];
-
-/** `tests` are named from test/, without what all end in. */
-function editsOf(
-  file: string,
-  tests: readonly string[],
-  edits: readonly (readonly [old: string, edited: string])[],
-): Edit[] {
-  const paths = tests.map((name) => `test/${name}.test.ts`);
-  return edits.map(([old, edited]) => ({ file, old, new: edited, tests: paths }));
-}

@@ -12,7 +12,8 @@ import {
 } from "../../src/cli/exit.ts";
 import { printJson } from "../../src/cli/terminal.ts";
 import { CopiedTree, staleEdit } from "./copied-tree.ts";
-import { EDITS, type Edit } from "./edits.ts";
+import type { Edit } from "./edit.ts";
+import { EDITS } from "./edits.ts";
 import { endTests, isInWorkerd, runTests } from "./test-run.ts";
 
 const HELP = `Usage: npm run mutate -- [flags]

@@ -1,0 +1,18 @@
+/** One edit of a token, and the tests that must notice it. */
+export interface Edit {
+  /** From the root, as are the tests. */
+  readonly file: string;
+  readonly old: string;
+  readonly new: string;
+  readonly tests: readonly string[];
+}
+
+/** `tests` are named from test/, without what all end in. */
+export function editsOf(
+  file: string,
+  tests: readonly string[],
+  edits: readonly (readonly [old: string, edited: string])[],
+): Edit[] {
+  const paths = tests.map((name) => `test/${name}.test.ts`);
+  return edits.map(([old, edited]) => ({ file, old, new: edited, tests: paths }));
+}

@@ -1,0 +1,28 @@
+/** Edits to the order of writes and calls in the runtime, where a kill or a late message falls in between. */
+import { type Edit, editsOf } from "./edit.ts";
+
+export const RUNTIME_EDITS: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/judging-ledger.ts",
+    ["workers/judging-faults"],
+    [
+      ["if (before.verdict !== null) return", "if (before.verdict !== before.verdict) return"],
+      ['=== "claimed" && claim === by;', '=== "claimed" && claim === claim;'],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/consume-segments.ts",
+    ["workers/delivery"],
+    [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],
+  ),
+  ...editsOf(
+    "src/runtime/training-news.ts",
+    ["workers/training-news"],
+    [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
+  ),
+  ...editsOf(
+    "src/runtime/run-outbox.ts",
+    ["workers/outbox"],
+    [["if (store.head() === written)", "if (store.head() !== written)"]],
+  ),
+];
