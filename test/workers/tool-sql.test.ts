@@ -76,3 +76,28 @@ test("a model that drops, attaches, and computes without end harms its own answe
   const harmless = await answered(rolloutAt(run.id, 1));
   expect(harmless).toMatchObject({ said: ['[{"n":2}]'], rollout: { reward: 1 } });
 });
+
+test("a row that counts without end fails by the field's name, and its neighbour is scored", async () => {
+  const endless =
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
+  const look = row(["select count(*) as n from customers"]);
+  const run = await platform.finish({
+    environment: "tool-sql",
+    environment_args: { rows: "uploaded" },
+    dataset: [
+      { ...look, seed_sql: `${seed_sql}; ${endless}` },
+      { ...look, check_sql: endless },
+      look,
+    ],
+    model: script([]),
+  });
+  expect(run).toMatchObject({
+    counts: { scored: 1, failed: { environment: 2 } },
+  });
+  const [seed, check] = [
+    await answered(rolloutAt(run.id, 0)),
+    await answered(rolloutAt(run.id, 1)),
+  ];
+  expect(seed.rollout.error?.message).toMatch(/^seed_sql: the statement may never end/);
+  expect(check.rollout.error?.message).toMatch(/^check_sql: the statement may never end/);
+});
