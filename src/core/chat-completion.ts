@@ -40,10 +40,16 @@ const WireMessage = z.object({
   reasoning_content: z.string().nullish(),
   reasoning_details: Few.pipe(z.union([z.string(), z.array(z.looseObject({}))])).nullish(),
   tool_calls: listOf(
-    z.object({
-      id: z.string().nullish(),
-      function: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
-    }),
+    z
+      .object({
+        id: z.string().nullish(),
+        type: z.string().nullish(),
+        function: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
+      })
+      // Of another kind of tool (OpenAI's `custom`): one of a function has it.
+      .refine(
+        ({ type, function: called }) => called !== undefined || (type ?? "function") !== "function",
+      ),
     LIMITS.toolCallsPerReply,
   ).nullish(),
 });

@@ -26,6 +26,7 @@ import {
   apiKeyOf,
   keepPolicyPort,
   makeThrowAwayDirectory,
+  noteDeaths,
   noteRunning,
   noteStopped,
   openStateDirectory,
@@ -143,7 +144,7 @@ async function start(
     directory,
     store: store.path,
     // What only reads ends nothing, and must not hide how the last one ended.
-    deathsBefore: options.atRest !== true && noteRunning(directory) ? 1 : 0,
+    deathsBefore: options.atRest === true ? 0 : noteRunning(directory),
     bindings: {
       ...machineBindings(directory),
       AT_REST: String(options.atRest ?? false),
@@ -212,7 +213,7 @@ interface Launch {
   readonly bundle: string;
   readonly directory: string;
   readonly store: string;
-  /** 1 when the workerd before this boot's first was not stopped in order. */
+  /** Workerds before this boot's first that were not stopped in order, one soon after the other. */
   readonly deathsBefore: number;
   readonly bindings: Readonly<Record<string, string | number>>;
   readonly onUp: (url: string, workerdPid: number) => void;
@@ -257,11 +258,15 @@ async function launchOn(
     hungAfterMs: options.hungAfterMs ?? HUNG_AFTER_MS,
     onUp: (pid) => what.onUp(url, pid),
     onDown: what.onDown,
+    soonDeaths: what.deathsBefore,
+    onDeath: (deaths) => {
+      if (options.atRest !== true) noteDeaths(what.directory, deaths);
+    },
   });
   const runtime = await miniflareOptions({
     ...what,
     port,
-    deathsBefore: () => what.deathsBefore + watch.deaths(),
+    deathsBefore: () => watch.soonDeaths(),
     log: new StderrLog(LogLevel.ERROR),
     onOutput: (line) => output.line(line),
     onRestart: () => watch.restarted(),

@@ -5,13 +5,13 @@
  */
 import { randomBytes } from "node:crypto";
 import {
-  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -83,14 +83,29 @@ export function removeReadyFile(directory: string): void {
   rmSync(readyPath(directory), { force: true });
 }
 
+/** What came longer ago is another matter. */
+const SOON_MS = 10 * 60_000;
+
 /**
- * Notes that a workerd is about to run here. True when the note was there already: the one before was never stopped in
- * order, so whatever it was doing may have ended it.
+ * Notes that a workerd is about to run here. Says how many before it were never stopped in order, one soon after the other:
+ * whatever they were doing may have ended them.
  */
-export function noteRunning(directory: string): boolean {
-  const there = existsSync(runningPath(directory));
-  writeFileSync(runningPath(directory), "");
-  return there;
+export function noteRunning(directory: string): number {
+  const deaths = deathsBefore(directory);
+  noteDeaths(directory, deaths);
+  return deaths;
+}
+
+/** Of workerds that followed each other soon, up to the one that runs. */
+export function noteDeaths(directory: string, deaths: number): void {
+  replaceFile(runningPath(directory), String(deaths));
+}
+
+function deathsBefore(directory: string): number {
+  const noted = readIfThere(runningPath(directory));
+  if (noted === null) return 0;
+  const soon = Date.now() - statSync(runningPath(directory)).mtimeMs < SOON_MS;
+  return soon ? Number(noted) + 1 : 1;
 }
 
 export function noteStopped(directory: string): void {

@@ -21,6 +21,10 @@ interface WatchOptions {
   readonly onUp: (workerdPid: number) => void;
   /** It no longer does. */
   readonly onDown: () => void;
+  /** Deaths before this boot that followed each other soon. */
+  readonly soonDeaths: number;
+  /** It died; so many have by now, each soon after the one before. */
+  readonly onDeath: (soonDeaths: number) => void;
 }
 
 const LOOK_EVERY_MS = 200;
@@ -30,6 +34,8 @@ const LOOK_FOR_NEW_EVERY_MS = 20;
 /** One question counts for no more, whatever else kept this process from asking: a laptop that slept, a busy thread. */
 const LONGEST_SILENCE_MS = 2500;
 const NEW_WITHIN_MS = 30_000;
+/** A workerd that lived longer than this did not die of what the one before it died of. */
+const SOON_MS = 5 * 60_000;
 /** Deaths in a row with no answer in between: whatever ends it each time is not going to be found out. */
 const MOST_DEATHS = 12;
 
@@ -42,6 +48,7 @@ export class WorkerdWatch {
   #dead = false;
   #answering = false;
   #toldDown = false;
+  #wasEnded = false;
   #askedAt = 0;
   #silentMs = 0;
   /** Of the platform: whether its boot is through, and what was last told of it. */
@@ -49,12 +56,16 @@ export class WorkerdWatch {
   #up = false;
   #stopped = false;
   #deaths = 0;
+  /** With no answer in between; and each soon after its workerd was begun. */
   #deathsInARow = 0;
+  #soonDeaths = 0;
+  #begunAt = 0;
   #answer = Promise.withResolvers<void>();
   #deadline: NodeJS.Timeout | undefined;
 
   constructor(options: WatchOptions) {
     this.#options = options;
+    this.#soonDeaths = options.soonDeaths;
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
     this.#lose = resolve;
@@ -67,6 +78,11 @@ export class WorkerdWatch {
   /** How often workerd died, or was ended because it hung, since the platform was started. */
   deaths(): number {
     return this.#deaths;
+  }
+
+  /** How many of them followed each other soon: whatever ended them is still there. */
+  soonDeaths(): number {
+    return this.#soonDeaths;
   }
 
   /** Whether it did; one that is dying at this moment is waited for. */
@@ -95,7 +111,9 @@ export class WorkerdWatch {
     this.#workerd = workerd;
     this.#options.lock.recordWorkerd(workerd);
     this.#dead = false;
+    this.#begunAt = performance.now();
     this.#toldDown = false;
+    this.#wasEnded = false;
     this.#askedAt = performance.now();
     this.#silentMs = 0;
     if (first) void this.#watch();
@@ -126,7 +144,8 @@ export class WorkerdWatch {
   /** Whether workerd still answered: else it was stuck, and ending it is no orderly stop. */
   async stop(): Promise<boolean> {
     // A terminal interrupts workerd, too: one that is dead by now was well if it answered until then.
-    const silent = this.#dead ? this.#silentMs > 0 : (await this.#options.health()) === "silent";
+    const stuck = this.#wasEnded || this.#silentMs > 0;
+    const silent = this.#dead ? stuck : (await this.#options.health()) === "silent";
     this.#stopped = true;
     clearTimeout(this.#deadline);
     this.#options.onDown();
@@ -179,7 +198,10 @@ export class WorkerdWatch {
     this.#becomeDown(
       `workerd ${this.pid()} answered nothing for ${seconds} s; it is ended, and started again on the same state.`,
     );
-    process.kill(this.pid(), "SIGKILL");
+    // It is asked on until it is gone, and may be gone already.
+    this.#silentMs = 0;
+    this.#wasEnded = true;
+    if (isAlive(this.pid())) process.kill(this.pid(), "SIGKILL");
   }
 
   #noteDeath(): void {
@@ -190,6 +212,9 @@ export class WorkerdWatch {
     this.#answer = Promise.withResolvers();
     this.#deaths += 1;
     this.#deathsInARow += 1;
+    const soon = performance.now() - this.#begunAt < SOON_MS;
+    this.#soonDeaths = soon ? this.#soonDeaths + 1 : 1;
+    this.#options.onDeath(this.#soonDeaths);
     if (this.#deathsInARow > MOST_DEATHS) {
       this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
     }

@@ -195,9 +195,7 @@ export class RolloutDriver {
     this.nextEventAt = now() + Math.min(clock.longestMs, left);
     const event = await this.#heard(() => harness.perform(effect, rollout));
     if (event === GIVEN_UP) {
-      const message = stoppedPlatform(`${DOING[effect.kind]}, ${rollout.turns.length} turns in`);
-      const error = serializeError(new EnvError(message));
-      return endedWithoutHooks(rollout, { failure: "environment", error }, now());
+      return givenUp(rollout, DOING[effect.kind], now());
     }
     const cut = event.type === "timed_out" && this.#cancel !== null;
     const after = cut ? this.#interrupt(rollout) : advance(rollout, event);
@@ -211,6 +209,13 @@ export class RolloutDriver {
     this.#suspect = null;
     return suspect === null ? await besideSuspects(work) : await suspect.run(work);
   }
+}
+
+/** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */
+export function givenUp(rollout: Rollout, during: string, at: number): Rollout {
+  const message = stoppedPlatform(`${during}, ${rollout.turns.length} turns in`);
+  const error = serializeError(new EnvError(message));
+  return endedWithoutHooks(rollout, { failure: "environment", error }, at);
 }
 
 /** Ends it as it stands. `failed` null: it was stopped. */

@@ -13,6 +13,7 @@ import type { AnyEnvironment, PlayedEnvironment } from "../core/environments/any
 import { type CancelReason, EnvError, RolloutError, serializeError } from "../core/errors.ts";
 import { forkedRollout } from "../core/fork.ts";
 import { openHarness } from "../core/harness.ts";
+import type { ToolDefinition } from "../core/messages.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
 import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
@@ -33,7 +34,8 @@ import {
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
 import { RefusedValueError, refusalOf } from "./refused-value.ts";
-import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
+import { rehearse } from "./rehearsal.ts";
+import { ALARM_BUDGET_MS, endedWithoutHooks, givenUp, RolloutDriver } from "./rollout-driver.ts";
 import {
   bareReport,
   NOTHING_LEFT,
@@ -47,7 +49,7 @@ import type { RolloutRpc, Serves } from "./rpc.ts";
 import { openSecrets } from "./secret-values.ts";
 import { StageClock, stageTimes } from "./stage-clock.ts";
 import { Subrequests } from "./subrequests.ts";
-import { Suspect } from "./suspects.ts";
+import { DEATHS_TO_THE_END, GIVEN_UP, Suspect } from "./suspects.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import {
   type Delivery,
@@ -197,6 +199,18 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** `again`: this alarm was begun before, and its process ended. */
   async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
     const stored = this.#store.load();
+    const rehearsing = await this.#suspectOf(spec, again, DEATHS_TO_THE_END);
+    const rehearsed = await rehearsing?.run(() =>
+      rehearsing.computing(() => rehearse(spec, stored)),
+    );
+    if (rehearsed === GIVEN_UP) {
+      const from = stored ?? this.#bareRollout(spec);
+      return await this.#report(
+        spec,
+        givenUp(from, "its environment was made ready", this.now()),
+        [],
+      );
+    }
     if (stored?.phase === "done") return await this.#report(spec, stored);
     const begun = await this.#begin(spec, stored, again);
     if (begun.rollout.phase === "done" || begun.driver === null) {
@@ -223,7 +237,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
-    const suspect = await this.#suspectOf(spec, rollout, again);
+    const suspect = rollout.phase === "sample" ? null : await this.#suspectOf(spec, again, 1);
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
   }
 
@@ -264,14 +278,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     });
   }
 
-  /** Null where what comes next cannot have ended the process before: this one came to it, or it is a model's call. */
+  /** Null where what comes next did not end the process before: this one came to it, or there were too few deaths. */
   async #suspectOf(
     { scope, run_id, group, slot, attempt }: RolloutSpec,
-    { phase }: Rollout,
     again: boolean,
+    least: number,
   ): Promise<Suspect | null> {
-    if (phase === "sample" || this.#store.ranHere()) return null;
-    if (!again && (await deathsBefore(this.env)) === 0) return null;
+    if (this.#store.ranHere()) return null;
+    const deaths = (await deathsBefore(this.env)) + (again ? 1 : 0);
+    if (deaths < least) return null;
     const run = () => runObject(this.env, scope, run_id);
     return new Suspect(this.env, run, `rollout/${group}/${slot}/${attempt}`);
   }
@@ -300,9 +315,14 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   /** The trajectory to R2, then the report to the run; both may be repeated. */
-  async #report(spec: RolloutSpec, rollout: Rollout): Promise<number | null> {
+  async #report(
+    spec: RolloutSpec,
+    rollout: Rollout,
+    tools?: readonly ToolDefinition[],
+  ): Promise<number | null> {
     const subrequests = new Subrequests();
-    const trajectory = storableTrajectory(trajectoryOf(rollout, await toolsOffered(spec, rollout)));
+    const offered = tools ?? (await toolsOffered(spec, rollout));
+    const trajectory = storableTrajectory(trajectoryOf(rollout, offered));
     const { digest, text } = trajectory;
     const inline = await subrequests.fetch(() => storeTrajectory(this.env, spec, digest, text));
     await this.#tell(spec, reportOf(spec, rollout, trajectory, inline), subrequests);

@@ -4,7 +4,7 @@
  *
  * Invariants. Where nothing died nothing is written and nobody waits. After a death everything that had not ended in the
  * process before is a suspect, and suspects compute one at a time: each is named on disk, by its run, before it computes and
- * until it awaits the outside or ends. So whoever is named when the process dies was alone. Two such deaths, after the
+ * until it awaits the outside or ends; where deaths go on all the same, until it ends. So whoever is named when the process dies was alone. Two such deaths, after the
  * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
  * alarm that is repeated makes a suspect, of its rollout: what a consumer cannot finish its queue and the sweep give up.
  */
@@ -22,6 +22,12 @@ interface Names {
 /** Deaths in which it was named, after the one that made it a suspect, that end it. */
 export const MOST_DEATHS = 2;
 export const GIVEN_UP = Symbol("given up");
+
+/** Deaths, one soon after the other, after which a suspect is named when it goes on behind a `can.fetch`, too; */
+const DEATHS_BEHIND_FETCH = 2;
+/** and after which it is named until it ends, whatever it awaits, for so long at most: nothing less found it out. */
+export const DEATHS_TO_THE_END = 4;
+const NAMED_AT_MOST_MS = 10_000;
 
 /** A holder of the turn that is not heard of so long is gone: its object was taken out of memory. */
 const HELD_AT_MOST_MS = 60_000;
@@ -62,6 +68,7 @@ export class Suspect {
   /** What the platform itself computes for it at this moment. */
   readonly #computing = new Set<Promise<unknown>>();
   #deaths = 0;
+  #isNamed = false;
   #over = false;
 
   constructor(env: Env, run: () => Names, key: SuspectKey) {
@@ -105,7 +112,8 @@ export class Suspect {
     try {
       return await call();
     } finally {
-      const again = !this.#over && (await deathsBefore(this.#env)) > 1;
+      const again =
+        !this.#over && !this.#isNamed && (await deathsBefore(this.#env)) >= DEATHS_BEHIND_FETCH;
       const release = again ? await this.#named() : null;
       if (release !== null) this.#stretches.add(this.#untilItWaits(undefined, release));
     }
@@ -128,9 +136,16 @@ export class Suspect {
     try {
       const died = (await deathsBefore(this.#env)) > 0;
       const accused = await this.#run().accuse(this.#key, bootId(), died);
-      if (accused === null) release();
-      else this.#deaths = accused.deaths;
-      return accused && release;
+      if (accused === null) {
+        release();
+        return null;
+      }
+      this.#deaths = accused.deaths;
+      this.#isNamed = true;
+      return () => {
+        this.#isNamed = false;
+        release();
+      };
     } catch (thrown) {
       release();
       throw thrown;
@@ -142,6 +157,9 @@ export class Suspect {
     // Whoever runs it hears of what it throws.
     running?.catch(() => undefined);
     try {
+      if (running !== undefined && (await deathsBefore(this.#env)) >= DEATHS_TO_THE_END) {
+        await Promise.race([Promise.allSettled([running]), scheduler.wait(NAMED_AT_MOST_MS)]);
+      }
       do {
         await Promise.allSettled(this.#computing);
         await scheduler.wait(0);

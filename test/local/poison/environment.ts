@@ -2,13 +2,20 @@
 import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
 import * as z from "zod";
 
-const HOW = ["setup", "crash", "fetched", "queried", "row", "score", "reply"] as const;
+const HOW = ["setup", "crash", "fetched", "queried", "row", "score", "slept", "tools"] as const;
 
 const Task = z.object({
   question: z.string(),
   answer: z.string(),
   poison: z.enum(HOW).nullable(),
 });
+
+class Listed<Task> extends MultiTurnEnv<Task> {
+  override toolDefinitionsOf(state: Readonly<Record<string, unknown>>) {
+    if (state["listed"] === true) computeForEver();
+    return [];
+  }
+}
 
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
@@ -18,7 +25,7 @@ export const loadEnvironment = defineEnvironment({
   }),
   needs: ["fetch", "sql"],
   build: ({ poisons, desk }) =>
-    new MultiTurnEnv({
+    new Listed({
       dataset: dataset(Task, (index) => {
         const poison = poisons[String(index)] ?? null;
         if (poison === "row") computeForEver();
@@ -29,15 +36,16 @@ export const loadEnvironment = defineEnvironment({
         if (poison === "crash") takeTheProcessDown();
         await fetch(desk);
         if (poison === "fetched") computeForEver();
+        if (poison === "slept") {
+          await new Promise((wake) => setTimeout(wake, 20));
+          computeForEver();
+        }
         await sql.exec("create table t (x)");
         if (poison === "queried") computeForEver();
-        return {};
+        return { listed: poison === "tools" };
       },
       maxTurns: 2,
-      envResponse: (_messages, { task: { poison } }) => {
-        if (poison === "reply") computeForEver();
-        return [{ role: "user", content: "go on" }];
-      },
+      envResponse: () => [{ role: "user", content: "go on" }],
       rubric: {
         rewards: {
           right: ({ task: { poison } }) => {

@@ -1,0 +1,31 @@
+/** `npm run test:poison`: code that stops the process where it takes more deaths to find it out (minutes). */
+import { expect, test } from "vitest";
+import { again, play, without } from "../local/poison/play.ts";
+
+test("so do a row that cannot be made and a hook that goes on for ever after the outside has answered", async () => {
+  const played = await play({ 3: "row", 7: "fetched" }, 20, 16);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
+  expect(without(played)).toEqual({
+    3: { reason: "failed: environment", why: again("its task was made") },
+    7: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+  });
+});
+
+test("so does one that goes on for ever behind a timer, which nothing but its own end tells of", async () => {
+  const played = await play({ 4: "slept" }, 12, 24);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
+  expect(without(played)).toEqual({
+    4: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+  });
+});
+
+test("so does a list of tools that is never made", async () => {
+  const played = await play({ 6: "tools" }, 12, 32);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
+  expect(without(played)).toEqual({
+    6: {
+      reason: "failed: environment",
+      why: again("its environment was made ready, 0 turns in"),
+    },
+  });
+});

@@ -1,0 +1,6 @@
+/** `npm run test:poison`: each test waits for workerd to be ended and started again several times. */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: { include: ["test/poison/*.test.ts"], testTimeout: 300_000, hookTimeout: 60_000 },
+});
