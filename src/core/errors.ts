@@ -141,7 +141,7 @@ export function serializeError(thrown: unknown): SerializedError {
     error_chain_repr: chain
       .map((link) => `${link.name}(${JSON.stringify(link.message)})`)
       .join(" -> "),
-    retryable: thrown instanceof RolloutError && thrown.retryable,
+    retryable: isError(thrown, RolloutError) && readOr(false, () => thrown.retryable === true),
   });
 }
 
@@ -171,20 +171,38 @@ export function firstErrors<Listed>(
   return fits === -1 ? errors : [...errors.slice(0, fits), rest(errors.length - fits)];
 }
 
+/** `instanceof` for what environment code threw. Never throws: a proxy's trap does, and then it is no error of ours. */
+export function isError<Kind extends Error>(
+  thrown: unknown,
+  kind: abstract new (...args: never[]) => Kind,
+): thrown is Kind {
+  return readOr(false, () => thrown instanceof kind);
+}
+
+/** Whether it says that the time of the whole rollout is over. Never throws. */
+export function endsTheWhole(thrown: unknown): boolean {
+  return isError(thrown, StageTimeoutError) && readOr(false, () => thrown.whole === true);
+}
+
 /** What a thrown value says. Never throws: it may be any value, with a text or without. */
 export function messageOf(thrown: unknown): string {
-  return textOr(`no text (${typeof thrown})`, () =>
-    thrown instanceof Error ? thrown.message : thrown,
+  return readOr(`no text (${typeof thrown})`, () =>
+    String(isError(thrown, Error) ? thrown.message : thrown),
   );
 }
 
 function nameOf(thrown: unknown): string {
-  return textOr("Error", () => (thrown instanceof Error ? thrown.name : typeof thrown));
+  return readOr("Error", () => String(isError(thrown, Error) ? thrown.name : typeof thrown));
 }
 
-function textOr(otherwise: string, read: () => unknown): string {
+function causeOf(thrown: unknown): unknown {
+  return readOr(undefined, () => (isError(thrown, Error) ? thrown.cause : undefined));
+}
+
+/** What is read of a value that may be anything: its getters are the code of whoever threw it. */
+function readOr<T>(otherwise: T, read: () => T): T {
   try {
-    return String(read());
+    return read();
   } catch {
     return otherwise;
   }
@@ -197,7 +215,7 @@ export function environmentFailure({ error }: SerializedError): FailureClass {
 
 /** Wraps what environment code threw, unless it already is an error of the library. */
 export function asEnvError(thrown: unknown, where: string): RolloutError {
-  if (thrown instanceof RolloutError) return thrown;
+  if (isError(thrown, RolloutError)) return thrown;
   return new EnvError(`${where}: ${messageOf(thrown)}`, { cause: thrown });
 }
 
@@ -208,7 +226,7 @@ function causesOf(thrown: unknown): { name: string; message: string }[] {
   while (link !== undefined && link !== null && chain.length < 8) {
     const message = shortText(messageOf(link), LIMITS.errorCharacters);
     chain.push({ name: shortText(nameOf(link), LIMITS.nameCharacters), message });
-    link = link instanceof Error ? link.cause : undefined;
+    link = causeOf(link);
   }
   return chain;
 }

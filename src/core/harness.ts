@@ -22,14 +22,16 @@ import { type Stage, type StageLimit, unlimited } from "./environments/stages.ts
 import {
   asEnvError,
   EnvError,
+  endsTheWhole,
   environmentFailure,
   firstErrors,
+  isError,
   messageOf,
   OverlongPromptError,
   type SerializedError,
-  StageTimeoutError,
   serializeError,
 } from "./errors.ts";
+import { cloneJson, type JsonObject } from "./json.ts";
 import {
   asMessages,
   commonPrefix,
@@ -74,13 +76,19 @@ interface Draws {
   sqlCalls: number;
 }
 
-/** What goes to the model with a rollout's next call; empty = send none. */
-export function toolDefinitions(
+/** What goes to the model with a rollout's next call; empty = send none. Never throws: the environment says it. */
+export function offeredTools(
   environment: AnyEnvironment,
   rollout: Rollout,
-): readonly ToolDefinition[] {
-  const { environment: player, info } = environment.route(rollout);
-  return rowTools(info) ?? player.toolDefinitionsOf(rollout.state);
+): readonly ToolDefinition[] | SerializedError {
+  try {
+    const { environment: player, info } = environment.route(rollout);
+    const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(rollout.state));
+    if (Array.isArray(given)) return given;
+    throw new EnvError("toolDefinitionsOf must return a list of tools");
+  } catch (thrown) {
+    return serializeError(asEnvError(thrown, "toolDefinitionsOf"));
+  }
 }
 
 /** A harness for the environment that plays this rollout. Throws RangeError where none does. */
@@ -141,10 +149,19 @@ export class Harness {
           return await this.#close(rollout);
       }
     } catch (thrown) {
-      if (thrown instanceof StageTimeoutError && thrown.whole) return { type: "timed_out" };
       const error = serializeError(asEnvError(thrown, effect.kind));
+      if (effect.kind === "close") return this.#closed(rollout.state, error, []);
+      if (endsTheWhole(thrown)) return { type: "timed_out" };
       return { type: "failed", failure: environmentFailure(error), error };
     }
+  }
+
+  #closed(
+    state: JsonObject,
+    error: SerializedError | null,
+    cleanup_errors: readonly SerializedError[],
+  ): Event {
+    return { type: "closed", state, error, cleanup_errors, at: this.#now() };
   }
 
   /** Closes what is open, without ending the rollout. Returns what went wrong instead of throwing. */
@@ -180,7 +197,7 @@ export class Harness {
     try {
       return await this.#nextPrompt(rollout, state);
     } catch (thrown) {
-      if (thrown instanceof OverlongPromptError) return { type: "prompt_too_long" };
+      if (isError(thrown, OverlongPromptError)) return { type: "prompt_too_long" };
       throw thrown;
     }
   }
@@ -215,16 +232,14 @@ export class Harness {
       this.#live = null;
     }
     const stored = await outcomeOf("state", () => ownState(state));
-    return {
-      type: "closed",
-      state: "value" in stored ? stored.value : rollout.state,
-      error: unfinished ?? ("fault" in stored ? stored.fault : null),
-      cleanup_errors: firstErrors(
+    return this.#closed(
+      "value" in stored ? stored.value : rollout.state,
+      unfinished ?? ("fault" in stored ? stored.fault : null),
+      firstErrors(
         cleanups.filter((fault) => fault !== null),
         (rest) => serializeError(new EnvError(`${rest} more handlers failed`)),
       ),
-      at: this.#now(),
-    };
+    );
   }
 
   /** A state for hooks that may use handles; opens them when this harness has not yet. */
@@ -279,8 +294,10 @@ export class Harness {
 
 /** What the environment adds to the history is checked like anything else from outside. */
 function checkedPrompt(prompt: Messages, rollout: Rollout): Messages {
-  const kept = commonPrefix(historyOf(rollout.turns), prompt);
-  return [...prompt.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
+  const history = historyOf(rollout.turns);
+  const kept = commonPrefix(history, prompt);
+  // What it handed back unchanged is taken from here: its own objects may say something else when they are read again.
+  return [...history.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
 }
 
 /** An empty text is no message: the rollout ends with nothing more said. */

@@ -13,7 +13,7 @@ import {
   type SerializedError,
   serializeError,
 } from "./errors.ts";
-import { type Harness, openHarness, toolDefinitions } from "./harness.ts";
+import { type Harness, offeredTools, openHarness } from "./harness.ts";
 import type { JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, Usage } from "./messages.ts";
 import { scorePlayed, type TestJudges } from "./play-judges.ts";
@@ -158,11 +158,9 @@ async function askModel(
   options: PlayOptions,
 ): Promise<Event> {
   const turn = rollout.turns.length;
-  const request = {
-    messages: outstandingPrompt(rollout),
-    tools: toolDefinitions(environment, rollout),
-    turn,
-  };
+  const tools = offeredTools(environment, rollout);
+  if ("error" in tools) return { type: "failed", failure: "environment", error: tools };
+  const request = { messages: outstandingPrompt(rollout), tools, turn };
   try {
     const reply = await inTime(options.model(request), environment, rollout, options);
     if (reply === null) return { type: "timed_out" };

@@ -9,7 +9,7 @@
 import type { Route } from "./environments/any-environment.ts";
 import { gateForScoring, type OfferedForScoring } from "./environments/capabilities.ts";
 import type { Need, RoutedRow } from "./environments/contract.ts";
-import { firstErrors, ScoringError } from "./errors.ts";
+import { firstErrors, isError, messageOf, ScoringError } from "./errors.ts";
 import { cloneJson, deepFreeze } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Parser } from "./parsers/parser.ts";
@@ -67,8 +67,19 @@ export async function scoreUnit(
   return members.map(({ rollout_id }, at) => {
     const sheet = sheets[at];
     if (!sheet) return { rollout_id, ...NOT_SCORED };
-    return storable({ rollout_id, ...(scored.get(sheet) ?? NOT_SCORED), ...stepsOf(sheet) });
+    return credited(rollout_id, sheet, scored.get(sheet) ?? NOT_SCORED);
   });
+}
+
+/** The state is the functions' to write, its trajectory included: what they left there may be anything. */
+function credited(rollout_id: string, sheet: Sheet, scored: Scored): ScoreRecord {
+  try {
+    return storable({ rollout_id, ...scored, ...stepsOf(sheet) });
+  } catch (thrown) {
+    const message = `the credits of its turns cannot be read: ${messageOf(thrown)}`;
+    const scoring_errors = [failureOf("rubric", new ScoringError(message))];
+    return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
+  }
 }
 
 /** What a function may make too long to be stored is void by name: a record that cannot be stored would be made for ever. */
@@ -187,7 +198,7 @@ function routesOf(
     if (scorers.size <= 1) return routes;
     return new RangeError("the members of a unit are rows of different environments");
   } catch (thrown) {
-    if (thrown instanceof RangeError) return thrown;
+    if (isError(thrown, RangeError)) return thrown;
     throw thrown;
   }
 }

@@ -7,6 +7,7 @@
 import type * as z from "zod";
 import type { Dataset } from "./dataset.ts";
 import type { RoutedRow, TaskRow } from "./environments/contract.ts";
+import { isError, messageOf } from "./errors.ts";
 import {
   canonicalJson,
   cloneJson,
@@ -40,11 +41,13 @@ export function parseRow<Task>(
   row: unknown,
   index: number,
 ): Task & TaskRow {
-  const parsed = parsedRow(schema, row, index);
-  if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
-  const stray = findNonJson(parsed.data, "");
-  if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
-  const task = cloneJson(parsed.data);
+  const task = aboutRow(index, "the schema failed to read it", () => {
+    const parsed = schema.safeParse(row);
+    if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
+    const stray = findNonJson(parsed.data, "");
+    if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
+    return cloneJson(parsed.data);
+  });
   if (!isTaskRow(task)) throw new RowError(index, "", "a row must be an object");
   return deepFreeze(task);
 }
@@ -57,22 +60,21 @@ export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): T
   return parseRow(from, madeRow(from, index, seed), index);
 }
 
-/** A refinement or a transform is the author's code, and may throw or be asynchronous. */
-function parsedRow<Task>(schema: z.ZodType<Task>, row: unknown, index: number) {
-  try {
-    return schema.safeParse(row);
-  } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new RowError(index, "", `the schema failed to read it: ${message}`);
-  }
+function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: number): unknown {
+  const random = seededRandom("row", seed, index);
+  return aboutRow(index, "the dataset failed to make it", () => make(index, random));
 }
 
-function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: number): unknown {
+/**
+ * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code, and may
+ * throw anything.
+ */
+function aboutRow<T>(index: number, failed: string, read: () => T): T {
   try {
-    return make(index, seededRandom("row", seed, index));
+    return read();
   } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new RowError(index, "", `the dataset failed to make it: ${message}`);
+    if (isError(thrown, RowError)) throw thrown;
+    throw new RowError(index, "", `${failed}: ${messageOf(thrown)}`);
   }
 }
 
@@ -114,7 +116,9 @@ export function buildTask(
   checkTools(info, index);
   return {
     ...identified(row, index),
-    prompt: promptOf(played.environment, played.task, index),
+    prompt: aboutRow(index, "the environment failed to make its prompt", () =>
+      promptOf(played.environment, played.task, index),
+    ),
     answer: asText(row["answer"]),
     info,
   };
@@ -124,8 +128,7 @@ function routed(environment: PromptMaker, row: RoutedRow, index: number) {
   try {
     return environment.route?.(row) ?? { environment, ...row };
   } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new RowError(index, ".info.env_id", message);
+    throw new RowError(index, ".info.env_id", messageOf(thrown));
   }
 }
 
@@ -199,8 +202,7 @@ function parseInfo(text: string, index: number): Json {
   try {
     return JSON.parse(text);
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new RowError(index, ".info", `info is text but no JSON: ${why}`);
+    throw new RowError(index, ".info", `info is text but no JSON: ${messageOf(thrown)}`);
   }
 }
 

@@ -40,17 +40,31 @@ interface Circumstances {
   readonly at: number;
 }
 
+/** No call left: the environment could not say what to ask with. */
+export interface Unasked {
+  readonly kind: "unasked";
+  readonly error: SerializedError;
+}
+
 /** The rollout, if it waits for this try of this turn to come back from elsewhere; else null. */
 export function waitingFor(rollout: Rollout | null, turn: number, call: number): Rollout | null {
   if (rollout === null || !isAway(rollout)) return null;
   return rollout.turns.length === turn && rollout.intent?.calls === call ? rollout : null;
 }
 
-export function afterCall(rollout: Rollout, outcome: TurnOutcome, around: Circumstances): Rollout {
+export function afterCall(
+  rollout: Rollout,
+  outcome: TurnOutcome | Unasked,
+  around: Circumstances,
+): Rollout {
   return eventsOf(rollout, outcome, around).reduce(advance, rollout);
 }
 
-function eventsOf(rollout: Rollout, outcome: TurnOutcome, around: Circumstances): readonly Event[] {
+function eventsOf(
+  rollout: Rollout,
+  outcome: TurnOutcome | Unasked,
+  around: Circumstances,
+): readonly Event[] {
   switch (outcome.kind) {
     case "answered": {
       const { policy_version: dispatch_version } = around.spec;
@@ -67,6 +81,8 @@ function eventsOf(rollout: Rollout, outcome: TurnOutcome, around: Circumstances)
     }
     case "unusable":
       return [{ type: "failed", failure: "platform", error: outcome.error }];
+    case "unasked":
+      return [{ type: "failed", failure: "environment", error: outcome.error }];
     case "failed":
       return failedCall(rollout, { ...outcome, failure: "provider" }, around);
   }

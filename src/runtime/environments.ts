@@ -6,7 +6,7 @@ import { waitUntil } from "cloudflare:workers";
 import { ENVIRONMENTS, type RegisteredEnvironment } from "../../environments/registered.ts";
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { tearDown } from "../core/environments/teardown.ts";
-import { EnvError } from "../core/errors.ts";
+import { EnvError, messageOf } from "../core/errors.ts";
 import { canonicalJson, type JsonObject } from "../core/json.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 import { logError } from "./log.ts";
@@ -52,14 +52,22 @@ export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin 
   return { id, version, digest };
 }
 
-/** The environment a run pinned, or null when this deployment no longer holds that code. */
+/**
+ * The environment a run pinned, or null when this deployment no longer holds that code. Rejects with an EnvError where
+ * that code fails to build it.
+ */
 export async function pinnedEnvironment(
   pin: EnvironmentPin,
   args: JsonObject,
 ): Promise<AnyEnvironment | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
-  return await builtEnvironment(registered, args);
+  try {
+    return await builtEnvironment(registered, args);
+  } catch (thrown) {
+    const message = `${pin.id}@${pin.version} cannot be built: ${messageOf(thrown)}`;
+    throw new EnvError(message, { cause: thrown });
+  }
 }
 
 /** Of arguments that its schema takes. Rejects with what its own code has against them. */

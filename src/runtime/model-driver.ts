@@ -7,14 +7,16 @@
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
-import { toolDefinitions } from "../core/harness.ts";
+import { offeredTools } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
 import { mergeSampling, trainingSampling } from "../core/sampling.ts";
-import type { TurnOutcome } from "./call-outcome.ts";
+import type { TurnOutcome, Unasked } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
 import type { ModelCallMessage, RolloutSpec } from "./wire.ts";
 
 export interface Departure {
+  /** The rollout that calls. */
+  readonly from: Rollout;
   /** Milliseconds the answer is waited for. */
   readonly waitMs: number;
   /** The rollout with its intent, which is on disk before anything leaves. `until`: awaited elsewhere, up to then. */
@@ -25,7 +27,9 @@ export interface Departure {
 
 export interface ModelDriver {
   /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
-  readonly call: (departure: Departure) => Promise<TurnOutcome | { readonly kind: "away" }>;
+  readonly call: (
+    departure: Departure,
+  ) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
   /** Nobody waits for the call in flight any more. */
   readonly abort: () => void;
 }
@@ -35,13 +39,15 @@ export function turnCall(
   spec: RolloutSpec,
   rollout: Rollout,
   environment: AnyEnvironment,
-): TurnCall {
+): TurnCall | Unasked {
+  const tools = offeredTools(environment, rollout);
+  if ("error" in tools) return { kind: "unasked", error: tools };
   const { sampling, maxSeqLen } = environment.route(rollout).environment;
   const { policy_version: version } = spec;
   return {
     model: spec.model,
     messages: outstandingPrompt(rollout),
-    tools: toolDefinitions(environment, rollout),
+    tools,
     sampling:
       version === undefined
         ? mergeSampling(sampling, spec.sampling)
@@ -59,14 +65,15 @@ export function awaitInAlarm(
 ): ModelDriver {
   let controller = new AbortController();
   return {
-    call: async ({ waitMs, leave }) => {
+    call: async ({ from, waitMs, leave }) => {
       controller = new AbortController();
-      return await callEndpoint({
-        open,
-        call: () => turnCall(spec, leave(), environment),
-        waitMs,
-        controller,
-      });
+      const call = turnCall(spec, from, environment);
+      if ("kind" in call) return call;
+      const send = () => {
+        leave();
+        return call;
+      };
+      return await callEndpoint({ open, call: send, waitMs, controller });
     },
     abort: () => controller.abort(),
   };

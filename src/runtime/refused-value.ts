@@ -3,7 +3,7 @@
  * takes; what is refused for what it is (too large, of no kind that can be stored) would be refused for ever, so whoever
  * owes it has to owe something smaller.
  */
-import { messageOf } from "../core/errors.ts";
+import { isError, messageOf } from "../core/errors.ts";
 
 /** A value was refused elsewhere, and its refusal came back as one. */
 export class RefusedValueError extends Error {
@@ -18,7 +18,7 @@ const SAYS = /SQLITE_(TOOBIG|MISMATCH|CONSTRAINT|RANGE)|limited to 32 ?MiB/;
 /** What is wrong with the value; null where something else is wrong, which may pass. */
 export function refusalOf(thrown: unknown): string | null {
   const message = messageOf(thrown);
-  const refused = (thrown instanceof Error && KINDS.includes(thrown.name)) || SAYS.test(message);
+  const refused = (isError(thrown, Error) && KINDS.includes(thrown.name)) || SAYS.test(message);
   return refused ? message : null;
 }
 

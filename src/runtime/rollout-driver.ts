@@ -150,6 +150,7 @@ export class RolloutDriver {
     this.nextEventAt = now() + waitMs;
     let rollout = before;
     const departure: Departure = {
+      from: before,
       waitMs,
       leave: (until) => {
         rollout = advance(before, { type: "sent", ...(until !== undefined && { until }) });
@@ -199,6 +200,8 @@ export class RolloutDriver {
     }
     const cut = event.type === "timed_out" && this.#cancel !== null;
     const after = cut ? this.#interrupt(rollout) : advance(rollout, event);
+    // Else the same effect would be performed again and again, without a wait.
+    if (after === rollout) throw new TypeError(`${effect.kind} came to ${event.type}`);
     if (store.isUnderWay()) store.save(after);
     return after;
   }

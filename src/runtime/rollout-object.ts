@@ -10,19 +10,25 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type { AnyEnvironment, PlayedEnvironment } from "../core/environments/any-environment.ts";
-import { type CancelReason, EnvError, RolloutError, serializeError } from "../core/errors.ts";
+import {
+  type CancelReason,
+  EnvError,
+  type FailureClass,
+  RolloutError,
+  type SerializedError,
+  serializeError,
+} from "../core/errors.ts";
 import { forkedRollout } from "../core/fork.ts";
 import { openHarness } from "../core/harness.ts";
-import type { ToolDefinition } from "../core/messages.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
-import { afterCall, type TurnOutcome, waitingFor } from "./call-outcome.ts";
+import { afterCall, type TurnOutcome, type Unasked, waitingFor } from "./call-outcome.ts";
 import { rolloutCapabilities } from "./capabilities.ts";
 import { endpointOpener, type PendingCall } from "./endpoint-call.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { callHolder } from "./held-call.ts";
-import { deathsBefore } from "./last-end.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
 import {
@@ -33,15 +39,23 @@ import {
   turnCall,
 } from "./model-driver.ts";
 import { runObject } from "./names.ts";
-import { RefusedValueError, refusalOf } from "./refused-value.ts";
-import { rehearse } from "./rehearsal.ts";
-import { ALARM_BUDGET_MS, endedWithoutHooks, givenUp, RolloutDriver } from "./rollout-driver.ts";
+import { RefusedValueError } from "./refused-value.ts";
+import { rehearse, rolloutSuspect } from "./rehearsal.ts";
+import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
+import {
+  type FailedTries,
+  faultOf,
+  NO_TRIES,
+  platformWaitMs,
+  type RolloutFault,
+  withFailed,
+} from "./rollout-fault.ts";
 import {
   bareReport,
+  finishedTrajectory,
   NOTHING_LEFT,
   reportOf,
   storableTrajectory,
-  toolsOffered,
 } from "./rollout-report.ts";
 import { sqlOf } from "./rollout-sql-object.ts";
 import { RolloutStore } from "./rollout-store.ts";
@@ -49,7 +63,7 @@ import type { RolloutRpc, Serves } from "./rpc.ts";
 import { openSecrets } from "./secret-values.ts";
 import { StageClock, stageTimes } from "./stage-clock.ts";
 import { Subrequests } from "./subrequests.ts";
-import { DEATHS_TO_THE_END, GIVEN_UP, Suspect } from "./suspects.ts";
+import type { Suspect } from "./suspects.ts";
 import { storeTrajectory } from "./trajectory-store.ts";
 import {
   type Delivery,
@@ -59,9 +73,6 @@ import {
   START_MESSAGE_LIFE_MS,
 } from "./wire.ts";
 
-/** Between tries of what the platform itself owes (store, report): it is not the rollout's failure. */
-const PLATFORM_RETRY_MS = 500;
-const LONGEST_PLATFORM_RETRY_MS = 30_000;
 /** After the last use, where objects are retired at once: long enough for a reply to leave. */
 const RETIRE_AFTER_MS = 30;
 
@@ -75,7 +86,6 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   #running = false;
   /** Requests about a call that is away, while they are served. */
   #attending = 0;
-  #platformFailures = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -116,6 +126,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       // Where its code is gone the rollout ends with that when the call's time has passed.
       if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
       const asked = turnCall(spec, rollout, environment);
+      if ("kind" in asked) {
+        await this.#noteOutcome(spec, rollout, asked);
+        return null;
+      }
       return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
     });
   }
@@ -126,11 +140,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     await this.#attend(async () => {
       const rollout = waitingFor(this.#store.load(), turn, call);
       if (rollout === null) return;
-      this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.now() }));
-      await this.ctx.storage.setAlarm(this.now());
+      await this.#noteOutcome(spec, rollout, outcome);
       // On disk before it is acknowledged: whoever holds the answer holds the only one.
       await this.ctx.storage.sync();
     });
+  }
+
+  async #noteOutcome(spec: RolloutSpec, rollout: Rollout, outcome: TurnOutcome | Unasked) {
+    this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.now() }));
+    await this.ctx.storage.setAlarm(this.now());
   }
 
   read(): Rollout | null {
@@ -156,10 +174,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#running = true;
     try {
       const wakeAt = await this.#run(spec, info?.isRetry ?? false);
-      this.#platformFailures = 0;
+      this.#noteTries(NO_TRIES);
       if (wakeAt !== null) await this.#wakeBy(wakeAt);
     } catch (thrown) {
-      if (!(await this.#endBare(spec, thrown))) await this.#waitForPlatform(spec, thrown);
+      await this.#failedWith(spec, thrown);
     } finally {
       this.#running = false;
       this.#driver = null;
@@ -167,26 +185,42 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     }
   }
 
-  async #waitForPlatform(spec: RolloutSpec, thrown: unknown): Promise<void> {
+  /** What passes is waited for; what does not ends the rollout. */
+  async #failedWith(spec: RolloutSpec, thrown: unknown): Promise<void> {
+    const tries = withFailed(this.#store.failedTries(), thrown);
+    try {
+      if (await this.#endedBy(spec, faultOf(thrown, tries))) {
+        logError("rollout ended", spec.rollout_id, thrown);
+        return;
+      }
+    } catch (again) {
+      logError("rollout cannot be ended", spec.rollout_id, again);
+    }
     // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
     logError("rollout waits for the platform", spec.rollout_id, thrown);
-    this.#platformFailures += 1;
-    await this.#wakeBy(this.now() + platformWaitMs(this.#platformFailures));
+    this.#noteTries(tries);
+    await this.#wakeBy(this.now() + platformWaitMs(tries.failed));
   }
 
-  /** What is refused for what it is would be refused for ever. False: something else is wrong, which may pass. */
-  async #endBare(spec: RolloutSpec, thrown: unknown): Promise<boolean> {
-    const refusal = refusalOf(thrown);
-    if (refusal === null) return false;
-    logError("rollout cannot be stored", spec.rollout_id, thrown);
+  async #endedBy(spec: RolloutSpec, fault: RolloutFault): Promise<boolean> {
+    if (fault.kind === "waits") return false;
+    const stored = this.#store.load();
+    if (fault.kind === "environment") {
+      const rollout = this.#ended(spec, stored, "environment", fault.error);
+      this.#store.save(rollout);
+      await this.#report(spec, rollout);
+    } else {
+      const report = reportOf(spec, stored ?? this.#bareRollout(spec), NOTHING_LEFT, null);
+      await this.#tell(spec, bareReport(report, fault.why), new Subrequests());
+    }
+    return true;
+  }
+
+  #noteTries(tries: FailedTries): void {
     try {
-      const rollout = this.#store.load() ?? this.#bareRollout(spec);
-      const report = bareReport(reportOf(spec, rollout, NOTHING_LEFT, null), refusal);
-      await this.#tell(spec, report, new Subrequests());
-      return true;
-    } catch (again) {
-      logError("rollout cannot be reported", spec.rollout_id, again);
-      return false;
+      this.#store.noteTries(tries);
+    } catch (thrown) {
+      logError("tries are counted in memory", this.ctx.id.toString(), thrown);
     }
   }
 
@@ -199,18 +233,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** `again`: this alarm was begun before, and its process ended. */
   async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
     const stored = this.#store.load();
-    const rehearsing = await this.#suspectOf(spec, again, DEATHS_TO_THE_END);
-    const rehearsed = await rehearsing?.run(() =>
-      rehearsing.computing(() => rehearse(spec, stored)),
-    );
-    if (rehearsed === GIVEN_UP) {
-      const from = stored ?? this.#bareRollout(spec);
-      return await this.#report(
-        spec,
-        givenUp(from, "its environment was made ready", this.now()),
-        [],
-      );
-    }
+    const bare = () => stored ?? this.#bareRollout(spec);
+    const ended = await rehearse(this.env, spec, this.#isSuspect(again), stored, bare, this.now);
+    if (ended !== null) return await this.#report(spec, ended, trajectoryOf(ended));
     if (stored?.phase === "done") return await this.#report(spec, stored);
     const begun = await this.#begin(spec, stored, again);
     if (begun.rollout.phase === "done" || begun.driver === null) {
@@ -237,7 +262,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
-    const suspect = rollout.phase === "sample" ? null : await this.#suspectOf(spec, again, 1);
+    const suspect =
+      rollout.phase === "sample"
+        ? null
+        : await rolloutSuspect(this.env, spec, this.#isSuspect(again), 1);
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
   }
 
@@ -278,17 +306,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     });
   }
 
-  /** Null where what comes next did not end the process before: this one came to it, or there were too few deaths. */
-  async #suspectOf(
-    { scope, run_id, group, slot, attempt }: RolloutSpec,
-    again: boolean,
-    least: number,
-  ): Promise<Suspect | null> {
-    if (this.#store.ranHere()) return null;
-    const deaths = (await deathsBefore(this.env)) + (again ? 1 : 0);
-    if (deaths < least) return null;
-    const run = () => runObject(this.env, scope, run_id);
-    return new Suspect(this.env, run, `rollout/${group}/${slot}/${attempt}`);
+  /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
+  #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
+    return { resumed: !this.#store.ranHere(), again };
   }
 
   #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
@@ -304,8 +324,17 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const error = serializeError(
       new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
     );
+    return this.#ended(spec, stored, "environment_changed", error);
+  }
+
+  #ended(
+    spec: RolloutSpec,
+    stored: Rollout | null,
+    failure: FailureClass,
+    error: SerializedError,
+  ): Rollout {
     const from = stored ?? this.#bareRollout(spec);
-    return endedWithoutHooks(from, { failure: "environment_changed", error }, this.now());
+    return endedWithoutHooks(from, { failure, error }, this.now());
   }
 
   /** One that has nothing but its row. */
@@ -315,14 +344,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   /** The trajectory to R2, then the report to the run; both may be repeated. */
-  async #report(
-    spec: RolloutSpec,
-    rollout: Rollout,
-    tools?: readonly ToolDefinition[],
-  ): Promise<number | null> {
+  async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<number | null> {
     const subrequests = new Subrequests();
-    const offered = tools ?? (await toolsOffered(spec, rollout));
-    const trajectory = storableTrajectory(trajectoryOf(rollout, offered));
+    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await subrequests.fetch(() => storeTrajectory(this.env, spec, digest, text));
     await this.#tell(spec, reportOf(spec, rollout, trajectory, inline), subrequests);
@@ -371,10 +395,4 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
 function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: PlayedEnvironment): number {
   const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
   return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
-}
-
-/** A store that is back is noticed at the latest half as long after as it was away, up to the longest wait. */
-function platformWaitMs(failures: number): number {
-  const grown = PLATFORM_RETRY_MS * 1.5 ** (Math.min(failures, 20) - 1);
-  return Math.min(LONGEST_PLATFORM_RETRY_MS, Math.round(grown));
 }

@@ -1,8 +1,15 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
-import { InfraError, serializeError, shortError } from "../core/errors.ts";
-import { toolDefinitions } from "../core/harness.ts";
+import {
+  EnvError,
+  InfraError,
+  isError,
+  type SerializedError,
+  serializeError,
+  shortError,
+} from "../core/errors.ts";
+import { offeredTools } from "../core/harness.ts";
 import type { ToolDefinition } from "../core/messages.ts";
-import { callsOf, ownTurns, type Rollout } from "../core/rollout.ts";
+import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { addUsage, type Trajectory } from "../core/trajectory.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { sha256Hex } from "./secrets.ts";
@@ -68,20 +75,33 @@ export function bareReport(report: RolloutReport, why: string): RolloutReport {
   return {
     ...report,
     failure: report.cancelled === null ? "platform" : null,
-    error: serializeError(new InfraError(`what it left could not be stored: ${why}`)),
+    error: serializeError(new InfraError(why)),
     ...{ digest: null, bytes: 0, trajectory: null },
     stop_condition: "has_error",
   };
 }
 
-/** None where the model was never asked, or where the code that offered them is gone. */
-export async function toolsOffered(
+/**
+ * What a done rollout leaves, with the tools that the model was offered: none where it was never asked, or where the code
+ * that offered them is gone. Where that code fails now, the rollout stays what it came to, and the fault is noted.
+ */
+export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
+  const offered = rollout.turns.length === 0 ? [] : await toolsOffered(spec, rollout);
+  if (!("error" in offered)) return trajectoryOf(rollout, offered);
+  return trajectoryOf({ ...rollout, cleanup_errors: [...rollout.cleanup_errors, offered] });
+}
+
+async function toolsOffered(
   spec: RolloutSpec,
   rollout: Rollout,
-): Promise<readonly ToolDefinition[]> {
-  if (rollout.turns.length === 0) return [];
-  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-  return environment === null ? [] : toolDefinitions(environment, rollout);
+): Promise<readonly ToolDefinition[] | SerializedError> {
+  try {
+    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    return environment === null ? [] : offeredTools(environment, rollout);
+  } catch (thrown) {
+    if (!isError(thrown, EnvError)) throw thrown;
+    return serializeError(thrown);
+  }
 }
 
 /** What would end every other rollout of the run alike: a refused key (verifiers, divergence 3), code that is gone. */

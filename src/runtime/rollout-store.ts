@@ -7,7 +7,7 @@
  * only writer, so what is on disk is read once, and a turn answered since the head was written needs no second write of
  * the head. What a hook leaves for its own repetition goes with the write of its outcome: kind 4, and the sql calls it
  * made, which the rollout's database keeps under the number of heads written until then. Rollouts stored by earlier
- * releases are migrated as they are read. Kind 7 is who makes the call that is away.
+ * releases are migrated as they are read. Kind 7 is who makes the call that is away; 8 the tries in a row that came to nothing.
  */
 import type { CancelReason } from "../core/errors.ts";
 import type { Rollout } from "../core/rollout.ts";
@@ -16,6 +16,7 @@ import { lastIds } from "../core/tokens.ts";
 import type { Turn } from "../core/trajectory.ts";
 import { createChunks, deleteChunks, readChunks, writeChunks } from "./chunks.ts";
 import { bootId } from "./last-end.ts";
+import { type FailedTries, NO_TRIES } from "./rollout-fault.ts";
 import type { Delivery, RolloutSpec } from "./wire.ts";
 
 const KIND = {
@@ -26,6 +27,7 @@ const KIND = {
   unrepeatable: 4,
   turns: 5,
   taker: 7,
+  tries: 8,
 } as const;
 
 /** Ids are in the turns, and the turns have rows of their own. */
@@ -57,6 +59,7 @@ interface Facts {
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
   taker: Taker | null;
+  tries: FailedTries;
 }
 
 export class RolloutStore {
@@ -194,6 +197,18 @@ export class RolloutStore {
     return true;
   }
 
+  failedTries(): FailedTries {
+    return this.#read().tries;
+  }
+
+  /** Kept in memory where it cannot be written; on disk because an object may be retired between two tries. */
+  noteTries(tries: FailedTries): void {
+    const facts = this.#read();
+    const same = facts.tries.failed === tries.failed && facts.tries.faults === tries.faults;
+    facts.tries = tries;
+    if (!same) this.#write(KIND.tries, tries);
+  }
+
   #writeTurn(turn: Turn): void {
     writeChunks(this.#sql, KIND.turns, turn.index, turn);
   }
@@ -220,6 +235,7 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
     acknowledged: first<boolean>(KIND.acknowledged) === true,
     unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
     taker: first<Taker>(KIND.taker),
+    tries: first<FailedTries>(KIND.tries) ?? NO_TRIES,
   };
 }
 

@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { EnvError, firstErrors, serializeError } from "../../src/core/errors.ts";
+import {
+  asEnvError,
+  EnvError,
+  endsTheWhole,
+  firstErrors,
+  StageTimeoutError,
+  serializeError,
+} from "../../src/core/errors.ts";
 import { LIMITS } from "../../src/core/limits.ts";
 import { redact } from "../../src/core/redact.ts";
 import { CUT, shortText } from "../../src/core/short-text.ts";
@@ -45,6 +52,25 @@ test("whatever is thrown has a text, and serialising it throws nothing", () => {
     },
   });
   expect(serializeError(named).message).toBe("no text (object)");
+});
+
+test("an error of which nothing can be read is serialised, whatever of it throws", () => {
+  const get = () => {
+    throw new Error("a getter");
+  };
+  const parts = ["name", "message", "cause", "retryable", "whole"] as const;
+  for (const part of parts) {
+    const thrown = Object.defineProperty(new StageTimeoutError("m"), part, { get });
+    expect(serializeError(thrown).error_chain_str, part).not.toBe("");
+    expect(serializeError(asEnvError(thrown, "hook")).message, part).not.toBe("");
+    expect(endsTheWhole(thrown)).toBe(false);
+  }
+  const proxy = new Proxy(new Error("m"), { getPrototypeOf: get, get });
+  expect(serializeError(asEnvError(proxy, "hook"))).toMatchObject({
+    error: "EnvError",
+    message: "hook: no text (object)",
+    retryable: false,
+  });
 });
 
 test("of a list the first errors are kept, and one in place of the rest says how many", () => {

@@ -9,6 +9,7 @@
  */
 import {
   InfraError,
+  isError,
   KeyError,
   messageOf,
   StageTimeoutError,
@@ -172,8 +173,8 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
 
   /** The text the model reads of an error, unless the error ends the rollout. */
   #describe(thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
-    if (thrown instanceof InfraError || thrown instanceof StageTimeoutError) throw thrown;
-    const error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+    if (isError(thrown, InfraError) || isError(thrown, StageTimeoutError)) throw thrown;
+    const error = isError(thrown, Error) ? thrown : new Error(messageOf(thrown));
     if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }

@@ -7,6 +7,7 @@
  * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the score
  * is null, never 0. The policy's endpoint is no judge.
  */
+import { cloneJson } from "../json.ts";
 import type { Messages } from "../messages.ts";
 import type { Sampling } from "../sampling.ts";
 import { NoScoreError } from "./score-value.ts";
@@ -183,9 +184,14 @@ function askOf(
 ): JudgeAsk {
   const { sampling = {}, pass = 0, leftOut = 0, seed = null } = options;
   const menu = menuOf(options);
-  const messages = askedMessages(prompt, menu);
-  const key = hash(JSON.stringify([judge, messages, menu, sampling, pass]));
-  return { key, judge, messages, menu, sampling, pass, rollout_id, left_out: leftOut, seed };
+  // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read again.
+  const asked = cloneJson({
+    ...{ judge, messages: askedMessages(prompt, menu), menu, sampling, pass },
+    ...{ left_out: leftOut, seed },
+  });
+  const { messages } = asked;
+  const key = hash(JSON.stringify([judge, messages, asked.menu, asked.sampling, asked.pass]));
+  return { key, rollout_id, ...asked };
 }
 
 function menuOf({ ids, labels, range, cosine }: AnyAskOptions): Menu {

@@ -1,5 +1,5 @@
 /** What counts as a score. A score that was not produced is null with a reason, never 0. */
-import { ScoringError, type UnscoredCause } from "../errors.ts";
+import { isError, ScoringError, type UnscoredCause } from "../errors.ts";
 
 /** Why a function gave no score, where the platform knows it. */
 export class NoScoreError extends ScoringError {
@@ -28,7 +28,7 @@ export function toScore(value: unknown): number {
 }
 
 export function causeOf(thrown: unknown): UnscoredCause {
-  return thrown instanceof NoScoreError ? thrown.unscored : "scorer";
+  return isError(thrown, NoScoreError) ? thrown.unscored : "scorer";
 }
 
 function asNumber(value: unknown): number | null {
