@@ -145,3 +145,11 @@ test("so do a row that cannot be made and a hook that goes on for ever after the
     7: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
   });
 });
+
+test("so do tools that are never said", async () => {
+  const played = await play({ 3: "tools" }, 20, 24);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 19 } });
+  expect(without(played)).toEqual({
+    3: { reason: "failed: environment", why: again("its environment replied, 0 turns in") },
+  });
+});

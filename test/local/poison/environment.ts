@@ -2,13 +2,32 @@
 import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
 import * as z from "zod";
 
-const HOW = ["setup", "crash", "fetched", "queried", "row", "score", "reply"] as const;
+const HOW = [
+  "setup",
+  "crash",
+  "fetched",
+  "queried",
+  "row",
+  "score",
+  "reply",
+  "tools",
+  "tools, closed",
+] as const;
 
 const Task = z.object({
   question: z.string(),
   answer: z.string(),
   poison: z.enum(HOW).nullable(),
 });
+
+type Fields = { poison: string | null };
+
+class PoisonEnv extends MultiTurnEnv<z.infer<typeof Task>, Fields> {
+  override toolDefinitionsOf({ poison }: Partial<Fields>) {
+    if (poison === "tools") computeForEver();
+    return [];
+  }
+}
 
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
@@ -18,7 +37,7 @@ export const loadEnvironment = defineEnvironment({
   }),
   needs: ["fetch", "sql"],
   build: ({ poisons, desk }) =>
-    new MultiTurnEnv({
+    new PoisonEnv({
       dataset: dataset(Task, (index) => {
         const poison = poisons[String(index)] ?? null;
         if (poison === "row") computeForEver();
@@ -31,7 +50,7 @@ export const loadEnvironment = defineEnvironment({
         if (poison === "fetched") computeForEver();
         await sql.exec("create table t (x)");
         if (poison === "queried") computeForEver();
-        return {};
+        return { poison };
       },
       maxTurns: 2,
       envResponse: (_messages, { task: { poison } }) => {
