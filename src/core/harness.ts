@@ -31,7 +31,7 @@ import {
   type SerializedError,
   serializeError,
 } from "./errors.ts";
-import { cloneJson, type JsonObject } from "./json.ts";
+import { cloneJson, type Json, type JsonObject } from "./json.ts";
 import {
   asMessages,
   commonPrefix,
@@ -76,14 +76,41 @@ interface Draws {
   sqlCalls: number;
 }
 
+type Tools = readonly ToolDefinition[];
+
+/** What each environment has said of a state: what reaches a report or a call was asked under the limits of a hook. */
+const said = new WeakMap<PlayedEnvironment, WeakMap<JsonObject, Tools | SerializedError>>();
+
 /** What goes to the model with a rollout's next call; empty = send none. Never throws: the environment says it. */
 export function offeredTools(
   environment: AnyEnvironment,
   rollout: Rollout,
-): readonly ToolDefinition[] | SerializedError {
+): Tools | SerializedError {
+  const { environment: player, info } = environment.route(rollout);
+  return toolsOf(player, info, rollout.state);
+}
+
+function toolsOf(
+  player: PlayedEnvironment,
+  info: Json,
+  state: JsonObject,
+): Tools | SerializedError {
+  const ofPlayer = said.get(player) ?? new WeakMap();
+  said.set(player, ofPlayer);
+  const known = ofPlayer.get(state);
+  if (known !== undefined) return known;
+  const tools = askedTools(player, info, state);
+  ofPlayer.set(state, tools);
+  return tools;
+}
+
+function askedTools(
+  player: PlayedEnvironment,
+  info: Json,
+  state: JsonObject,
+): Tools | SerializedError {
   try {
-    const { environment: player, info } = environment.route(rollout);
-    const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(rollout.state));
+    const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(state));
     if (Array.isArray(given)) return given;
     throw new EnvError("toolDefinitionsOf must return a list of tools");
   } catch (thrown) {
@@ -134,7 +161,13 @@ export class Harness {
 
   /** One effect, one event. Never throws. */
   async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
-    return redact(await this.#performed(effect, rollout), this.#secrets);
+    const event = redact(await this.#performed(effect, rollout), this.#secrets);
+    if (event.type !== "replied" && event.type !== "closed") return event;
+    // With the hook, whose state it is about: no other code of the environment runs between two hooks.
+    const tools = toolsOf(this.#environment, (this.#context.row ?? rollout).info, event.state);
+    if (event.type === "closed" || event.final_env_response !== null) return event;
+    if (!("error" in tools)) return event;
+    return redact({ type: "failed", failure: "environment", error: tools }, this.#secrets);
   }
 
   async #performed(effect: HookEffect, rollout: Rollout): Promise<Event> {

@@ -51,6 +51,7 @@ export async function startGroups(
     const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`);
     // All of it: the row is read, and then its task is made.
     await suspect.run(() => suspect.computing(() => begin([member])));
+    await suspect.end();
   }
 }
 

@@ -206,10 +206,17 @@ export class RolloutDriver {
     return after;
   }
 
+  /** Until this process has written something: without it the next one would do the same again. */
+  async #suspected(): Promise<Suspect | null> {
+    if (this.#suspect === null || !this.#parts.store.ranHere()) return this.#suspect;
+    await this.#suspect.end();
+    this.#suspect = null;
+    return null;
+  }
+
   /** What a hook came to. Only what this process did not begin can be a suspect. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
-    const suspect = this.#suspect;
-    this.#suspect = null;
+    const suspect = await this.#suspected();
     return suspect === null ? await besideSuspects(work) : await suspect.run(work);
   }
 }

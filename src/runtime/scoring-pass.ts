@@ -77,7 +77,9 @@ export async function scoreAlone<T>(
   const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`);
   const capabilities = watched.watchedCapabilities(scoring.capabilities);
   const passed = await watched.run(() => pass({ ...scoring, capabilities }));
-  return passed === GIVEN_UP ? null : passed;
+  if (passed === GIVEN_UP) return null;
+  await watched.end();
+  return passed;
 }
 
 async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {

@@ -69,7 +69,7 @@ export class Suspect {
   readonly #computing = new Set<Promise<unknown>>();
   #deaths = 0;
   #isNamed = false;
-  #over = false;
+  #runs = false;
 
   constructor(env: Env, run: () => Names, key: SuspectKey) {
     this.#env = env;
@@ -77,24 +77,32 @@ export class Suspect {
     this.#key = key;
   }
 
-  /** Runs `work` alone in the process, until it awaits the outside; then others go on. `GIVEN_UP`: it must not run again. */
+  /**
+   * Runs `work` alone in the process, until it awaits the outside; then others go on. `GIVEN_UP`: it must not run again. What
+   * counts against it counts on until `end`.
+   */
   async run<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const release = await this.#named();
     if (release === null) return GIVEN_UP;
+    this.#runs = true;
     try {
       const running = work();
       await this.#untilItWaits(running, release);
       return await running;
     } finally {
-      this.#over = true;
+      this.#runs = false;
       await Promise.all(this.#stretches);
-      if (this.#deaths > 0) await this.#run().clear(this.#key, true);
     }
+  }
+
+  /** What it did is on disk: nobody will do it again. */
+  async end(): Promise<void> {
+    if (this.#deaths > 0) await this.#run().clear(this.#key, true);
   }
 
   /** A call of the work that the platform answers by computing, as a query is: it goes on being named. */
   async computing<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#over) return await call();
+    if (!this.#runs) return await call();
     const answer = call();
     this.#computing.add(answer);
     try {
@@ -113,7 +121,7 @@ export class Suspect {
       return await call();
     } finally {
       const again =
-        !this.#over && !this.#isNamed && (await deathsBefore(this.#env)) >= DEATHS_BEHIND_FETCH;
+        this.#runs && !this.#isNamed && (await deathsBefore(this.#env)) >= DEATHS_BEHIND_FETCH;
       const release = again ? await this.#named() : null;
       if (release !== null) this.#stretches.add(this.#untilItWaits(undefined, release));
     }

@@ -25,7 +25,15 @@ test("so does a list of tools that is never made", async () => {
   expect(without(played)).toEqual({
     6: {
       reason: "failed: environment",
-      why: again("its environment was made ready, 0 turns in"),
+      why: again("its environment replied, 0 turns in"),
     },
+  });
+});
+
+test("so does a hook that closes a rollout, behind the reply that ended it", async () => {
+  const played = await play({ 6: "closed" }, 12, 40);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
+  expect(without(played)).toEqual({
+    6: { reason: "failed: environment", why: again("its environment closed it, 2 turns in") },
   });
 });

@@ -2,7 +2,17 @@
 import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
 import * as z from "zod";
 
-const HOW = ["setup", "crash", "fetched", "queried", "row", "score", "slept", "tools"] as const;
+const HOW = [
+  "setup",
+  "crash",
+  "fetched",
+  "queried",
+  "row",
+  "score",
+  "slept",
+  "tools",
+  "closed",
+] as const;
 
 const Task = z.object({
   question: z.string(),
@@ -46,6 +56,9 @@ export const loadEnvironment = defineEnvironment({
       },
       maxTurns: 2,
       envResponse: () => [{ role: "user", content: "go on" }],
+      postRollout: ({ task: { poison } }) => {
+        if (poison === "closed") computeForEver();
+      },
       rubric: {
         rewards: {
           right: ({ task: { poison } }) => {
