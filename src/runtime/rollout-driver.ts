@@ -64,6 +64,7 @@ export class RolloutDriver {
   readonly #parts: DriverParts;
   #cancel: CancelReason | null;
   #suspect: Suspect | null;
+  #hookRan = false;
   /** When the rollout has something to say again at the latest; a sweep need not ask before. */
   nextEventAt = 0;
 
@@ -206,9 +207,13 @@ export class RolloutDriver {
     return after;
   }
 
-  /** Until this process has written something: without it the next one would do the same again. */
+  /**
+   * Its first hook in this process, also behind a model's answer (which the hook that ended the process took with it), and
+   * those that follow until something is written: without that the next process would do the same again.
+   */
   async #suspected(): Promise<Suspect | null> {
-    if (this.#suspect === null || !this.#parts.store.ranHere()) return this.#suspect;
+    const { store } = this.#parts;
+    if (this.#suspect === null || !(this.#hookRan && store.ranHere())) return this.#suspect;
     await this.#suspect.end();
     this.#suspect = null;
     return null;
@@ -217,6 +222,7 @@ export class RolloutDriver {
   /** What a hook came to. Only what this process did not begin can be a suspect. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const suspect = await this.#suspected();
+    this.#hookRan = true;
     return suspect === null ? await besideSuspects(work) : await suspect.run(work);
   }
 }

@@ -50,6 +50,8 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "run_finished",
           "url_not_allowed",
           "conflict",
+          "run_unreadable",
+          "storage_full",
           "internal",
         ],
         "EVENT_NAMES": [
@@ -80,6 +82,8 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "rate_limited",
           "endpoint_down",
           "over_limit",
+          "object_unreadable",
+          "storage_full",
           "waiting_for_trainer",
           "waiting_for_rollouts",
           "paused",

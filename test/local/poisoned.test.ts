@@ -18,11 +18,11 @@ test("a hook that never returns ends its own rollout, and 500 that were waiting 
   expect(ends).toHaveLength(3);
 });
 
-test("a hook that takes the process down, and a score that never comes, end theirs and no other", async () => {
-  const played = await play({ 2: "crash", 5: "score" }, 20, 8);
+test("so do a reply and a score that never come, and a neighbour's wait costs it nothing", async () => {
+  const played = await play({ 3: "reply", 5: "score" }, 20, 8);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
-    2: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    3: { reason: "failed: environment", why: again("its environment replied, 1 turns in") },
     5: { reason: "unscored: scorer", why: again("it was scored") },
   });
 });

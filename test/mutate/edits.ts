@@ -266,7 +266,7 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/environments/tool-env.ts",
     ["core/environments/tool-env"],
-    [["thrown instanceof InfraError ||", "thrown instanceof ToolCallError ||"]],
+    [["isError(thrown, InfraError) ||", "isError(thrown, ToolCallError) ||"]],
   ),
   ...editsOf(
     "src/core/environments/tool-env.ts",
@@ -309,7 +309,7 @@ export const EDITS: readonly Edit[] = [
       ],
     ],
   ),
-  ...editsOf("src/core/harness.ts", ["core/harness"], [["error: unfinished ??", "error: null ??"]]),
+  ...editsOf("src/core/harness.ts", ["core/harness"], [["unfinished ?? (", "null ?? ("]]),
   ...editsOf(
     "src/core/errors.ts",
     ["conformance/vectors"],

@@ -37,3 +37,11 @@ test("so does a hook that closes a rollout, behind the reply that ended it", asy
     6: { reason: "failed: environment", why: again("its environment closed it, 2 turns in") },
   });
 });
+
+test("so does a hook that takes the process down", async () => {
+  const played = await play({ 2: "crash" }, 12, 48);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
+  expect(without(played)).toEqual({
+    2: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+  });
+});

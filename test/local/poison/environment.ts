@@ -11,8 +11,7 @@ const HOW = [
   "score",
   "slept",
   "tools",
-  "closed",
-] as const;
+  "closed", "reply"] as const;
 
 const Task = z.object({
   question: z.string(),
@@ -55,7 +54,10 @@ export const loadEnvironment = defineEnvironment({
         return { listed: poison === "tools" };
       },
       maxTurns: 2,
-      envResponse: () => [{ role: "user", content: "go on" }],
+      envResponse: (_messages, { task: { poison } }) => {
+        if (poison === "reply") computeForEver();
+        return [{ role: "user", content: "go on" }];
+      },
       postRollout: ({ task: { poison } }) => {
         if (poison === "closed") computeForEver();
       },
