@@ -17,12 +17,3 @@ test("a hook that never returns ends its own rollout, and 500 that were waiting 
   const ends = played.said.filter((line) => line.includes("answered nothing for 6 s"));
   expect(ends).toHaveLength(3);
 });
-
-test("so do a reply and a score that never come, and a neighbour's wait costs it nothing", async () => {
-  const played = await play({ 3: "reply", 5: "score" }, 20, 8);
-  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
-  expect(without(played)).toEqual({
-    3: { reason: "failed: environment", why: again("its environment replied, 1 turns in") },
-    5: { reason: "unscored: scorer", why: again("it was scored") },
-  });
-});

@@ -2,6 +2,15 @@
 import { expect, test } from "vitest";
 import { again, play, without } from "../local/poison/play.ts";
 
+test("a reply and a score that never come end theirs and no other", async () => {
+  const played = await play({ 3: "reply", 5: "score" }, 20, 8);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
+  expect(without(played)).toEqual({
+    3: { reason: "failed: environment", why: again("its environment replied, 1 turns in") },
+    5: { reason: "unscored: scorer", why: again("it was scored") },
+  });
+});
+
 test("so do a row that cannot be made and a hook that goes on for ever after the outside has answered", async () => {
   const played = await play({ 3: "row", 7: "fetched" }, 20, 16);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });

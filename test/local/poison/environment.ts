@@ -11,7 +11,9 @@ const HOW = [
   "score",
   "slept",
   "tools",
-  "closed", "reply"] as const;
+  "closed",
+  "reply",
+] as const;
 
 const Task = z.object({
   question: z.string(),
