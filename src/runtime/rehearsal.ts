@@ -49,7 +49,7 @@ export async function rehearse(
   const suspect = await rolloutSuspect(env, spec, around, DEATHS_TO_THE_END);
   if (suspect === null) return null;
   const made = await suspect.run(() => suspect.computing(() => makeAll(spec, stored)));
-  return made === GIVEN_UP ? givenUp(bare(), "its environment was made ready", now()) : null;
+  return made === GIVEN_UP ? givenUp(bare(), "code of its environment ran", now()) : null;
 }
 
 /** What it meets it gives: the same is met again where it matters, and dealt with there. */

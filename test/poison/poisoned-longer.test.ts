@@ -20,11 +20,12 @@ test("so do a row that cannot be made and a hook that goes on for ever after the
   });
 });
 
+// From here on it may be given up before the step that ends the process is reached again: the step is not told.
 test("so does one that goes on for ever behind a timer, which nothing but its own end tells of", async () => {
   const played = await play({ 4: "slept" }, 12, 24);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
-    4: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    4: { reason: "failed: environment", why: again("") },
   });
 });
 
@@ -34,7 +35,7 @@ test("so does a list of tools that is never made", async () => {
   expect(without(played)).toEqual({
     6: {
       reason: "failed: environment",
-      why: again("its environment replied, 0 turns in"),
+      why: again(""),
     },
   });
 });
@@ -43,7 +44,7 @@ test("so does a hook that closes a rollout, behind the reply that ended it", asy
   const played = await play({ 6: "closed" }, 12, 40);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
-    6: { reason: "failed: environment", why: again("its environment closed it, 2 turns in") },
+    6: { reason: "failed: environment", why: again("") },
   });
 });
 
@@ -51,6 +52,6 @@ test("so does a hook that takes the process down", async () => {
   const played = await play({ 2: "crash" }, 12, 48);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
-    2: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    2: { reason: "failed: environment", why: again("") },
   });
 });
