@@ -38,6 +38,7 @@ const runtime = await miniflareOptions({
   port,
   deathsBefore: () => 0,
   bindings: {
+    ALLOW_PRIVATE_ENDPOINTS: "true",
     LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
     ROLLCALL_SECRET: secretOf(directory),
   },
