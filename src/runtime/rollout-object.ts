@@ -299,6 +299,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       clock,
       deadline,
       alarmBudgetMs: this.alarmBudgetMs,
+      onDisk: () => this.ctx.storage.sync(),
       suspect,
     });
   }
