@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { Health } from "./healthz.ts";
+import { type Deaths, NO_DEATHS, wasKilled, watchForKills } from "./last-deaths.ts";
 import { findWorkerd, type ProcessMark } from "./processes.ts";
 
 interface WatchOptions {
@@ -22,9 +23,9 @@ interface WatchOptions {
   /** It no longer does. */
   readonly onDown: () => void;
   /** Deaths before this boot that followed each other soon. */
-  readonly soonDeaths: number;
+  readonly soonDeaths: Deaths;
   /** It died; so many have by now, each soon after the one before. */
-  readonly onDeath: (soonDeaths: number) => void;
+  readonly onDeath: (soonDeaths: Deaths) => void;
 }
 
 const LOOK_EVERY_MS = 200;
@@ -58,7 +59,7 @@ export class WorkerdWatch {
   #deaths = 0;
   /** With no answer in between; and each soon after its workerd was begun. */
   #deathsInARow = 0;
-  #soonDeaths = 0;
+  #soonDeaths = NO_DEATHS;
   #begunAt = 0;
   #answer = Promise.withResolvers<void>();
   #deadline: NodeJS.Timeout | undefined;
@@ -66,6 +67,7 @@ export class WorkerdWatch {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#soonDeaths = options.soonDeaths;
+    watchForKills();
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
     this.#lose = resolve;
@@ -81,7 +83,7 @@ export class WorkerdWatch {
   }
 
   /** How many of them followed each other soon: whatever ended them is still there. */
-  soonDeaths(): number {
+  soonDeaths(): Deaths {
     return this.#soonDeaths;
   }
 
@@ -213,7 +215,9 @@ export class WorkerdWatch {
     this.#deaths += 1;
     this.#deathsInARow += 1;
     const soon = performance.now() - this.#begunAt < SOON_MS;
-    this.#soonDeaths = soon ? this.#soonDeaths + 1 : 1;
+    const { deaths, byItself } = soon ? this.#soonDeaths : NO_DEATHS;
+    const itself = this.#wasEnded || !wasKilled(this.pid());
+    this.#soonDeaths = { deaths: deaths + 1, byItself: byItself + (itself ? 1 : 0) };
     this.#options.onDeath(this.#soonDeaths);
     if (this.#deathsInARow > MOST_DEATHS) {
       this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
