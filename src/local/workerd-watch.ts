@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { Health } from "./healthz.ts";
 import { type Deaths, NO_DEATHS, wasKilled, watchForKills } from "./last-deaths.ts";
+import { OwedWrites } from "./owed-writes.ts";
 import { findWorkerd, type ProcessMark } from "./processes.ts";
 
 interface WatchOptions {
@@ -44,6 +45,7 @@ export class WorkerdWatch {
   readonly lost: Promise<Error>;
   readonly #options: WatchOptions;
   readonly #lose: (reason: Error) => void;
+  readonly #owed: OwedWrites;
   #workerd: ProcessMark | null = null;
   /** Of the workerd there is: it died, or it answered the last question. */
   #dead = false;
@@ -67,6 +69,7 @@ export class WorkerdWatch {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#soonDeaths = options.soonDeaths;
+    this.#owed = new OwedWrites(options.say);
     watchForKills();
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
@@ -111,7 +114,7 @@ export class WorkerdWatch {
     clearTimeout(this.#deadline);
     const first = this.#workerd === null;
     this.#workerd = workerd;
-    this.#options.lock.recordWorkerd(workerd);
+    this.#owed.write("lock", () => this.#options.lock.recordWorkerd(workerd));
     this.#dead = false;
     this.#begunAt = performance.now();
     this.#toldDown = false;
@@ -159,6 +162,7 @@ export class WorkerdWatch {
     while (!this.#stopped) {
       if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
       if (!this.#dead) await this.#ask();
+      this.#owed.retry();
       await sleep(this.#answering ? LOOK_EVERY_MS : LOOK_FOR_NEW_EVERY_MS);
     }
   }
@@ -188,7 +192,8 @@ export class WorkerdWatch {
   #becomeUp(): void {
     if (this.#up || this.#stopped) return;
     this.#up = true;
-    this.#options.onUp(this.pid());
+    const pid = this.pid();
+    this.#owed.write("ready", () => this.#options.onUp(pid));
     if (this.#deaths > 0) {
       this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
     }
@@ -218,7 +223,8 @@ export class WorkerdWatch {
     const { deaths, byItself } = soon ? this.#soonDeaths : NO_DEATHS;
     const itself = this.#wasEnded || !wasKilled(this.pid());
     this.#soonDeaths = { deaths: deaths + 1, byItself: byItself + (itself ? 1 : 0) };
-    this.#options.onDeath(this.#soonDeaths);
+    const soonDeaths = this.#soonDeaths;
+    this.#owed.write("running", () => this.#options.onDeath(soonDeaths));
     if (this.#deathsInARow > MOST_DEATHS) {
       this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
     }
@@ -231,6 +237,7 @@ export class WorkerdWatch {
     if (this.#stopped || this.#toldDown) return;
     this.#toldDown = true;
     this.#up = false;
+    this.#owed.drop("ready");
     this.#options.onDown();
     this.#options.say(why);
   }
