@@ -7,6 +7,7 @@ import { hasCode } from "./directory-lock.ts";
 export class OwedWrites {
   readonly #say: (line: string) => void;
   readonly #owed = new Map<string, () => void>();
+  #full = false;
 
   constructor(say: (line: string) => void) {
     this.#say = say;
@@ -14,20 +15,30 @@ export class OwedWrites {
 
   /** `file`: what is written; an earlier write of it that is still owed is void. False where there was no room for it. */
   write(file: string, write: () => void): boolean {
-    const before = this.#owed.size;
     this.#owed.delete(file);
     try {
       write();
     } catch (error) {
       if (!hasCode(error, "ENOSPC")) throw error;
       this.#owed.set(file, write);
-      if (before === 0) {
-        this.#say("The disk is full: nothing is lost, and what runs goes on when there is room.");
-      }
+      this.isFull();
       return false;
     }
-    if (before > 0 && this.#owed.size === 0) this.#say("There is room on the disk again.");
     return true;
+  }
+
+  /** Said once, whoever met it first. */
+  isFull(): void {
+    if (this.#full) return;
+    this.#full = true;
+    this.#say("The disk is full: nothing is lost, and what runs goes on when there is room.");
+  }
+
+  /** The platform wrote something; it is over once nothing is owed here either. */
+  hasRoom(): void {
+    if (!this.#full || this.#owed.size > 0) return;
+    this.#full = false;
+    this.#say("There is room on the disk again.");
   }
 
   /** What is owed is no longer true. */

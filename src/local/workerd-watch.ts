@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DirectoryLock } from "./directory-lock.ts";
-import type { Health } from "./healthz.ts";
+import { answers, type Health } from "./healthz.ts";
 import { type Deaths, NO_DEATHS, wasKilled, watchForKills } from "./last-deaths.ts";
 import { OwedWrites } from "./owed-writes.ts";
 import { findWorkerd, type ProcessMark } from "./processes.ts";
@@ -178,7 +178,9 @@ export class WorkerdWatch {
     this.#askedAt = now;
     if (health !== "silent") this.#silentMs = 0;
     else this.#silentMs += Math.min(waited, LONGEST_SILENCE_MS);
-    if (health === "ok") this.#becomeAnswering();
+    if (answers(health)) this.#becomeAnswering();
+    if (health === "ok") this.#owed.hasRoom();
+    if (health === "full") this.#owed.isFull();
     if (this.#silentMs >= this.#options.hungAfterMs) this.#end();
   }
 

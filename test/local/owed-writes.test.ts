@@ -25,9 +25,12 @@ test("a write for which there is no room is made when there is, the last of each
   owed.write("running", put("running 1"));
   owed.drop("ready");
   owed.retry();
+  owed.hasRoom();
   expect(written).toEqual([]);
   disk.full = false;
   owed.retry();
+  owed.hasRoom();
+  owed.hasRoom();
   expect(written).toEqual(["lock 2", "running 1"]);
   expect(said).toEqual([
     "The disk is full: nothing is lost, and what runs goes on when there is room.",
