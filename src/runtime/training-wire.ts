@@ -11,7 +11,9 @@ import type {
   LeaseView,
   Registered,
   WeightLedger,
+  WeightsOut,
 } from "../core/training/trainer-wire.ts";
+import type { TrainerShares } from "./trainer-time.ts";
 
 export type { StoredTrainer, TrainingSpec };
 
@@ -102,7 +104,8 @@ export interface TrainerSnapshot {
     readonly kind: string;
     readonly last_seen_at: number | null;
   } | null;
-  readonly idle_share: number | null;
+  /** Absent where an earlier release told it. */
+  readonly time?: TrainerShares;
 }
 
 export type TrainerRefusal =
@@ -167,6 +170,8 @@ export interface TrainerRpc {
       readonly sha256: string;
       readonly produced_version: number;
       readonly metrics: Readonly<Record<string, number | null>>;
+      /** The weights it made are out: taken with the acknowledgement, in one write. */
+      readonly published?: WeightsOut | undefined;
     },
   ): Promise<Answer<Acked>>;
   nack(
