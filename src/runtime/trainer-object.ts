@@ -39,6 +39,7 @@ import { register } from "./trainer-registration.ts";
 import {
   batchAt,
   type DeliveredBatch,
+  isOver,
   type Lease,
   type Offer,
   snapshotOf,
@@ -171,8 +172,20 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return this.#store.spec() === null ? null : this.#ledger();
   }
 
-  batch(step: number): (ReadyBatch & { state: string }) | null {
-    return this.#store.spec() === null ? null : this.#store.batchAtStep(step);
+  async batch(
+    step: number,
+    { max_wait_s }: { readonly max_wait_s: number } = { max_wait_s: 0 },
+  ): ReturnType<TrainerRpc["batch"]> {
+    const until = this.now() + max_wait_s * 1000;
+    for (;;) {
+      const spec = this.#store.spec();
+      if (spec === null) return null;
+      const batch = this.#store.batchAtStep(step);
+      const comes = (batch === null || batch.state === "void") && step <= spec.max_steps;
+      const left = until - this.now();
+      if (!comes || isOver(this.#store.state(), spec) || left <= 0) return batch;
+      await this.#waiting.next(left);
+    }
   }
 
   async revive(step: number): Promise<boolean> {

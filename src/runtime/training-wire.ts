@@ -194,8 +194,14 @@ export interface TrainerRpc {
     readonly sha256?: string | undefined;
   }): Promise<Answer<WeightLedger>>;
   ledger(): Promise<WeightLedger | null>;
-  /** What is known of a batch, by step: the one of the latest generation. */
-  batch(step: number): Promise<(ReadyBatch & { readonly state: string }) | null>;
+  /**
+   * What is known of a batch, by step: the one of the latest generation, `void` where the run went back and has not cut
+   * it anew. `max_wait_s`: how long to wait for one that can be read.
+   */
+  batch(
+    step: number,
+    asked?: { readonly max_wait_s: number },
+  ): Promise<(ReadyBatch & { readonly state: string }) | null>;
   /** A dead batch is offered again. */
   revive(step: number): Promise<boolean>;
 }
