@@ -7,6 +7,7 @@ import { CreatedRun } from "../../src/core/run.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce, registerTestEnvironments } from "./registered.ts";
 import { script } from "./script.ts";
+import { jsonLines, uploaded } from "./upload.ts";
 
 const Task = z.object({ question: z.string() });
 const rubric = { rewards: { one: () => 1 } };
@@ -24,6 +25,21 @@ const numbers = defineEnvironment({
       rubric,
     }),
 });
+/** Its rows come with the run. */
+const bare = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }),
+});
+/** Rows with an end, and for evals others without one. */
+const endless = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      evalDataset: dataset(Task, (index) => ({ question: `${index}?` })),
+      rubric,
+    }),
+});
 const greedy = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -33,7 +49,9 @@ const greedy = defineEnvironment({
       rubric,
     }),
 });
-for (const [id, { args, needs, load }] of Object.entries({ numbers, greedy })) {
+for (const [id, { args, needs, load }] of Object.entries({
+  ...{ numbers, greedy, bare, endless },
+})) {
   registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
 }
 registerTestEnvironments();
@@ -45,6 +63,7 @@ const NO_POOL = {
   ...{ easy: NONE, unseen: NONE },
 };
 const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
+const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
 const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
 
 let door: Door;
@@ -69,6 +88,28 @@ test.each([
   ["an eval of nothing known", { eval: { every: 1, environment: "nope" } }, "eval.environment"],
   ["an eval without its judge", { eval: { every: 1, environment: "judged" } }, "eval.environment"],
   ["every row held out", { holdout: 4 }, "holdout"],
+  ["more held out than there are rows", { ...BARE, holdout: 3 }, "holdout"],
+  ["every row that came with the run held out", { ...BARE, holdout: 2 }, "holdout"],
+  [
+    "an eval of more of the run's rows than are held out",
+    { ...BARE, holdout: 1, eval: { every: 1, num_examples: 2 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of the run's rows none of which is held out",
+    { ...BARE, eval: { every: 1, num_examples: 1 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of another environment that has no rows",
+    { eval: { every: 1, environment: "asked-bare" } },
+    "eval.environment",
+  ],
+  [
+    "an order of evals without end",
+    { environment: "asked-endless", shuffle: true, holdout: 1 },
+    "shuffle",
+  ],
   [
     "every task of rows without end held out",
     { holdout: 16, environment_args: { kinds: 8 } },
@@ -80,6 +121,17 @@ test.each([
   expect([400, 404]).toContain(reply.status);
   expect(error.param).toBe(param);
   expect(error.message).not.toMatch(/invalid|union|discriminator/i);
+});
+
+test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
+  const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
+  const { id } = await uploaded(door, jsonLines(rows));
+  const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
+  const reply = await post({ ...asked, holdout: 3000 });
+  expect(reply.status).toBe(400);
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect(error.param).toBe("holdout");
+  expect(error.message).toMatch(/3000 shuffled rows lie in 25[78] blocks .* hold out 256/);
 });
 
 test("an endpoint whose probe saw no token ids is refused", async () => {
