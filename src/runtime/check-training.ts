@@ -32,7 +32,8 @@ export async function refuseTraining(
   checked: Checked,
   { capabilities }: RunEndpoint,
 ): Promise<Result<never> | null> {
-  const barren = neverTrains(request, training, checked.environment);
+  const barren =
+    neverTrains(request, training, checked.environment) ?? refuseMembers(checked.environment);
   if (barren !== null) return barren;
   const url = training.trainer.url ?? null;
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
@@ -73,6 +74,16 @@ function neverTrains(
   const all = [hard, normal, easy, unseen];
   if (all.some(({ weight }) => weight > 0)) return null;
   return refused("curriculum", "one of its weights must be above 0");
+}
+
+/** Trainers read `all` and an empty name as none, and `agg` is the series of all together. */
+const RESERVED = ["", "all", "agg"];
+
+function refuseMembers({ members }: Checked["environment"]): Result<never> | null {
+  const reserved = members.find((name) => RESERVED.includes(name));
+  if (reserved === undefined) return null;
+  const message = `an environment of the group is called "${reserved}", which a trainer or the series take for something else`;
+  return refuse("invalid_request", message, "environment");
 }
 
 /** Retokenised text trains something else than what was sampled, so nothing stands in for what the engine must say. */

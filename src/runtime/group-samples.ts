@@ -91,12 +91,12 @@ function madeOf(
   const { samples, untrainable, lengths, transitions } = samplesOf(trajectory, {
     dispatch_version,
   });
-  const { sampling } = environment.route(trajectory).environment;
-  const asked = trainingSampling(sampling, spec.sampling, dispatch_version);
+  const { environment: player, member } = environment.route(trajectory);
+  const asked = trainingSampling(player.sampling, spec.sampling, dispatch_version);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),
-    env: `${spec.environment.id}@${spec.environment.version}`,
+    env: member ?? `${spec.environment.id}@${spec.environment.version}`,
     temperature: asked.temperature ?? 1,
   });
   // All of a rollout trains, or nothing does.

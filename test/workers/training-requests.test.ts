@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "../../src/core/entry.ts";
 import { CreatedRun } from "../../src/core/run.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce, registerTestEnvironments } from "./registered.ts";
@@ -40,6 +40,14 @@ const endless = defineEnvironment({
       rubric,
     }),
 });
+const named = (name: string) =>
+  defineEnvironment({
+    args: z.strictObject({}),
+    build: () =>
+      new EnvGroup({
+        [name]: new SingleTurnEnv({ dataset: dataset(Task, [{ question: "?" }]), rubric }),
+      }),
+  });
 const greedy = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -51,6 +59,7 @@ const greedy = defineEnvironment({
 });
 for (const [id, { args, needs, load }] of Object.entries({
   ...{ numbers, greedy, bare, endless },
+  ...{ "group-all": named("all"), "group-agg": named("agg") },
 })) {
   registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
 }
@@ -110,6 +119,8 @@ test.each([
     { environment: "asked-endless", shuffle: true, holdout: 1 },
     "shuffle",
   ],
+  ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
+  ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
   [
     "every task of rows without end held out",
     { holdout: 16, environment_args: { kinds: 8 } },
