@@ -38,7 +38,7 @@ export const RunReport = z
       .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
       .optional()
       .describe(
-        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that ended before its task was known is in none",
+        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
       ),
     pass_at_k: ByK,
     pass_hat_k: ByK,

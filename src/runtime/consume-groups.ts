@@ -153,7 +153,7 @@ async function taskOf(
 ): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
-    const whose = memberOf(environment, buildTask(environment, task, example_id));
+    const whose = memberOf(environment, { task, info: task["info"] ?? {} });
     return { example_id, task_key, row: task, from: stored, ...whose };
   }
   if ("tasks" in stored) {
@@ -174,9 +174,15 @@ async function taskOf(
   };
 }
 
-function memberOf(environment: AnyEnvironment, task: RoutedRow): Pick<RolloutSpec, "member"> {
-  const { member } = environment.route(task);
-  return member === null ? {} : { member };
+/** Nothing for a row that is nobody's: what plays it will say so. */
+function memberOf(environment: AnyEnvironment, row: RoutedRow): Pick<RolloutSpec, "member"> {
+  try {
+    const { member } = environment.route(row);
+    return member === null ? {} : { member };
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return {};
+    throw thrown;
+  }
 }
 
 function exampleOf({ example_index, group }: Starter): number {

@@ -139,7 +139,7 @@ function creditsOf(
 }
 
 function factsOf({ group, members, made }: Arrival): GroupFacts {
-  // All are rollouts of one task; one that ended before its task was known says nothing of it.
+  // All are rollouts of one task; one that could not be started says nothing of it.
   const whose = members.find(({ member }) => member !== null)?.member ?? null;
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
