@@ -92,7 +92,7 @@ function madeOf(
     dispatch_version,
   });
   const { environment: player, member } = environment.route(trajectory);
-  const asked = trainingSampling(player.sampling, spec.sampling, dispatch_version);
+  const asked = trainingSampling(player.sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),

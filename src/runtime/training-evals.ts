@@ -7,6 +7,7 @@
  * is cancelled cancels those that run, and a reset those of weights that are gone.
  */
 import { RunRequest } from "../core/run.ts";
+import { cacheSalt, evalSampling } from "../core/sampling.ts";
 import { evalsOwn } from "../core/training/spec.ts";
 import { getRun } from "../db/runs.ts";
 import { acceptRun } from "./accept-run.ts";
@@ -64,7 +65,7 @@ export class TrainingEvals {
 
   async #begin(spec: RunSpec, asked: Asked, entry: TrainEval): Promise<void> {
     const { scope, run_id } = spec;
-    const request = requestOf(spec, asked, entry.step);
+    const request = requestOf(spec, asked, entry);
     const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
@@ -155,7 +156,11 @@ function noteDue(store: RunStore, asked: Asked, now: number): void {
   });
 }
 
-function requestOf(spec: RunSpec, asked: Asked, step: number): RunRequest {
+function requestOf(
+  spec: RunSpec,
+  asked: Asked,
+  { step, generation, policy_version: version }: TrainEval,
+): RunRequest {
   const { environment: own, environment_args: args, judges = {} } = spec;
   const { environment = `${own.id}@${own.version}`, num_examples, rollouts_per_example } = asked;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
@@ -168,7 +173,7 @@ function requestOf(spec: RunSpec, asked: Asked, step: number): RunRequest {
     model: spec.model,
     endpoint: spec.endpoint_id,
     judges: Object.fromEntries(targets),
-    sampling: spec.sampling,
+    sampling: evalSampling(spec.sampling, cacheSalt({ run_id: spec.run_id, generation, version })),
     num_examples,
     rollouts_per_example,
     shuffle: spec.shuffle && evalsOwn(asked, own),
