@@ -43,7 +43,7 @@ export interface PolicyWeights {
  * alone would not do: another run counts from 0 as well, and so does a run that went back.
  */
 export function cacheSalt({ run_id, generation, version }: PolicyWeights): string {
-  return `${run_id}.${generation}.${version}`;
+  return [run_id, generation, version].join(".");
 }
 
 /** Of `extra_body`, what a training run asks; the ids and logprobs are what a sample is made of. */
@@ -67,6 +67,39 @@ export function trainingSampling(
   const extra_body = { ...ASKED, ...(salt !== null && { cache_salt: salt }) };
   const asked = mergeSampling({ ...NEUTRAL, extra_body }, mergeSampling(environment, run));
   return withoutTakenBack(asked);
+}
+
+/**
+ * The fields that every call of a training run has, short of those that `run` takes back: at their neutral values, whatever it asks.
+ */
+export function neutralFields(run: Sampling, salt: string): Readonly<Record<string, unknown>> {
+  const asked: Record<string, unknown> = { ...NEUTRAL, ...ASKED, cache_salt: salt };
+  const given: Record<string, unknown> = { ...run, ...run.extra_body };
+  return Object.fromEntries(Object.entries(asked).filter(([name]) => given[name] !== null));
+}
+
+/** Of `extra_body`, what holds the reply to a form, and so takes tokens out of the distribution. */
+const FORMS = [
+  ...["response_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice"],
+  ...["guided_grammar", "logit_bias", "bad_words", "allowed_token_ids"],
+];
+
+/**
+ * The first field that has an engine sample from a distribution no trainer can compute: a penalty, a form, or no parallel calls,
+ * which vLLM brings about by a grammar. Null where there is none.
+ */
+export function bentBy(asked: Sampling): string | null {
+  const { presence_penalty, frequency_penalty, parallel_tool_calls, extra_body } = asked;
+  if (presence_penalty) return "sampling.presence_penalty";
+  if (frequency_penalty) return "sampling.frequency_penalty";
+  if (parallel_tool_calls === false) return "sampling.parallel_tool_calls";
+  const extra = extra_body ?? {};
+  const choice = extra["tool_choice"] ?? "auto";
+  if (choice !== "auto" && choice !== "none") return "sampling.extra_body.tool_choice";
+  if ((extra["repetition_penalty"] ?? 1) !== 1) return "sampling.extra_body.repetition_penalty";
+  if (extra["parallel_tool_calls"] === false) return "sampling.extra_body.parallel_tool_calls";
+  const form = FORMS.find((name) => (extra[name] ?? null) !== null);
+  return form === undefined ? null : `sampling.extra_body.${form}`;
 }
 
 /**

@@ -35,9 +35,13 @@ export interface ModelDriver {
   readonly abort: () => void;
 }
 
+/** As much of a rollout's spec as its calls depend on. */
+type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
+  Pick<RolloutSpec, "policy_version" | "policy_generation">;
+
 /** What the model is asked for the rollout's outstanding turn. */
 export function turnCall(
-  spec: RolloutSpec,
+  spec: Calling,
   rollout: Rollout,
   environment: AnyEnvironment,
 ): TurnCall | Unasked {
@@ -56,12 +60,7 @@ export function turnCall(
 
 /** All turns of a rollout have the salt of the version it was dispatched by, which is the one its tokens are counted to. */
 function askedSampling(
-  {
-    run_id,
-    policy_version: version,
-    policy_generation: generation = 0,
-    sampling: run,
-  }: RolloutSpec,
+  { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
   environment: Sampling,
 ): Sampling {
   if (version === undefined) return mergeSampling(environment, run);
