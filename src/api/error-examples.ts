@@ -95,6 +95,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: "want_step",
   },
   lease_lost: { when: "the lease has ended", message: "this lease has ended", param: null },
+  batch_void: {
+    when: "the run went back behind the batch, and has not cut that step anew",
+    message: "the batch of step 42 is void: the run went back, and cuts that step anew",
+    param: "step",
+  },
   run_finished: {
     when: "the run has ended: nothing more is to be trained",
     message: "the run has ended: nothing more is to be trained",

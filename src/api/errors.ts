@@ -38,6 +38,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
   epoch_fenced: [409, "invalid_request_error"],
   step_mismatch: [409, "invalid_request_error"],
   lease_lost: [409, "invalid_request_error"],
+  batch_void: [409, "invalid_request_error"],
   run_finished: [410, "invalid_request_error"],
   url_not_allowed: [400, "invalid_request_error"],
   conflict: [409, "invalid_request_error"],

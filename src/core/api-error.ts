@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   "epoch_fenced",
   "step_mismatch",
   "lease_lost",
+  "batch_void",
   "run_finished",
   "url_not_allowed",
   "conflict",

@@ -47,6 +47,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "epoch_fenced",
           "step_mismatch",
           "lease_lost",
+          "batch_void",
           "run_finished",
           "url_not_allowed",
           "conflict",
