@@ -14,6 +14,8 @@ export interface AckRecord {
   readonly metrics: Readonly<Record<string, number | null>>;
   /** What was answered, for a repeat. */
   readonly reply: Acked;
+  /** The lease it was trained under: who had it may say so again. Absent in what was stored before that was kept. */
+  readonly lease?: number;
 }
 
 export interface DeliveredBatch extends ReadyBatch {
@@ -33,10 +35,12 @@ export interface Lease {
   readonly ttl_ms: number;
   readonly expires_at: number;
   readonly by: "pull" | "push";
+  /** Of an offer: its answer has come, so the acknowledgement will be a call of its own. */
+  readonly answered?: true;
 }
 
 /** A batch that was offered by push, or is about to be: a lease once the trainer takes it. */
-export type Offer = Omit<Lease, "expires_at" | "by">;
+export type Offer = Omit<Lease, "expires_at" | "by" | "answered">;
 
 export interface Trainer {
   readonly id: string;

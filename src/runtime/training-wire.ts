@@ -91,6 +91,8 @@ export interface TrainerSnapshot {
     readonly at: number;
     readonly produced_version: number;
     readonly metrics: Readonly<Record<string, number | null>>;
+    /** Names of metrics that came as no finite number. */
+    readonly not_finite?: readonly string[];
   }[];
   readonly dead: {
     readonly step: number;
@@ -110,6 +112,10 @@ export type TrainerRefusal =
   | { readonly code: "epoch_fenced"; readonly epoch: number }
   | { readonly code: "step_mismatch"; readonly next_step: number }
   | { readonly code: "lease_lost" }
+  | { readonly code: "wrong_token" }
+  | { readonly code: "wrong_batch"; readonly message: string }
+  /** `next_step`: the batch that has to be acknowledged first. */
+  | { readonly code: "version_ahead"; readonly message: string; readonly next_step: number }
   | { readonly code: "lease_held"; readonly message: string }
   | { readonly code: "needs_reset"; readonly published: number }
   | { readonly code: "run_finished" }
@@ -167,6 +173,7 @@ export interface TrainerRpc {
       readonly sha256: string;
       readonly produced_version: number;
       readonly metrics: Readonly<Record<string, number | null>>;
+      readonly not_finite?: readonly string[];
     },
   ): Promise<Answer<Acked>>;
   nack(

@@ -2,8 +2,8 @@
  * A trainer's side of a training run, on `fetch` alone: what docs/training.md tells, typed.
  *
  * Invariants. Every call may be made twice, so one that was lost on the way is made again (transport.ts). A refusal is
- * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `conflict`, and
- * `run_finished` once nothing is left to train), `details` what to go on with.
+ * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `wrong_lease_token`,
+ * `wrong_batch`, `version_ahead`, `conflict`, and `run_finished` once nothing is left to train), `details` what to go on with.
  */
 import type {
   Acked,
@@ -75,7 +75,7 @@ export class TrainerClient {
     return this.#post(`${this.#lease(leaseId)}/heartbeat`, request, options);
   }
 
-  /** Said again, it is answered the same. */
+  /** Said again under the same lease, it is answered the same. */
   ack(leaseId: string, request: AckRequestInput, options: CallOptions = {}): Promise<Acked> {
     return this.#post(`${this.#lease(leaseId)}/ack`, request, options);
   }
@@ -121,6 +121,7 @@ export class TrainerClient {
     });
   }
 
+  /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
   reportVersion(
     report: WeightVersionReportInput,
     options: CallOptions = {},

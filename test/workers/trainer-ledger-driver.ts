@@ -72,17 +72,19 @@ export class Ledger {
     return answer.lease.serial;
   }
 
-  heartbeat(serial: number, epoch = this.state.epoch) {
+  heartbeat(serial: number | null, epoch = this.state.epoch) {
     return this.#keep(heartbeat(this.state, this.terms, serial, epoch, this.now));
   }
 
-  ack(serial: number, step: number, epoch = this.state.epoch) {
+  /** `serial` null: the token is not the lease's. */
+  ack(serial: number | null, step: number, epoch = this.state.epoch, more: object = {}) {
     const { batch_id, sha256 } = batch(step, this.state.generation);
-    const asked = { token: "", epoch, batch_id, sha256, produced_version: step, metrics: {} };
+    const said = { token: "", epoch, batch_id, sha256, produced_version: step, metrics: {} };
+    const asked = { ...said, ...more };
     return this.#keep(ack(this.state, this.terms, serial, asked, null, this.now));
   }
 
-  nack(serial: number, retryable = true, reason = "oom") {
+  nack(serial: number | null, retryable = true, reason = "oom") {
     const asked = { token: "", epoch: this.state.epoch, reason, retryable };
     return this.#keep(nack(this.state, this.terms, serial, asked, this.now));
   }
