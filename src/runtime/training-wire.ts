@@ -38,6 +38,8 @@ export interface GroupSamples {
   readonly samples: readonly SampleNote[];
   /** Rollouts no sample could be made of, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
   readonly untrainable: Readonly<Record<string, number>>;
+  /** The rows: rollouts' first ones, those begun anew, and those of which something was overwritten. */
+  readonly branches?: GroupSamples["transitions"];
   /** Between turns: continued by exact prefix, started anew. */
   readonly transitions: {
     readonly clean: number;

@@ -45,9 +45,11 @@ export const TrainingView = z
         clean: Count,
         forked: Count,
         realigned: Count,
-        untrainable: z.record(z.string(), Count).describe("rollouts, by cause"),
+        untrainable: z.record(z.string(), Count).describe("scored rollouts without rows, by cause"),
       })
-      .describe("of scored rollouts: turns that went on the ids before them, or did not"),
+      .describe(
+        "rows made of scored rollouts, each counted once: the first of its rollout, one begun where a turn did not go on the ids before it, one of which something was overwritten",
+      ),
     trainer: z
       .object({
         id: z.string(),
