@@ -12,6 +12,7 @@ import { batchKeys, runObject, sampleKey, trainerObject } from "../../src/runtim
 import { RunObject } from "../../src/runtime/run-object.ts";
 import { TrainingLoop } from "../../src/runtime/training-loop.ts";
 import type { TrainerRpc } from "../../src/runtime/training-wire.ts";
+import type { Reply } from "../fakes/completion-body.ts";
 import { type Door, expectLaw, inside, openPlatform } from "./platform.ts";
 import { registerOnce } from "./registered.ts";
 import { script } from "./script.ts";
@@ -44,7 +45,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-async function begin(request: object, slots: readonly string[] = ["yes", "no", "no", "yes"]) {
+async function begin(request: object, slots: readonly Reply[] = ["yes", "no", "no", "yes"]) {
   const model = script(["no"], undefined, { slots, tokens: true });
   const endpoint = { base_url: env.MODEL_URL };
   const response = await door.post("/v1/runs", { ...REQUEST, model, endpoint, ...request });
