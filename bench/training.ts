@@ -125,7 +125,8 @@ class Bench {
       return {
         rollouts: run.counts.scored,
         max_lag,
-        trainer_idle_share: known?.idle_share ?? null,
+        trainer_waiting_for_batch: known?.waiting_for_batch ?? null,
+        trainer_not_training: known?.not_training ?? null,
       };
     });
     await trainer.ends();

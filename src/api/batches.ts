@@ -15,6 +15,13 @@ import { CREDIT, MANIFEST } from "./trainer-examples.ts";
 const ONE = "/v1/runs/{id}/batches/{step}";
 export const BatchStep = wholeNumber(1);
 const Step = z.strictObject({ step: BatchStep });
+const LONGEST_WAIT_S = 60;
+const ManifestQuery = z.strictObject({
+  max_wait_s: wholeNumber(0, LONGEST_WAIT_S)
+    .default(0)
+    .describe("how long the request may wait for a batch that is not there yet")
+    .meta({ example: 30 }),
+});
 const ObjectQuery = z.strictObject({
   format: z
     .enum(["msgpack", "jsonl"])
@@ -30,7 +37,9 @@ export const batchOperations: readonly Operation[] = [
     path: ONE,
     trainer: true,
     summary: "Read what a batch is made of",
-    description: "Of the latest generation, where the run went back. A manifest never changes.",
+    description:
+      "As soon as it is cut, leased or not: a trainer may read the next batch while it trains one. Of the latest generation, where the run went back: `batch_void` until it has cut the step anew. A manifest never changes; whether it is still the batch of its step says its digest beside that of the lease.",
+    query: ManifestQuery,
     reply: {
       status: 200,
       description: "The manifest",
@@ -38,8 +47,8 @@ export const batchOperations: readonly Operation[] = [
       schema: BatchManifest,
       example: MANIFEST,
     },
-    errors: ["invalid_request", "not_found"],
-    handle: (context) => whole(context, "application/json", "readManifest"),
+    errors: ["invalid_request", "unknown_field", "not_found", "batch_void"],
+    handle: readManifest,
   },
   {
     id: "getBatchObject",
@@ -61,7 +70,7 @@ export const batchOperations: readonly Operation[] = [
       headers: { etag: "the digest, in quotes" },
       ranged: true,
     },
-    errors: ["invalid_request", "unknown_field", "not_found", "too_large"],
+    errors: ["invalid_request", "unknown_field", "not_found", "batch_void", "too_large"],
     handle: readObject,
   },
   {
@@ -78,7 +87,7 @@ export const batchOperations: readonly Operation[] = [
       schema: CreditLine,
       example: CREDIT,
     },
-    errors: ["invalid_request", "not_found"],
+    errors: ["invalid_request", "not_found", "batch_void"],
     handle: (context) => whole(context, "application/jsonl", "readCredits"),
   },
   {
@@ -95,7 +104,7 @@ export const batchOperations: readonly Operation[] = [
       schema: null,
       example: "…",
     },
-    errors: ["invalid_request", "not_found", "too_large"],
+    errors: ["invalid_request", "not_found", "batch_void", "too_large"],
     handle: (context) => whole(context, "application/gzip", "streamSamples"),
   },
 ];
@@ -113,7 +122,7 @@ function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, statu
 async function whole(
   context: ApiContext,
   type: string,
-  part: "readManifest" | "readCredits" | "streamSamples",
+  part: "readCredits" | "streamSamples",
 ): Promise<Response> {
   const { services } = context.var.dependencies;
   const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> =
@@ -121,6 +130,15 @@ async function whole(
   const id = pathParam(context, "id");
   const stored = unwrap(await read(context.env, context.var.scope, id, stepOf(context)));
   return bytesReply(stored, type);
+}
+
+async function readManifest(context: ApiContext): Promise<Response> {
+  const { max_wait_s } = parseAs(ManifestQuery, queryOf(context.req.url));
+  const { services } = context.var.dependencies;
+  const id = pathParam(context, "id");
+  const step = stepOf(context);
+  const read = services.readManifest(context.env, context.var.scope, id, step, max_wait_s);
+  return bytesReply(unwrap(await read), "application/json");
 }
 
 async function readObject(context: ApiContext): Promise<Response> {

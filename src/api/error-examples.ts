@@ -110,6 +110,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     message: "version 4 cannot be published: batch 3 is the last that was acknowledged",
     param: "version",
   },
+  batch_void: {
+    when: "the run went back behind the batch, and has not cut that step anew",
+    message: "the batch of step 42 is void: the run went back, and cuts that step anew",
+    param: "step",
+  },
   run_finished: {
     when: "the run has ended: nothing more is to be trained",
     message: "the run has ended: nothing more is to be trained",

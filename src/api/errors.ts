@@ -41,6 +41,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, typ
   wrong_lease_token: [403, "permission_error"],
   wrong_batch: [409, "invalid_request_error"],
   version_ahead: [409, "invalid_request_error"],
+  batch_void: [409, "invalid_request_error"],
   run_finished: [410, "invalid_request_error"],
   url_not_allowed: [400, "invalid_request_error"],
   conflict: [409, "invalid_request_error"],

@@ -144,7 +144,14 @@ export interface Services {
     now: number,
   ): Promise<Result<TrainerSecrets>>;
   readWeightLedger(env: Env, scope: Scope, runId: string): Promise<Result<WeightLedger>>;
-  readManifest(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
+  /** Waits so long for a batch that is not there yet. */
+  readManifest(
+    env: Env,
+    scope: Scope,
+    runId: string,
+    step: number,
+    max_wait_s: number,
+  ): Promise<Result<StoredBytes>>;
   readCredits(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
   /** Every object of a batch, one after another. */
   streamSamples(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;

@@ -24,7 +24,7 @@ const TRAINING: TrainingView = {
   samples: { clean: 5_310, forked: 12, realigned: 0, untrainable: { no_tokens: 1 } },
   trainer: {
     ...{ id: "t0", kind: "prime-rl", epoch: 1, delivery: "pull" },
-    ...{ last_seen_at: AT, idle_share: 0.06 },
+    ...{ last_seen_at: AT, waiting_for_batch: 0.06, not_training: 0.3, waiting_by: "trainer" },
   },
   evals: [{ step: 40, run_id: CHILD_RUN, policy_version: 40 }],
   group_size: 8,

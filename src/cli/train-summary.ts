@@ -6,6 +6,7 @@ import { safeLine } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
 import { estimateLine } from "./train-eval.ts";
 import type { TrainingOutcome } from "./train-play.ts";
+import { trainerShares } from "./training-fields.ts";
 import { plotOf } from "./training-picture.ts";
 import { firstStep, rewardPoints } from "./training-series.ts";
 
@@ -23,7 +24,8 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
     policy_version: training.published,
     max_lag: training.max_lag,
     max_off_policy_steps: training.max_off_policy_steps,
-    trainer_idle_share: training.trainer?.idle_share ?? null,
+    trainer_waiting_for_batch: training.trainer?.waiting_for_batch ?? null,
+    trainer_not_training: training.trainer?.not_training ?? null,
     rollouts: {
       planned: counts.planned,
       pending: counts.pending,
@@ -85,14 +87,14 @@ function gainLine(before: RunView, after: RunView): string {
 function wentLines({ run, training, series, seconds }: TrainingOutcome): string[] {
   const { steps_trained, published, max_lag, max_off_policy_steps, trainer } = training;
   const { counts, report } = run;
-  const idle = trainer?.idle_share ?? null;
+  const shares = Object.values(trainerShares(trainer));
   const last = smoothed(rewardPoints(series)).at(-1);
   const parts = [
     `${countText(steps_trained)} steps`,
     `policy v${published}`,
     ...(last === undefined ? [] : [`reward ${last.reward.toFixed(3)} at the end`]),
     `lag ${max_lag} at most, of ${max_off_policy_steps} allowed`,
-    ...(idle === null ? [] : [`trainer idle ${Math.round(idle * 100)} %`]),
+    ...(shares.length === 0 ? [] : [`trainer ${shares.join(" and ")}`]),
     `${countText(report.usage.total_tokens)} tokens`,
     durationText(seconds),
   ];

@@ -42,10 +42,28 @@ function policyText(training: TrainingView): string {
 
 function trainerText({ trainer }: TrainingView): string {
   if (trainer === null) return "none has registered";
-  const { id, kind, epoch, delivery, last_seen_at, idle_share } = trainer;
+  const { id, kind, epoch, delivery, last_seen_at } = trainer;
   return [
     `${id} (${kind}), ${delivery}, epoch ${epoch}`,
     ...(last_seen_at === null ? [] : [`last heard of ${timeText(last_seen_at)}`]),
-    ...(idle_share === null ? [] : [`idle ${Math.round(idle_share * 100)} %`]),
+    ...Object.values(trainerShares(trainer)),
   ].join(", ");
+}
+
+/** What share of its time the trainer waited for batches, and in what share it did not train: those that are known. */
+export function trainerShares(trainer: TrainingView["trainer"]): {
+  waiting?: string;
+  not_training?: string;
+} {
+  const { waiting_for_batch = null, not_training = null } = trainer ?? {};
+  return {
+    ...(waiting_for_batch !== null && {
+      waiting: `waiting for batches ${percentText(waiting_for_batch)}`,
+    }),
+    ...(not_training !== null && { not_training: `not training ${percentText(not_training)}` }),
+  };
+}
+
+function percentText(share: number): string {
+  return `${Math.round(share * 100)} %`;
 }

@@ -8,6 +8,7 @@ import { countText, durationText } from "./format.ts";
 import { painter } from "./paint.ts";
 import { type PlotSize, rewardPlot, smoothed } from "./reward-plot.ts";
 import { cutTo, displayWidth } from "./text-width.ts";
+import { trainerShares } from "./training-fields.ts";
 import { lagOf, rewardPoints } from "./training-series.ts";
 
 /** How fast it goes; null while nothing can be said. */
@@ -70,6 +71,7 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
   const [last, mean] = [points.at(-1), smoothed(points).at(-1)];
   const lag = lagOf(series);
   const { policy_version, trainer } = training;
+  const { waiting, not_training } = trainerShares(trainer);
   const { rolloutsPerSecond, tokensPerSecond } = pace;
   const parts: (Part | null)[] = [
     mean ? { rank: 0, text: `reward ${mean.reward.toFixed(3)}` } : null,
@@ -79,7 +81,8 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
     lag === null ? null : { rank: 2, text: `lag ${lag.latest.toFixed(1)} (most ${lag.most})` },
     partOf(4, tokensPerSecond, (rate) => `${rateText(rate)} tokens/s`),
     partOf(5, rolloutsPerSecond, (rate) => `${rateText(rate)} rollouts/s`),
-    partOf(3, trainer?.idle_share ?? null, (share) => `trainer idle ${Math.round(share * 100)} %`),
+    waiting === undefined ? null : { rank: 3, text: `trainer ${waiting}` },
+    not_training === undefined ? null : { rank: 7, text: not_training },
   ];
   return parts.filter((part) => part !== null);
 }

@@ -23,6 +23,7 @@ export const ERROR_CODES = [
   "wrong_lease_token",
   "wrong_batch",
   "version_ahead",
+  "batch_void",
   "run_finished",
   "url_not_allowed",
   "conflict",

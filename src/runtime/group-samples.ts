@@ -109,7 +109,7 @@ function madeOf(
   const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
   const { lengths, transitions, branches } = counted;
   const { sampling } = environment.route(trajectory).environment;
-  const asked = trainingSampling(sampling, spec.sampling, dispatch_version);
+  const asked = trainingSampling(sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),

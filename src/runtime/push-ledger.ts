@@ -61,7 +61,7 @@ export function beginOffer(
 /** A trainer that only listens needs no registration: it is one by being offered something. */
 function pushRegistered(state: TrainerState, now: number): TrainerState {
   const trainer = { id: "push", kind: "push", last_seen_at: now };
-  return noted({ ...state, epoch: 1, trainer, idle: { ...state.idle, asks: false } });
+  return noted({ ...state, epoch: 1, trainer, time: { ...state.time, asks: false } });
 }
 
 export function offerAnswered(

@@ -46,8 +46,17 @@ const UNZIPPED_BYTES = 32 * 1024 * 1024;
 
 type Read<T> = (env: Env, scope: Scope, runId: string, step: number) => Promise<Result<T>>;
 
-export const readManifest: Read<StoredBytes> = (env, scope, runId, step) =>
-  withBatch(env, scope, runId, step, ({ manifest_key }) => stored(env, manifest_key));
+/** Waits for a batch that is not there yet, for so long. */
+export function readManifest(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  step: number,
+  max_wait_s: number,
+): Promise<Result<StoredBytes>> {
+  const read = ({ manifest_key }: ReadyBatch) => stored(env, manifest_key);
+  return withBatch(env, scope, runId, step, read, max_wait_s);
+}
 
 export const readCredits: Read<StoredBytes> = (env, scope, runId, step) =>
   withBatch(env, scope, runId, step, ({ batch_id }) =>
@@ -125,17 +134,21 @@ async function withBatch<T>(
   runId: string,
   step: number,
   read: (batch: ReadyBatch) => Promise<Result<T>>,
+  max_wait_s = 0,
 ): Promise<Result<T>> {
-  const found = await askTrainer<ReadyBatch | null>(env, scope, runId, async (trainer) => {
-    const batch = await trainer.batch(step);
+  const found = await askTrainer(env, scope, runId, async (trainer) => {
+    const batch = await trainer.batch(step, { max_wait_s });
     if (batch !== null || (await trainer.ledger()) !== null) return { ok: true, value: batch };
     return { ok: false, refusal: { code: "unknown" } };
   });
   if (!found.ok) return found;
   const batch = found.value;
-  return batch === null
-    ? refuse("not_found", `the batch of step ${step} is not there yet`, "step")
-    : await read(batch);
+  if (batch === null) {
+    return refuse("not_found", `the batch of step ${step} is not there yet`, "step");
+  }
+  if (batch.state !== "void") return await read(batch);
+  const message = `the batch of step ${step} is void: the run went back, and cuts that step anew`;
+  return refuse("batch_void", message, "step");
 }
 
 async function stored(env: Env, key: string): Promise<Result<StoredBytes>> {

@@ -12,16 +12,14 @@ import {
   type DeliveryTerms,
   isOver,
   type Lease,
-  leftOut,
   nextBatch,
   noted,
   type Offer,
   seen,
   type TrainerState,
-  waitedUntil,
-  waitingFrom,
   withBatch,
 } from "./trainer-state.ts";
+import { leaseBegun, leftOut, stepAcked, stepTold, waitingSince } from "./trainer-time.ts";
 import type { ReadyBatch, TrainerRefusal, TrainerRpc, Waiting } from "./training-wire.ts";
 
 type LeaseAsked = Parameters<TrainerRpc["lease"]>[0];
@@ -80,21 +78,16 @@ export function offered(
   return { ...stood(state, known, now), batches: after, paused, ended, known_acked };
 }
 
-/** Whether time counts for the trainer: not while the run is paused, and not after its end. */
+/** Whether time counts for the trainer: not while the run is paused. */
 function stood(
   state: TrainerState,
-  { paused, ended }: Parameters<TrainerRpc["ready"]>[1],
+  { paused }: Parameters<TrainerRpc["ready"]>[1],
   now: number,
 ): TrainerState {
-  const { paused_at, done_at } = state.idle;
+  const { paused_at } = state.time;
   const resumed = !paused && paused_at !== null && state.lease === null;
-  const counted = resumed ? leftOut(state, paused_at, now) : state;
-  const idle = {
-    ...counted.idle,
-    paused_at: paused ? (paused_at ?? now) : null,
-    done_at: ended ? (done_at ?? now) : done_at,
-  };
-  return { ...counted, idle };
+  const counted = resumed ? leftOut(state.time, paused_at, now) : state.time;
+  return { ...state, time: { ...counted, paused_at: paused ? (paused_at ?? now) : null } };
 }
 
 /** Ends a lease whose time has passed. */
@@ -141,7 +134,7 @@ export function lease(
   }
   if (batch === null) {
     const waiting = { waiting: "waiting_for_rollouts", retry_after_s: ASK_AGAIN_S } as const;
-    return granted(waitingFrom(state, now), waiting);
+    return granted({ ...state, time: waitingSince(state.time, now) }, waiting);
   }
   const ttl_ms = (asked.ttl_s ?? terms.target.lease_s) * 1000;
   const serial = state.serials + 1;
@@ -185,7 +178,7 @@ export function taken(
     lease: held,
     offer: null,
     push: { ...state.push, misses: 0 },
-    idle: waitedUntil(state, now),
+    time: leaseBegun(state.time, now),
   });
   return granted(after, { lease: held, batch: leased });
 }
@@ -239,10 +232,9 @@ export function ack(
   }
   const pushed = state.lease?.by === "push";
   const after = acknowledged(state, batch, { ...asked, lease: serial }, now);
-  const done = isOver(after, terms) ? { ...after, idle: { ...after.idle, done_at: now } } : after;
-  const reply = batchAt(done, batch.step)?.ack?.reply;
+  const reply = batchAt(after, batch.step)?.ack?.reply;
   if (reply === undefined) throw new Error(`batch ${batch.step} is gone`);
-  return granted(pushed ? waitingFrom(done, now) : done, reply);
+  return granted(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
 }
 
 function refuseAck(
@@ -299,8 +291,10 @@ function withMetrics(
   if (batch?.batch_id !== batch_id || batch.ack === null) return state;
   const { metrics } = measured;
   if (Object.keys(batch.ack.metrics).length > 0 || Object.keys(metrics).length === 0) return state;
-  const ack = { ...batch.ack, metrics, reply: { ...batch.ack.reply, ...notFinite(measured) } };
-  return noted(withBatch(state, { ...batch, ack }));
+  const { time: step_time, reply } = batch.ack;
+  const ack = { ...batch.ack, metrics, reply: { ...reply, ...notFinite(measured) } };
+  const time = step_time ? stepTold(state.time, step_time, metrics) : state.time;
+  return noted({ ...withBatch(state, { ...batch, ack }), time });
 }
 
 /** What a trainer says of a step: its metrics, and which of them came as no finite number. */
@@ -321,11 +315,13 @@ export function acknowledged(
   const { published } = state;
   const { lease, metrics } = measured;
   const reply = { batch_id, step, next_step: step + 1, published, ...notFinite(measured) };
-  const ack = { at: now, metrics, reply, ...(lease !== undefined && { lease }) };
+  const { time, step: step_time } = stepAcked(state.time, metrics, now);
+  const under = lease === undefined ? {} : { lease };
+  const ack = { at: now, metrics, reply, time: step_time, ...under };
   const push = { ...state.push, misses: 0, next_at: now };
   return noted({
     ...withBatch(state, { ...batch, state: "acked", ack }),
-    ...{ acked_step: step, lease: null, offer: null, push },
+    ...{ acked_step: step, lease: null, offer: null, push, time },
   });
 }
 

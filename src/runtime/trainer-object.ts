@@ -8,6 +8,7 @@
  * alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
+import type { OfferReply } from "../clients/trainer.ts";
 import { leaseId, mintId, parseId } from "../core/ids.ts";
 import type {
   BatchManifest,
@@ -36,7 +37,15 @@ import {
   type Serial,
 } from "./trainer-ledger.ts";
 import { register } from "./trainer-registration.ts";
-import { type DeliveredBatch, type Lease, snapshotOf, type TrainerState } from "./trainer-state.ts";
+import {
+  batchAt,
+  type DeliveredBatch,
+  isOver,
+  type Lease,
+  type Offer,
+  snapshotOf,
+  type TrainerState,
+} from "./trainer-state.ts";
 import { TrainerStore } from "./trainer-store.ts";
 import type {
   Answer,
@@ -45,7 +54,13 @@ import type {
   TrainerSnapshot,
   TrainerSpec,
 } from "./training-wire.ts";
-import { report, weightLedgerOf } from "./weight-ledger.ts";
+import {
+  ackedAndPublished,
+  type Report,
+  report,
+  reportWithAck,
+  weightLedgerOf,
+} from "./weight-ledger.ts";
 
 type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
 
@@ -122,9 +137,14 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async ack(id: string, asked: Asked<"ack", 1>): ReturnType<TrainerRpc["ack"]> {
-    return await this.#change((state, spec, now) =>
-      ack(state, spec, this.#serialOf(spec, id, asked.token), asked, this.#past(asked), now),
-    );
+    return await this.#change((state, spec, now) => {
+      const serial = this.#serialOf(spec, id, asked.token);
+      const acked = ack(state, spec, serial, asked, this.#past(asked), now);
+      const { answer, state: after } = acked;
+      if (!answer.ok || asked.published === undefined) return acked;
+      const said = reportWithAck(answer.value.step, asked.epoch, asked.published);
+      return ackedAndPublished(state, acked, this.#reported(after, said, now));
+    });
   }
 
   async nack(id: string, asked: Asked<"nack", 1>): ReturnType<TrainerRpc["nack"]> {
@@ -134,22 +154,37 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async report(asked: Asked<"report">): ReturnType<TrainerRpc["report"]> {
-    const answer = await this.#change((state, _spec, now) => {
-      const outcome = report(state, asked, this.#store.wasReported(asked), now);
-      if (outcome.answer.ok && outcome.answer.value) {
-        this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
-      }
-      return outcome;
-    });
+    const answer = await this.#change((state, _spec, now) => this.#reported(state, asked, now));
     return answer.ok ? { ok: true, value: this.#ledger() } : answer;
+  }
+
+  /** Its state is to be kept before anything is awaited: what is noted here is on disk together with it. */
+  #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
+    const outcome = report(state, asked, this.#store.wasReported(asked), now);
+    if (outcome.answer.ok && outcome.answer.value) {
+      this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
+    }
+    return outcome;
   }
 
   ledger(): WeightLedger | null {
     return this.#store.spec() === null ? null : this.#ledger();
   }
 
-  batch(step: number): (ReadyBatch & { state: string }) | null {
-    return this.#store.spec() === null ? null : this.#store.batchAtStep(step);
+  async batch(
+    step: number,
+    { max_wait_s }: { readonly max_wait_s: number } = { max_wait_s: 0 },
+  ): ReturnType<TrainerRpc["batch"]> {
+    const until = this.now() + max_wait_s * 1000;
+    for (;;) {
+      const spec = this.#store.spec();
+      if (spec === null) return null;
+      const batch = this.#store.batchAtStep(step);
+      const comes = (batch === null || batch.state === "void") && step <= spec.max_steps;
+      const left = until - this.now();
+      if (!comes || isOver(this.#store.state(), spec) || left <= 0) return batch;
+      await this.#waiting.next(left);
+    }
   }
 
   async revive(step: number): Promise<boolean> {
@@ -228,7 +263,18 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (reply.kind === "absent" || reply.kind === "refused") {
       logError("offer", batch.batch_id, new Error(reply.message));
     }
-    await this.#keep(spec, offerAnswered(this.#store.state(), spec, offer, reply, this.now()));
+    const at = this.now();
+    const answered = offerAnswered(this.#store.state(), spec, offer, reply, at);
+    await this.#keep(spec, this.#publishedBy(answered, offer, reply, at));
+  }
+
+  #publishedBy(state: TrainerState, offer: Offer, reply: OfferReply, now: number): TrainerState {
+    const { serial, step } = offer;
+    if (reply.kind !== "acked" || reply.published === undefined) return state;
+    const { ack = null } = batchAt(state, step) ?? {};
+    // Another lease's batch: the weights of a trainer that lost its own are not those.
+    if (ack === null || (ack.lease ?? serial) !== serial) return state;
+    return this.#reported(state, reportWithAck(step, state.epoch, reply.published), now).state;
   }
 
   /** An alarm that comes too early costs less than setting it anew with every call. */
@@ -251,7 +297,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const state = this.#store.state();
     // The last known comes once more: what its trainer measured may be told after its weights were.
     const acks = this.#store.acks(Math.min(known, state.acked_step) - 1);
-    return snapshotOf(state, acks, this.now());
+    return snapshotOf(state, acks);
   }
 
   #ledger(): WeightLedger {

@@ -18,12 +18,11 @@ import {
   type DeliveredBatch,
   type DeliveryTerms,
   isOver,
-  leftOut,
   noted,
   registeredReply,
   type TrainerState,
-  waitedUntil,
 } from "./trainer-state.ts";
+import { leftOut, waitEnded } from "./trainer-time.ts";
 import type { TrainerRefusal, TrainerRpc } from "./training-wire.ts";
 
 type RegisterAsked = Parameters<TrainerRpc["register"]>[0];
@@ -37,7 +36,7 @@ export function register(
   now: number,
 ): Outcome<Registered> {
   const absent = before.trainer?.last_seen_at ?? now;
-  const returned = leftOut(expired(before, terms, now), absent, now);
+  const returned = expired({ ...before, time: leftOut(before.time, absent, now) }, terms, now);
   const closed = closeWithCheckpoint(returned, asked.last_acked, past, now);
   if (typeof closed === "string") {
     return refused(before, { code: "conflict", message: closed, param: "last_acked" });
@@ -55,10 +54,7 @@ export function register(
     epoch: back.epoch + 1,
     trainer: { id, kind, last_seen_at: now },
     offer: null,
-    idle: {
-      ...(back.idle.waiting_since === null ? back.idle : waitedUntil(back, now)),
-      asks: terms.target.delivery === "pull",
-    },
+    time: { ...waitEnded(back.time, now), asks: terms.target.delivery === "pull" },
     push: { misses: 0, next_at: now, stopped: false },
   });
   return granted(state, registeredReply(state, terms));

@@ -7,6 +7,7 @@
  * `seq` grows with everything the run's object must hear of.
  */
 import type { Acked, Registered } from "../core/training/trainer-wire.ts";
+import { leftOut, NO_TIME, type StepTime, sharesOf, type TrainerTime } from "./trainer-time.ts";
 import type { ReadyBatch, TrainerSnapshot, TrainerSpec } from "./training-wire.ts";
 
 export interface AckRecord {
@@ -16,6 +17,8 @@ export interface AckRecord {
   readonly reply: Acked;
   /** The lease it was trained under: who had it may say so again. Absent in what was stored before that was kept. */
   readonly lease?: number;
+  /** Absent or null: nothing was counted. */
+  readonly time?: StepTime | null;
 }
 
 export interface DeliveredBatch extends ReadyBatch {
@@ -75,17 +78,7 @@ export interface TrainerState {
   readonly ended: boolean;
   /** The last acknowledgement that the run's object is known to have heard of. */
   readonly known_acked: number;
-  readonly idle: {
-    /** False where batches are pushed: nobody hears of the trainer while it waits. */
-    readonly asks: boolean;
-    readonly paused_at: number | null;
-    /** Up to here absences are accounted for. */
-    readonly left_out_to: number;
-    readonly first_lease_at: number | null;
-    readonly waiting_since: number | null;
-    readonly waited_ms: number;
-    readonly done_at: number | null;
-  };
+  readonly time: TrainerTime;
 }
 
 export const NEW_TRAINER: TrainerState = {
@@ -105,15 +98,7 @@ export const NEW_TRAINER: TrainerState = {
   paused: false,
   ended: false,
   known_acked: 0,
-  idle: {
-    asks: true,
-    paused_at: null,
-    left_out_to: 0,
-    first_lease_at: null,
-    waiting_since: null,
-    waited_ms: 0,
-    done_at: null,
-  },
+  time: NO_TIME,
 };
 
 export type DeliveryTerms = Pick<TrainerSpec, "target" | "max_steps">;
@@ -146,21 +131,12 @@ export function noted(state: TrainerState): TrainerState {
 const ABSENT_MS = 90_000;
 
 export function seen(state: TrainerState, now: number): TrainerState {
-  const { trainer, lease, idle } = state;
+  const { trainer, lease, time } = state;
   if (trainer === null) return state;
   const gone = now - trainer.last_seen_at > ABSENT_MS;
-  const absent = lease === null && idle.asks && gone;
-  const counted = absent ? leftOut(state, trainer.last_seen_at, now) : state;
-  return { ...counted, trainer: { ...trainer, last_seen_at: now } };
-}
-
-/** Time in which nobody could train is neither spent at work nor in waiting. */
-export function leftOut({ idle, ...state }: TrainerState, from: number, to: number): TrainerState {
-  const ms = Math.max(0, to - Math.max(from, idle.left_out_to));
-  const later = (at: number | null) => (at === null ? null : at + ms);
-  const first_lease_at = later(idle.first_lease_at);
-  const waiting_since = later(idle.waiting_since);
-  return { ...state, idle: { ...idle, first_lease_at, waiting_since, left_out_to: to } };
+  const absent = lease === null && time.asks && gone;
+  const counted = absent ? leftOut(time, trainer.last_seen_at, now) : time;
+  return { ...state, time: counted, trainer: { ...trainer, last_seen_at: now } };
 }
 
 export function registeredReply(
@@ -172,27 +148,6 @@ export function registeredReply(
   return { epoch, next_step, published, delivery: target.delivery, max_steps };
 }
 
-/** From when its trainer has waited: for a batch that is not there yet, or to be offered the next one. */
-export function waitingFrom(state: TrainerState, now: number): TrainerState {
-  const { idle } = state;
-  if (idle.first_lease_at === null || idle.waiting_since !== null) return state;
-  return { ...state, idle: { ...idle, waiting_since: now } };
-}
-
-export function waitedUntil({ idle }: TrainerState, now: number): TrainerState["idle"] {
-  const waited_ms = idle.waited_ms + (now - (idle.waiting_since ?? now));
-  const first_lease_at = idle.first_lease_at ?? now;
-  return { ...idle, first_lease_at, waiting_since: null, waited_ms };
-}
-
-/** Of the time since its first lease; null before. */
-export function idleShare(state: TrainerState, now: number): number | null {
-  const { first_lease_at, done_at } = state.idle;
-  const until = done_at ?? now;
-  if (first_lease_at === null || until <= first_lease_at) return null;
-  return waitedUntil(state, until).waited_ms / (until - first_lease_at);
-}
-
 export function appliedOf({ replicas }: TrainerState): TrainerSnapshot["applied"] {
   const versions = Object.values(replicas);
   const [min, max] =
@@ -201,11 +156,7 @@ export function appliedOf({ replicas }: TrainerState): TrainerSnapshot["applied"
 }
 
 /** `acks`: those the run's object does not know of. */
-export function snapshotOf(
-  state: TrainerState,
-  acks: TrainerSnapshot["acks"],
-  now: number,
-): TrainerSnapshot {
+export function snapshotOf(state: TrainerState, acks: TrainerSnapshot["acks"]): TrainerSnapshot {
   const { seq, epoch, generation, reset_to, published, acked_step, trainer, lease } = state;
   const applied = appliedOf(state);
   const reports = Object.keys(state.replicas).length > 0;
@@ -218,6 +169,6 @@ export function snapshotOf(
       dead === undefined
         ? null
         : { step: dead.step, batch_id: dead.batch_id, reason: dead.fault?.reason ?? "" },
-    idle_share: idleShare(state, now),
+    time: sharesOf(state.time),
   };
 }

@@ -116,7 +116,6 @@ export const NEW_TRAINING: TrainingState = {
     leased_step: null,
     dead: null,
     trainer: null,
-    idle_share: null,
   },
   told: { paused: false, ended: false },
   evaluated: -1,

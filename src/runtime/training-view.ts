@@ -6,6 +6,7 @@ import type { StepMetrics, TrainingView } from "../core/training/view.ts";
 import type { RunHead } from "./run-schema.ts";
 import { pendingOf } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
+import { NO_TIME, sharesOf } from "./trainer-time.ts";
 import { allCut, isBehind, isFull, openable } from "./training-plan.ts";
 import type { KnownTrainer, TrainingState } from "./training-state.ts";
 import type { TrainingSpec } from "./training-wire.ts";
@@ -77,12 +78,13 @@ function batchesOf(
 
 function trainerOf(
   asked: TrainingSpec,
-  { trainer, epoch, idle_share }: KnownTrainer,
+  { trainer, epoch, time }: KnownTrainer,
 ): TrainingView["trainer"] {
   if (trainer === null) return null;
   const { id, kind, last_seen_at } = trainer;
   const seen = last_seen_at === null ? null : Math.floor(last_seen_at / 1000);
-  return { id, kind, epoch, delivery: asked.trainer.delivery, last_seen_at: seen, idle_share };
+  const { delivery } = asked.trainer;
+  return { id, kind, epoch, delivery, last_seen_at: seen, ...(time ?? sharesOf(NO_TIME)) };
 }
 
 function askedOf(spec: RunSpec, asked: TrainingSpec) {

@@ -11,7 +11,9 @@ import type {
   LeaseView,
   Registered,
   WeightLedger,
+  WeightsOut,
 } from "../core/training/trainer-wire.ts";
+import type { TrainerShares } from "./trainer-time.ts";
 
 export type { StoredTrainer, TrainingSpec };
 
@@ -106,7 +108,8 @@ export interface TrainerSnapshot {
     readonly kind: string;
     readonly last_seen_at: number | null;
   } | null;
-  readonly idle_share: number | null;
+  /** Absent where an earlier release told it. */
+  readonly time?: TrainerShares;
 }
 
 export type TrainerRefusal =
@@ -176,6 +179,8 @@ export interface TrainerRpc {
       readonly produced_version: number;
       readonly metrics: Readonly<Record<string, number | null>>;
       readonly not_finite?: readonly string[];
+      /** The weights it made are out: taken with the acknowledgement, in one write. */
+      readonly published?: WeightsOut | undefined;
     },
   ): Promise<Answer<Acked>>;
   nack(
@@ -198,8 +203,14 @@ export interface TrainerRpc {
     readonly sha256?: string | undefined;
   }): Promise<Answer<WeightLedger>>;
   ledger(): Promise<WeightLedger | null>;
-  /** What is known of a batch, by step: the one of the latest generation. */
-  batch(step: number): Promise<(ReadyBatch & { readonly state: string }) | null>;
+  /**
+   * What is known of a batch, by step: the one of the latest generation, `void` where the run went back and has not cut
+   * it anew. `max_wait_s`: how long to wait for one that can be read.
+   */
+  batch(
+    step: number,
+    asked?: { readonly max_wait_s: number },
+  ): Promise<(ReadyBatch & { readonly state: string }) | null>;
   /** A dead batch is offered again. */
   revive(step: number): Promise<boolean>;
 }

@@ -6,7 +6,7 @@
  * the answer to that is still awaited, the report is that acknowledgement. What a version's state is follows from what is
  * published and what is served: only what was reported of it is kept.
  */
-import type { WeightLedger } from "../core/training/trainer-wire.ts";
+import type { Acked, WeightLedger, WeightsOut } from "../core/training/trainer-wire.ts";
 import { acknowledged, fence, granted, type Outcome, refused } from "./trainer-ledger.ts";
 import { appliedOf, batchAt, noted, seen, type TrainerState } from "./trainer-state.ts";
 import type { TrainerRefusal, TrainerRpc } from "./training-wire.ts";
@@ -44,6 +44,26 @@ export function report(
   const refusal = refuseReport(trained, asked);
   if (refusal !== null) return refused(state, refusal);
   return granted(after(trained, asked), true);
+}
+
+/** What an acknowledgement that carries `published` says of the version its step made. */
+export function reportWithAck(step: number, epoch: number, published: WeightsOut): Report {
+  return { version: step, state: "published", epoch, ...published };
+}
+
+/**
+ * An acknowledgement that says its weights are out: both are taken, or neither is. `reported`: what became of the report
+ * in the state after `acked`.
+ */
+export function ackedAndPublished(
+  before: TrainerState,
+  acked: Outcome<Acked>,
+  reported: Outcome<boolean>,
+): Outcome<Acked> {
+  if (!acked.answer.ok) return acked;
+  if (!reported.answer.ok) return refused(before, reported.answer.refusal);
+  const { value: reply } = acked.answer;
+  return granted(reported.state, { ...reply, published: Math.max(reply.published, reply.step) });
 }
 
 /**

@@ -88,9 +88,17 @@ export class TrainerClient {
     return this.#post(`${this.#lease(leaseId)}/nack`, request, options);
   }
 
-  /** What the batch of a step is made of. */
-  manifest(step: number, options: CallOptions = {}): Promise<BatchManifest> {
-    return this.#transport.request(this.#batch(step), options, readJson<BatchManifest>);
+  /**
+   * What the batch of a step is made of, leased or not. Waits up to `maxWaitS` (0) for one that is not there yet:
+   * `not_found`, or `batch_void` where the run went back and has not cut it anew.
+   */
+  manifest(
+    step: number,
+    { maxWaitS = 0, ...options }: CallOptions & { readonly maxWaitS?: number } = {},
+  ): Promise<BatchManifest> {
+    const call = { timeoutMs: maxWaitS * 1000 + PATIENCE_MS, ...options };
+    const url = `${this.#batch(step)}?max_wait_s=${maxWaitS}`;
+    return this.#transport.request(url, call, readJson<BatchManifest>);
   }
 
   /** One object, gzipped. Without `format` these are the bytes its digest is of. */

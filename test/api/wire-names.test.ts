@@ -50,6 +50,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "wrong_lease_token",
           "wrong_batch",
           "version_ahead",
+          "batch_void",
           "run_finished",
           "url_not_allowed",
           "conflict",

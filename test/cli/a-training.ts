@@ -17,7 +17,9 @@ export function aTraining(more: Partial<TrainingView> = {}): TrainingView {
     samples: { clean: 900, forked: 2, realigned: 0, untrainable: { no_tokens: 1 } },
     trainer: {
       ...{ id: "t", kind: "reference", epoch: 1, delivery: "pull", last_seen_at: 1_795_258_340 },
-      idle_share: 0.042,
+      waiting_for_batch: 0.042,
+      not_training: 0.31,
+      waiting_by: "trainer",
     },
     evals: [],
     ...{ group_size: 8, min_group_size: 2, batch_size: { rollouts: 64 }, holdout: 256 },

@@ -30,7 +30,11 @@ const ACTS: readonly Act[] = [
   },
   (ledger, value) => {
     const step = ledger.state.acked_step + 1 - (value % 2);
-    ledger.ack(someSerial(ledger, value), step, someEpoch(ledger, value));
+    const published = value % 3 === 0 ? {} : undefined;
+    ledger.ack(someSerial(ledger, value), step, {
+      epoch: someEpoch(ledger, value),
+      ...(published !== undefined && { published }),
+    });
   },
   (ledger, value) => {
     ledger.nack(someSerial(ledger, value), value > 1, value === 5 ? "shutdown" : "oom");

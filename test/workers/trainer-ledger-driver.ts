@@ -2,6 +2,7 @@
 
 import type { OfferReply } from "../../src/clients/trainer.ts";
 import { TrainerTarget } from "../../src/core/training/request.ts";
+import type { WeightsOut } from "../../src/core/training/trainer-wire.ts";
 import { beginOffer, offerAnswered, offerAt } from "../../src/runtime/push-ledger.ts";
 import {
   ack,
@@ -19,7 +20,7 @@ import {
   type TrainerState,
 } from "../../src/runtime/trainer-state.ts";
 import type { ReadyBatch, TrainerRefusal } from "../../src/runtime/training-wire.ts";
-import { report } from "../../src/runtime/weight-ledger.ts";
+import { ackedAndPublished, report, reportWithAck } from "../../src/runtime/weight-ledger.ts";
 
 const GOING = { paused: false, ended: false, acked_step: 0 };
 export const PUSH = { delivery: "push", url: "https://gpu.example/batches" };
@@ -32,6 +33,13 @@ export function batch(step: number, generation = 0): ReadyBatch {
   const batch_id = `bat_${generation}_${step}`;
   const sha256 = `${generation}${step}`.padStart(64, "0");
   return { step, generation, batch_id, sha256, manifest_key: batch_id, max_policy_version: 0 };
+}
+
+interface AckSaid {
+  readonly epoch?: number;
+  readonly metrics?: Readonly<Record<string, number | null>>;
+  readonly not_finite?: readonly string[];
+  readonly published?: WeightsOut;
 }
 
 export class Ledger {
@@ -76,12 +84,16 @@ export class Ledger {
     return this.#keep(heartbeat(this.state, this.terms, serial, epoch, this.now));
   }
 
-  /** `serial` null: the token is not the lease's. */
-  ack(serial: number | null, step: number, epoch = this.state.epoch, more: object = {}) {
+  /** `serial` null: the token is not the lease's. `told`: its weights were reported before. */
+  ack(serial: number | null, step: number, said: AckSaid = {}, told = false) {
     const { batch_id, sha256 } = batch(step, this.state.generation);
-    const said = { token: "", epoch, batch_id, sha256, produced_version: step, metrics: {} };
-    const asked = { ...said, ...more };
-    return this.#keep(ack(this.state, this.terms, serial, asked, null, this.now));
+    const named = { token: "", batch_id, sha256, produced_version: step };
+    const asked = { ...named, epoch: this.state.epoch, metrics: {}, ...said };
+    const acked = ack(this.state, this.terms, serial, asked, null, this.now);
+    if (!acked.answer.ok || said.published === undefined) return this.#keep(acked);
+    const published = reportWithAck(acked.answer.value.step, asked.epoch, said.published);
+    const reported = report(acked.state, published, told, this.now);
+    return this.#keep(ackedAndPublished(this.state, acked, reported));
   }
 
   nack(serial: number | null, retryable = true, reason = "oom") {

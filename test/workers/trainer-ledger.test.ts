@@ -1,8 +1,8 @@
 /** What a trainer's object decides for one that leases: pure, so every case is a state and a call. */
 import { expect, test } from "vitest";
 import { revived } from "../../src/runtime/trainer-ledger.ts";
-import { idleShare } from "../../src/runtime/trainer-state.ts";
-import { Ledger, terms } from "./trainer-ledger-driver.ts";
+import { sharesOf } from "../../src/runtime/trainer-time.ts";
+import { Ledger, PUSH, terms } from "./trainer-ledger-driver.ts";
 
 test("a trainer that died after its lease gets the batch again once the lease has ended, with one attempt more", () => {
   const ledger = new Ledger();
@@ -51,7 +51,7 @@ test("whatever a trainer says after another has registered is fenced off, and ch
   const serial = ledger.leased();
   ledger.register({ id: "t1" });
   const before = ledger.state;
-  expect(ledger.ack(serial, 1, 1)).toBe("epoch_fenced");
+  expect(ledger.ack(serial, 1, { epoch: 1 })).toBe("epoch_fenced");
   expect(ledger.heartbeat(serial, 1)).toBe("epoch_fenced");
   expect(ledger.lease(1, 1)).toBe("epoch_fenced");
   expect(ledger.state).toBe(before);
@@ -231,7 +231,7 @@ test("metrics that were no finite number are named in the reply, also in one to 
   ledger.register();
   const serial = ledger.leased();
   const measured = { metrics: { loss: null, entropy: 1 }, not_finite: ["loss"] };
-  const reply = ledger.ack(serial, 1, 1, measured);
+  const reply = ledger.ack(serial, 1, measured);
   expect(reply).toMatchObject({ step: 1, not_finite: ["loss"] });
   expect(ledger.ack(serial, 1)).toEqual(reply);
 });
@@ -246,20 +246,79 @@ test("after its last step a run hands out nothing, and its trainer may still pub
   expect(ledger.report("published", 1)).toBe(true);
 });
 
-test("idle is the time a trainer asked and got nothing; its absence counts neither way", () => {
-  const ledger = new Ledger();
-  ledger.ready(1);
-  ledger.register();
+/** A step of 40 s: 30 s until its acknowledgement, and 10 s in which the next batch is asked for and is not there. */
+function trainFor40s(ledger: Ledger, step: number, metrics: Record<string, number | null> = {}) {
   const serial = ledger.leased();
   ledger.now += 30_000;
-  ledger.ack(serial, 1);
-  for (let waited = 0; waited <= 10_000; waited += 5000, ledger.now += 5000) ledger.lease();
-  ledger.now -= 5000;
-  ledger.ready(2);
-  ledger.leased();
-  expect(idleShare(ledger.state, ledger.now)).toBeCloseTo(0.25);
-  ledger.ack(ledger.leased(), 2);
+  ledger.ack(serial, step, { metrics });
+  ledger.lease();
+  ledger.now += 10_000;
+  ledger.ready(step + 1);
+}
+
+function training(ledger = new Ledger()): Ledger {
+  ledger.ready(1);
+  ledger.register();
+  return ledger;
+}
+
+test("the platform's clock tells the share in which no batch was there, from the first lease to the last ack; an absence counts neither way", () => {
+  const ledger = training();
+  for (const step of [1, 2]) trainFor40s(ledger, step);
+  const told = { waiting_for_batch: 10 / 70, not_training: null, waiting_by: "platform" };
+  expect(sharesOf(ledger.state.time)).toEqual(told);
   ledger.now += 3_600_000;
+  expect(sharesOf(ledger.state.time)).toEqual(told);
   ledger.register({ version: 2, last: 2 });
-  expect(idleShare(ledger.state, ledger.now)).toBeCloseTo(0.25);
+  trainFor40s(ledger, 3);
+  expect(sharesOf(ledger.state.time)).toMatchObject({ waiting_for_batch: 10 / 100 });
+});
+
+test("what a trainer tells of a step goes before what the platform saw of it, and is no more than the step took", () => {
+  const ledger = training();
+  trainFor40s(ledger, 1, { wait_s: 500, train_s: 24 });
+  trainFor40s(ledger, 2, { wait_s: 4, train_s: 28 });
+  expect(sharesOf(ledger.state.time)).toEqual({
+    ...{ waiting_for_batch: 4 / 70, waiting_by: "trainer" },
+    not_training: expect.closeTo(1 - 52 / 70, 9),
+  });
+  trainFor40s(ledger, 3, { wait_s: -1, train_s: null });
+  expect(sharesOf(ledger.state.time)).toEqual({
+    ...{ waiting_for_batch: 14 / 110, waiting_by: "both" },
+    not_training: expect.closeTo(1 - 52 / 70, 9),
+  });
+  trainFor40s(ledger, 4, { wait_s: 500, train_s: 500 });
+  expect(sharesOf(ledger.state.time)).toMatchObject({ waiting_for_batch: 54 / 150 });
+});
+
+test("what a trainer tells of a step only after its weights were out counts the same", () => {
+  const ledger = training(new Ledger(terms({ ...PUSH, delivery: "both" })));
+  trainFor40s(ledger, 1, { wait_s: 3, train_s: 24 });
+  const { serial } = ledger.offer();
+  ledger.heartbeat(serial);
+  ledger.now += 30_000;
+  ledger.report("published", 2);
+  expect(sharesOf(ledger.state.time)).toMatchObject({ waiting_for_batch: 10 / 70 });
+  const metrics = { wait_s: 4, train_s: 28 };
+  for (const _again of [1, 2]) ledger.ack(serial, 2, { metrics });
+  expect(sharesOf(ledger.state.time)).toEqual({
+    ...{ waiting_for_batch: 4 / 70, waiting_by: "trainer" },
+    not_training: expect.closeTo(1 - 52 / 70, 9),
+  });
+});
+
+test("an ack that says its weights are out is taken with them, or not at all; said again it changes nothing", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2, 3);
+  ledger.register();
+  const serial = ledger.leased();
+  const before = ledger.state;
+  expect(ledger.ack(serial, 1, { epoch: 0, published: {} })).toBe("epoch_fenced");
+  expect(ledger.state).toBe(before);
+  const reply = { batch_id: "bat_0_1", step: 1, next_step: 2, published: 1 };
+  expect(ledger.ack(serial, 1, { published: {} })).toEqual(reply);
+  expect(ledger.state).toMatchObject({ acked_step: 1, published: 1, lease: null });
+  const { state } = ledger;
+  expect(ledger.ack(serial, 1, { published: {} }, true)).toEqual(reply);
+  expect(ledger.state).toEqual(state);
 });

@@ -186,6 +186,74 @@ test("a batch is read as it is stored: its manifest, objects by digest, credits,
   expect((await get(`batches/1/objects/${"0".repeat(64)}`)).status).toBe(404);
 });
 
+test("a batch is read ahead of its lease, waited for until it is cut, and void once the run went back behind it", async () => {
+  const delivery = await openDelivery(door.scope);
+  const { get, run, post } = asTrainer(delivery);
+  const [first, second] = [
+    await storeBatch(door.scope, delivery.run_id, 1),
+    await storeBatch(door.scope, delivery.run_id, 2),
+  ];
+  await delivery.trainer.ready([first.ready], GOING);
+  await run("trainer/register", ME);
+  const { lease } = Leased.parse(await (await run("trainer/lease", LEASE)).json());
+  const ahead = get("batches/2?max_wait_s=20");
+  await delivery.trainer.ready([second.ready], GOING);
+  expect(await (await ahead).json()).toEqual(second.manifest);
+  expect((await get("batches/2/stream")).status).toBe(200);
+  expect((await delivery.trainer.batch(2))?.state).toBe("ready");
+  expect((await get("batches/10?max_wait_s=20")).status).toBe(404);
+
+  const { batch_id, sha256 } = first.manifest;
+  const done = { token: lease.token, epoch: 1, batch_id, sha256, produced_version: 1 };
+  expect((await post(`/v1/leases/${lease.id}/ack`, { ...done, published: {} })).status).toBe(200);
+  await run("trainer/register", { ...ME, version: 0, reset_to: 0 });
+  for (const part of ["", "/stream", "/credits", `/objects/${"0".repeat(64)}`]) {
+    const reply = await get(`batches/2${part}`);
+    const { error } = await bodyOf(reply);
+    expect([reply.status, error["code"], error["param"]]).toEqual([409, "batch_void", "step"]);
+  }
+  const anew = get("batches/1?max_wait_s=20");
+  const cut = { ...first.ready, generation: 1, batch_id: `${batch_id}_anew` };
+  await delivery.trainer.ready([cut], GOING);
+  expect((await anew).status).toBe(200);
+  const [none, over] = [await get("batches/3"), get("batches/3?max_wait_s=20")];
+  await delivery.trainer.ready([], { ...GOING, ended: true });
+  expect([none.status, (await over).status]).toEqual([404, 404]);
+});
+
+test("an ack that carries its weights publishes them in the same write; older weights than those that are out are refused with it", async () => {
+  const delivery = await openDelivery(door.scope);
+  const { get, run, post } = asTrainer(delivery);
+  const made = await Promise.all(
+    [1, 2].map((step) => storeBatch(door.scope, delivery.run_id, step)),
+  );
+  await delivery.trainer.ready(
+    made.map(({ ready }) => ready),
+    GOING,
+  );
+  await run("trainer/register", ME);
+  const acks: ((more: object) => Promise<Response>)[] = [];
+  for (const [at, { manifest }] of made.entries()) {
+    const want_step = at + 1;
+    const leased = await run("trainer/lease", { ...LEASE, want_step });
+    const { lease } = Leased.parse(await leased.json());
+    const { batch_id, sha256 } = manifest;
+    const done = { token: lease.token, epoch: 1, batch_id, sha256, produced_version: want_step };
+    const ack = (more: object) => post(`/v1/leases/${lease.id}/ack`, { ...done, ...more });
+    acks.push(ack);
+    expect((await ack(at === 0 ? {} : { published: { label: "step_2" } })).status).toBe(200);
+  }
+  const [first, second] = acks;
+  const ledger = { published: 2, versions: [{ version: 2, label: "step_2", state: "published" }] };
+  expect(await (await get("weight-versions")).json()).toMatchObject(ledger);
+  const again = Acked.parse(await (await second?.({ published: { label: "step_2" } }))?.json());
+  expect(again).toMatchObject({ step: 2, next_step: 3, published: 2 });
+  expect((await first?.({}))?.status).toBe(200);
+  const older = await first?.({ published: {} });
+  expect(older?.status).toBe(409);
+  expect(await (await get("weight-versions")).json()).toMatchObject(ledger);
+});
+
 test("a download that broke goes on by Range, and one that is known is not sent again", async () => {
   const delivery = await openDelivery(door.scope);
   const { get } = asTrainer(delivery);

@@ -45,7 +45,7 @@ test("what the trainer's object said before is not taken over after what it said
     expect(known[0]).toEqual(["acked", "acked"]);
     for (const trainer of [earlier, { ...run.trainer, seq: run.trainer.seq - 1 }]) {
       run.trainer = trainer;
-      run.tell({ idle_share: 0.5 });
+      run.tell({ time: { waiting_for_batch: 0.5, not_training: null, waiting_by: "platform" } });
       expect(told()).toEqual(known);
     }
   });

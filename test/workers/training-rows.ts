@@ -136,7 +136,7 @@ export class TrainingLedger {
       ...{ seq, epoch: 1, generation, reset_to, published, serving: published },
       applied: { min: published, max: published, by_replica: {} },
       ...{ acked_step: this.trainer.acked_step, leased_step: null, acks, dead: null },
-      ...{ trainer: null, idle_share: null, ...change, seq },
+      ...{ trainer: null, ...change, seq },
     };
     takeNews(this.store, this.spec, snapshot, { idOf, now: this.now });
   }

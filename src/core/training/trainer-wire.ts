@@ -124,6 +124,18 @@ export const HeartbeatRequest = z
   })
   .meta({ id: "HeartbeatRequest" });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
+/** What may be said of weights that are out. */
+export const WeightsOut = z.strictObject({
+  label: ShownText.max(200)
+    .optional()
+    .describe("the engine's own name of the weights: kept, never parsed"),
+  location: ShownText.max(2048).optional(),
+  sha256: Sha256.optional().describe("of the weights"),
+});
+export type WeightsOut = z.infer<typeof WeightsOut>;
+const PublishedWithAck = WeightsOut.optional().describe(
+  "the weights it made are out: as a report of `published`, taken together with the acknowledgement",
+);
 export const AckRequest = z
   .strictObject({
     token: z.string(),
@@ -131,7 +143,10 @@ export const AckRequest = z
     batch_id: Id,
     sha256: Sha256,
     produced_version: Version,
-    metrics: TrainerMetrics.default({}),
+    metrics: TrainerMetrics.default({}).describe(
+      "`wait_s`: seconds it waited because this batch was not there; `train_s`: seconds it trained",
+    ),
+    published: PublishedWithAck,
   })
   .meta({ id: "AckRequest" });
 export type AckRequestInput = z.input<typeof AckRequest>;
@@ -167,11 +182,7 @@ export const WeightVersionReport = z
     state: z.enum(["pending", "published", "applied", "failed"]),
     epoch: Epoch,
     replica: Id.optional().describe("the engine that applied it, or failed to"),
-    label: ShownText.max(200)
-      .optional()
-      .describe("the engine's own name of the weights: kept, never parsed"),
-    location: ShownText.max(2048).optional(),
-    sha256: Sha256.optional().describe("of the weights"),
+    ...WeightsOut.shape,
   })
   .meta({ id: "WeightVersionReport" });
 export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
@@ -224,5 +235,6 @@ export const OfferAcked = z.object({
   sha256: Sha256,
   produced_version: Version,
   metrics: TrainerMetrics.default({}),
+  published: PublishedWithAck,
 });
 export type OfferAcked = z.output<typeof OfferAcked>;

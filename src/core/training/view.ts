@@ -3,6 +3,7 @@ import * as z from "zod";
 import { Advantage, BatchSize, Curriculum, LengthPenalty } from "./request.ts";
 
 const Count = z.int().nonnegative();
+const Share = z.number().min(0).max(1).nullable();
 const Seconds = z.int().describe("seconds since the epoch");
 
 export const TrainingView = z
@@ -57,10 +58,18 @@ export const TrainingView = z
         epoch: Count,
         delivery: z.enum(["pull", "push", "both"]),
         last_seen_at: Seconds.nullable(),
-        idle_share: z
-          .number()
+        waiting_for_batch: Share.describe(
+          "of the time from its first lease to its last acknowledgement, in which it waited because no batch was there for it: wait_s of its acknowledgements; of steps without, from the request for a lease that found none to the lease",
+        ),
+        not_training: Share.describe(
+          "1 - train_s of its acknowledgements / that time; null where none carries train_s",
+        ),
+        waiting_by: z
+          .enum(["trainer", "platform", "both"])
           .nullable()
-          .describe("of its time since the first batch, spent waiting for one"),
+          .describe(
+            "whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s",
+          ),
       })
       .nullable()
       .describe("null until one has registered"),
