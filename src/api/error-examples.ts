@@ -97,17 +97,17 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   lease_lost: { when: "the lease has ended", message: "this lease has ended", param: null },
   wrong_lease_token: {
     when: "a token that is not the lease's",
-    message: "this is not the token of the lease: send the one that came with it",
+    message: "this is not the token of the lease",
     param: "token",
   },
   wrong_batch: {
     when: "a batch that is not the lease's",
-    message: "the lease is on batch bat_01m7yvracdx59b2v0pjmbx72k2_4, of step 4",
+    message: "the lease is on the batch of step 4",
     param: "batch_id",
   },
   version_ahead: {
     when: "weights of a batch that nobody has acknowledged",
-    message: "version 4 cannot be published: batch 3 is the last that was acknowledged",
+    message: "acknowledge batch 4 first",
     param: "version",
   },
   batch_void: {

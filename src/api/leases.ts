@@ -48,7 +48,7 @@ export const leaseOperations: readonly Operation[] = [
     trainer: true,
     summary: "Say that the batch is trained, and in the checkpoint",
     description:
-      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`. One that is NaN or an infinity, spelt as Python spells it, is null there, and `not_finite` names it.",
+      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`; a bare NaN or Infinity is null there, and named in `not_finite`.",
     headers: AGAIN,
     body: {
       schema: AckRequest,

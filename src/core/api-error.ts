@@ -44,7 +44,7 @@ export const ApiError = z
         .int()
         .optional()
         .describe(
-          "with `step_mismatch`: the step to ask for; with `version_ahead`: the batch to acknowledge",
+          "with `step_mismatch` the step to ask for, with `version_ahead` the one to acknowledge",
         ),
       published: z
         .int()

@@ -18,7 +18,7 @@ export const Sampling = z.strictObject({
   seed: z
     .int()
     .nullish()
-    .describe("of the run's draws: each call is sent one of its own, made of this and its place"),
+    .describe("of the run's draws: each call gets its own, made of this and its place"),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),

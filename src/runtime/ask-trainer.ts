@@ -64,12 +64,11 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
     }
     case "lease_lost": {
       const message =
-        "this lease has ended: lease again; a batch that is in your checkpoint is acknowledged by registering with last_acked";
+        "this lease has ended: lease again, or register with last_acked if the batch is in your checkpoint";
       return { code: "lease_lost", message, param: null };
     }
     case "wrong_token": {
-      const message =
-        "this is not the token of the lease: send the `token` that came with it, in the reply to the lease or in the offer";
+      const message = "this is not the token of the lease: send the one that came with it";
       return { code: "wrong_lease_token", message, param: "token" };
     }
     case "wrong_batch":

@@ -251,7 +251,7 @@ function refuseAck(
       return { code: "lease_lost" };
     }
     if (held !== null && held.batch_id !== batch.batch_id) {
-      const message = `the lease is on batch ${held.batch_id}, of step ${held.step}, not on ${batch.batch_id}, of step ${batch.step}`;
+      const message = `the lease is on the batch of step ${held.step}, ${held.batch_id}: acknowledge that`;
       return { code: "wrong_batch", message };
     }
   }
@@ -267,7 +267,7 @@ function refuseAck(
 }
 
 function unknownBatch(id: string): TrainerRefusal {
-  const message = `this run has no batch ${id}: send the \`batch_id\` of the lease's manifest`;
+  const message = `there is no batch ${id}: send the batch_id of the lease's manifest`;
   return { code: "wrong_batch", message };
 }
 

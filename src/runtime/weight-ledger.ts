@@ -106,9 +106,9 @@ function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null
   const { version } = asked;
   const { published, acked_step } = state;
   if (version > (isOut(asked) ? acked_step : acked_step + 1)) {
-    const last = acked_step === 0 ? "no batch was" : `batch ${acked_step} is the last that was`;
-    const message = `version ${version} cannot be ${asked.state}: ${last} acknowledged; acknowledge batch ${acked_step + 1} first`;
-    return { code: "version_ahead", message, next_step: acked_step + 1 };
+    const next_step = acked_step + 1;
+    const message = `version ${version} cannot be ${asked.state}: acknowledge batch ${next_step} first`;
+    return { code: "version_ahead", message, next_step };
   }
   if (asked.state === "published" && version < published) {
     return conflict(

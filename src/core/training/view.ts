@@ -48,9 +48,7 @@ export const TrainingView = z
         realigned: Count,
         untrainable: z.record(z.string(), Count).describe("scored rollouts without rows, by cause"),
       })
-      .describe(
-        "rows made of scored rollouts, each counted once: the first of its rollout, one begun where a turn did not go on the ids before it, one of which something was overwritten",
-      ),
+      .describe("rows made: the first of a rollout, one begun anew, one partly overwritten"),
     trainer: z
       .object({
         id: z.string(),

@@ -194,7 +194,7 @@ test(
     const client = clientOf(served);
 
     // Of independent draws; with one seed for all of them they were .455. The same seed draws the same every time.
-    expect(Math.abs(before.mean - UNTRAINED.mean)).toBeLessThan(2 * UNTRAINED.sd);
+    expect(Math.abs(before.mean - UNTRAINED.mean)).toBeLessThan(3 * UNTRAINED.sd);
     expect(after.mean).toBeGreaterThan(UNTRAINED.mean + 0.3);
     const trained = await taskKeysOf(client, created.run);
     expect(trained.size).toBeGreaterThan(20);
