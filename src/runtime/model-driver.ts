@@ -9,7 +9,13 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
 import { offeredTools } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
-import { cacheSalt, mergeSampling, type Sampling, trainingSampling } from "../core/sampling.ts";
+import {
+  cacheSalt,
+  mergeSampling,
+  type Sampling,
+  trainingSampling,
+  withCallSeed,
+} from "../core/sampling.ts";
 import { askedTools } from "./asked-tools.ts";
 import type { TurnOutcome, Unasked } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
@@ -52,7 +58,7 @@ export function turnCall(
     model: spec.model,
     messages: outstandingPrompt(rollout),
     tools: askedTools(spec, tools),
-    sampling: askedSampling(spec, sampling),
+    sampling: withCallSeed(askedSampling(spec, sampling), { ...spec, turn: rollout.turns.length }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };

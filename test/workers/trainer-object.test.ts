@@ -163,7 +163,7 @@ test("an object nobody created answers that it is unknown and keeps nothing", as
   const kept = await inTrainer(nobody, async (object, { storage }) => {
     const lease = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };
     expect(await object.lease(lease)).toEqual({ ok: false, refusal: { code: "unknown" } });
-    expect([await object.ready([], GOING), object.ledger(), object.batch(1)]).toEqual([
+    expect([await object.ready([], GOING), object.ledger(), await object.batch(1)]).toEqual([
       ...[null, null, null],
     ]);
     expect(await object.revive(1)).toBe(false);
