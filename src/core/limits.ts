@@ -37,6 +37,8 @@ export const LIMITS = {
   errorListCharacters: 16 * KIB,
   /** Of a score, a metric, a stop condition, a handler. */
   nameCharacters: 200,
+  /** Environments of a group, those of the groups in it included: each has figures of its own in every report and step. */
+  groupMembers: 64,
   /** Scores of a rollout, and what they say of its turns, as JSON. */
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,

@@ -100,6 +100,13 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "create table suspects (key text primary key, deaths integer not null, boot text)",
     ],
   },
+  {
+    name: "member",
+    statements: [
+      // Whose task it is, of a group of environments.
+      "alter table rollouts add column member text",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -219,6 +226,8 @@ export type RolloutEntry = {
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
+  /** Null where no group of environments plays, or nobody knows whose task it was. */
+  member: string | null;
   digest: string | null;
   /** Hash of what was said; null where its release did not report one. */
   said: string | null;
