@@ -30,20 +30,57 @@ export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
   return merged(environment, run) as Sampling;
 }
 
+/** Which weights a training run's call is for. */
+export interface PolicyWeights {
+  readonly run_id: string;
+  /** Resets of the run so far: the same number names other weights after each. */
+  readonly generation: number;
+  readonly version: number;
+}
+
+/**
+ * What an engine keeps its prefix cache apart by, so that no call reads what other weights left in it. The number of a version
+ * alone would not do: another run counts from 0 as well, and so does a run that went back.
+ */
+export function cacheSalt({ run_id, generation, version }: PolicyWeights): string {
+  return `${run_id}.${generation}.${version}`;
+}
+
+/** Of `extra_body`, what a training run asks; the ids and logprobs are what a sample is made of. */
+const ASKED = { return_token_ids: true, repetition_penalty: 1 };
+/** Every field is sent: one that is left out takes the default of the server, which may be the model's own generation config. */
+const NEUTRAL = {
+  ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, presence_penalty: 0, frequency_penalty: 0 },
+  logprobs: true,
+};
+
 /**
  * What a training run asks: beneath the environment's and the run's own arguments those that leave the distribution as the
- * weights give it, and the ids and logprobs a sample is made of. The salt keeps an engine from reading what older weights
- * left in its prefix cache. A null takes any of them back, for an endpoint that refuses it.
+ * weights give it, the ids and logprobs a sample is made of, and the `salt` (null: none). A null takes any of them back, for an
+ * endpoint that refuses it.
  */
-export function trainingSampling(environment: Sampling, run: Sampling, version: number): Sampling {
-  const asked = { return_token_ids: true, cache_salt: String(version) };
-  const neutral = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, logprobs: true };
-  const { extra_body, ...sampling } = mergeSampling(
-    { ...neutral, extra_body: asked },
-    mergeSampling(environment, run),
-  );
+export function trainingSampling(
+  environment: Sampling,
+  run: Sampling,
+  salt: string | null,
+): Sampling {
+  const extra_body = { ...ASKED, ...(salt !== null && { cache_salt: salt }) };
+  const asked = mergeSampling({ ...NEUTRAL, extra_body }, mergeSampling(environment, run));
+  return withoutTakenBack(asked);
+}
+
+/**
+ * What an eval of a training run's own weights asks: what any eval of it would, and the salt of those weights, since it plays
+ * the same tasks on the same endpoint again and again.
+ */
+export function evalSampling(run: Sampling, salt: string): Sampling {
+  return withoutTakenBack(mergeSampling({ extra_body: { cache_salt: salt } }, run));
+}
+
+/** Members of `extra_body` are sent as they are, null as well: those that a training run asks for are left out instead. */
+function withoutTakenBack({ extra_body, ...sampling }: Sampling): Sampling {
   const kept = Object.entries(extra_body ?? {}).filter(
-    ([name, value]) => value !== null || !Object.hasOwn(asked, name),
+    ([name, value]) => value !== null || !(Object.hasOwn(ASKED, name) || name === "cache_salt"),
   );
   return { ...sampling, extra_body: Object.fromEntries(kept) };
 }

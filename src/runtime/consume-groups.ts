@@ -130,8 +130,8 @@ async function orderOf(
     const pinned = { environment: spec.environment, environment_args };
     const call = { model, endpoint_id, sampling, limits, seed };
     const place = { group, slot, attempt, rollout_id };
-    const version = member.policy_version;
-    const dispatched = version === undefined ? {} : { policy_version: version };
+    const { policy_version, policy_generation = 0 } = member;
+    const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;

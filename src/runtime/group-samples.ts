@@ -92,7 +92,7 @@ function madeOf(
     dispatch_version,
   });
   const { sampling } = environment.route(trajectory).environment;
-  const asked = trainingSampling(sampling, spec.sampling, dispatch_version);
+  const asked = trainingSampling(sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),

@@ -9,7 +9,8 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
 import { offeredTools } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
-import { mergeSampling, trainingSampling } from "../core/sampling.ts";
+import { cacheSalt, mergeSampling, type Sampling, trainingSampling } from "../core/sampling.ts";
+import { askedTools } from "./asked-tools.ts";
 import type { TurnOutcome, Unasked } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
 import type { ModelCallMessage, RolloutSpec } from "./wire.ts";
@@ -43,18 +44,28 @@ export function turnCall(
   const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { kind: "unasked", error: tools };
   const { sampling, maxSeqLen } = environment.route(rollout).environment;
-  const { policy_version: version } = spec;
   return {
     model: spec.model,
     messages: outstandingPrompt(rollout),
-    tools,
-    sampling:
-      version === undefined
-        ? mergeSampling(sampling, spec.sampling)
-        : trainingSampling(sampling, spec.sampling, version),
+    tools: askedTools(spec, tools),
+    sampling: askedSampling(spec, sampling),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };
+}
+
+/** All turns of a rollout have the salt of the version it was dispatched by, which is the one its tokens are counted to. */
+function askedSampling(
+  {
+    run_id,
+    policy_version: version,
+    policy_generation: generation = 0,
+    sampling: run,
+  }: RolloutSpec,
+  environment: Sampling,
+): Sampling {
+  if (version === undefined) return mergeSampling(environment, run);
+  return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
 /** The call lives and dies with the object's alarm. */

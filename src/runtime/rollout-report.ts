@@ -11,6 +11,7 @@ import { offeredTools } from "../core/harness.ts";
 import type { ToolDefinition } from "../core/messages.ts";
 import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../core/rollout.ts";
 import { addUsage, type Trajectory } from "../core/trajectory.ts";
+import { askedTools } from "./asked-tools.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { RolloutReport, RolloutSpec } from "./wire.ts";
@@ -97,7 +98,9 @@ async function toolsOffered(
 ): Promise<readonly ToolDefinition[] | SerializedError> {
   try {
     const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-    return environment === null ? [] : offeredTools(environment, rollout);
+    if (environment === null) return [];
+    const offered = offeredTools(environment, rollout);
+    return "error" in offered ? offered : askedTools(spec, offered);
   } catch (thrown) {
     if (!isError(thrown, EnvError)) throw thrown;
     return serializeError(thrown);

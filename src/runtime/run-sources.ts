@@ -40,7 +40,8 @@ export function startersIn(store: RunStore, places: readonly Place[], suspectUpT
     const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
     if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;
-    return [{ ...starter, example_index, policy_version }];
+    const policy_generation = head.training?.trainer.generation ?? 0;
+    return [{ ...starter, example_index, policy_version, policy_generation }];
   });
 }
 

@@ -7,6 +7,7 @@
  * is cancelled cancels those that run, and a reset those of weights that are gone.
  */
 import { RunRequest } from "../core/run.ts";
+import { cacheSalt, evalSampling } from "../core/sampling.ts";
 import { acceptRun } from "./accept-run.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
@@ -61,7 +62,7 @@ export class TrainingEvals {
 
   async #begin(spec: RunSpec, asked: Asked, entry: TrainEval): Promise<void> {
     const { scope, run_id } = spec;
-    const request = requestOf(spec, asked, entry.step);
+    const request = requestOf(spec, asked, entry);
     const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
     const requestHash = sha256Hex(JSON.stringify(request));
     const options = { idempotencyKey, requestHash, now: this.#now(), byRun: true };
@@ -151,7 +152,11 @@ function noteDue(store: RunStore, asked: Asked, now: number): void {
   });
 }
 
-function requestOf(spec: RunSpec, asked: Asked, step: number): RunRequest {
+function requestOf(
+  spec: RunSpec,
+  asked: Asked,
+  { step, generation, policy_version: version }: TrainEval,
+): RunRequest {
   const { environment: own, environment_args: args, judges = {} } = spec;
   const { environment = `${own.id}@${own.version}`, num_examples, rollouts_per_example } = asked;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
@@ -164,7 +169,7 @@ function requestOf(spec: RunSpec, asked: Asked, step: number): RunRequest {
     model: spec.model,
     endpoint: spec.endpoint_id,
     judges: Object.fromEntries(targets),
-    sampling: spec.sampling,
+    sampling: evalSampling(spec.sampling, cacheSalt({ run_id: spec.run_id, generation, version })),
     num_examples,
     rollouts_per_example,
     seed: spec.seed,

@@ -94,8 +94,10 @@ export interface RolloutSpec extends Place {
   readonly seed: number;
   /** What it begins with instead of the environment's setup: the turns of another rollout. */
   readonly from?: ForkPoint;
-  /** Of a training run: the weights its group was dispatched by. */
+  /** Of a training run: the weights its group was dispatched by, */
   readonly policy_version?: number;
+  /** and the resets of the run before it began; absent in one of an earlier release, which counts as 0. */
+  readonly policy_generation?: number;
 }
 
 /** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
@@ -145,8 +147,10 @@ export interface Starter extends Place {
   readonly carries?: Place;
   /** Of a training run: which row its group plays (else the group's number says), */
   readonly example_index?: number;
-  /** and the weights the group was dispatched by. */
+  /** the weights the group was dispatched by, */
   readonly policy_version?: number;
+  /** and the resets of the run so far. */
+  readonly policy_generation?: number;
 }
 
 /** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */

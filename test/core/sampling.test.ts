@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { mergeSampling, Sampling, trainingSampling } from "../../src/core/sampling.ts";
+import {
+  cacheSalt,
+  evalSampling,
+  mergeSampling,
+  Sampling,
+  trainingSampling,
+} from "../../src/core/sampling.ts";
 
 test("R-gen-12, D9: the run's sampling arguments go over the environment's, objects member by member", () => {
   const environment = { temperature: 1, extra_body: { x: 1, deep: { a: 1, b: [1, 2] } } };
@@ -17,17 +23,52 @@ test("a null of the run takes back what the environment asks for", () => {
   expect(merged).toEqual({ temperature: null, top_p: 0.9, extra_body: { x: null } });
 });
 
+const NEUTRAL = {
+  ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, presence_penalty: 0, frequency_penalty: 0 },
+  logprobs: true,
+};
+
 test("a training run asks for ids and logprobs, and leaves the distribution as the weights give it", () => {
-  expect(trainingSampling({}, { max_tokens: 64 }, 7)).toEqual({
-    ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, logprobs: true, max_tokens: 64 },
-    extra_body: { return_token_ids: true, cache_salt: "7" },
+  expect(trainingSampling({}, { max_tokens: 64 }, "s")).toEqual({
+    ...{ ...NEUTRAL, max_tokens: 64 },
+    extra_body: { return_token_ids: true, repetition_penalty: 1, cache_salt: "s" },
   });
 });
 
 test("what environment and run ask of a training run goes over that, and a null takes it back", () => {
-  const run = Sampling.parse({ temperature: 0.7, min_p: null, extra_body: { cache_salt: null } });
-  expect(trainingSampling({ temperature: 0.5, top_p: 0.9 }, run, 0)).toEqual({
-    ...{ temperature: 0.7, top_p: 0.9, top_k: -1, min_p: null, logprobs: true },
-    extra_body: { return_token_ids: true },
+  const taken = { cache_salt: null, repetition_penalty: null, own: null };
+  const run = Sampling.parse({ temperature: 0.7, min_p: null, extra_body: taken });
+  expect(trainingSampling({ temperature: 0.5, top_p: 0.9 }, run, "s")).toEqual({
+    ...{ ...NEUTRAL, temperature: 0.7, top_p: 0.9, min_p: null },
+    extra_body: { return_token_ids: true, own: null },
   });
+});
+
+test("what a batch says of its sampling names no salt", () => {
+  expect(trainingSampling({}, {}, null).extra_body).toEqual({
+    ...{ return_token_ids: true, repetition_penalty: 1 },
+  });
+});
+
+test("no run, no reset and no step shares its salt with another", () => {
+  const weights = [
+    { run_id: "run_a", generation: 0, version: 11 },
+    { run_id: "run_a", generation: 1, version: 11 },
+    { run_id: "run_a", generation: 0, version: 12 },
+    { run_id: "run_a", generation: 11, version: 1 },
+    { run_id: "run_a", generation: 1, version: 1 },
+    { run_id: "run_b", generation: 0, version: 11 },
+  ];
+  const salts = weights.map(cacheSalt);
+  expect(new Set(salts).size).toBe(weights.length);
+  expect(salts[0]).toBe("run_a.0.11");
+});
+
+test("an eval of a training run asks what an eval asks, and the salt of its weights", () => {
+  expect(evalSampling({ max_tokens: 8, extra_body: { own: 1 } }, "s")).toEqual({
+    max_tokens: 8,
+    extra_body: { own: 1, cache_salt: "s" },
+  });
+  const refused = { cache_salt: null, repetition_penalty: null };
+  expect(evalSampling({ extra_body: refused }, "s")).toEqual({ extra_body: {} });
 });

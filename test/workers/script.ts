@@ -2,6 +2,7 @@
  * What the model outside workerd is told to say. A test inside workerd cannot hand it a function, so the model's name
  * is the script, as JSON. Plain data: read by the model in Node and written by tests in workerd.
  */
+import type { ToolDefinition } from "../../src/core/messages.ts";
 import type { Reply } from "../fakes/completion-body.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 
@@ -53,6 +54,7 @@ export interface Seen {
   readonly idempotency_key: string;
   readonly authorization: string;
   readonly messages: number;
+  readonly tools: readonly ToolDefinition[];
   /** What else its body holds. */
   readonly sampling: Readonly<Record<string, unknown>>;
 }

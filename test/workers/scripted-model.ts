@@ -68,6 +68,7 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
     idempotency_key: String(headers["idempotency-key"]),
     authorization: String(headers.authorization),
     messages: messages.length,
+    tools: request.tools,
     sampling: samplingOf(request.body),
   });
   if (order.ranks) return rankingOf(request);
@@ -76,7 +77,7 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
-  if (!isFailing(item)) return item;
+  if (!isFailing(item)) return order.tokens ? withTokens(partsOf(item), messages) : item;
   const { attempts = Number.POSITIVE_INFINITY, reply } = item;
   const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
   if (spared && reply !== undefined) return reply;

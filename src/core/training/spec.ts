@@ -56,9 +56,7 @@ function samplingOf(players: Players, run: Sampling): Sampling {
   const [first, ...others] = players.map(({ sampling }) => sampling);
   const asked = JSON.stringify(first);
   const alike = others.every((other) => JSON.stringify(other) === asked);
-  const { extra_body, ...sampling } = trainingSampling(alike ? (first ?? {}) : {}, run, 0);
-  const { cache_salt: _, ...kept } = extra_body ?? {};
-  return { ...sampling, extra_body: kept };
+  return trainingSampling(alike ? (first ?? {}) : {}, run, null);
 }
 
 /** What every run is asked: a group is a task, its members the task's rollouts, and no share of scores ends it. */
