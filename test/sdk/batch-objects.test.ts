@@ -63,6 +63,8 @@ test("objects that are too many for one stream are asked for one by one", async 
 test("bytes that are not those the manifest names are no batch: changed, too few, or too many", async () => {
   for (const other of [joined.with(4, 0), joined.slice(1), Uint8Array.of(...joined, 7)]) {
     const { client } = clientOf(() => new Response(other));
-    await expect(client.objects(await manifest())).rejects.toMatchObject({ name: "BatchDigestError" });
+    await expect(client.objects(await manifest())).rejects.toMatchObject({
+      name: "BatchDigestError",
+    });
   }
 });
