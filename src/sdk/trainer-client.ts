@@ -18,9 +18,10 @@ import type {
   WeightLedger,
   WeightVersionReportInput,
 } from "../core/training/trainer-wire.ts";
+import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
 import { readJson } from "./reply.ts";
-import { unreadableReply } from "./request-error.ts";
+import { ApiRequestError, unreadableReply } from "./request-error.ts";
 import { type Call, Transport, type TransportOptions } from "./transport.ts";
 
 export interface TrainerClientOptions extends TransportOptions {
@@ -120,6 +121,29 @@ export class TrainerClient {
     });
   }
 
+  /**
+   * Every object of a batch, gzipped, in the manifest's order: in one request, or one by one where they are too many for
+   * that. Throws BatchDigestError where the bytes are not those the manifest names.
+   */
+  async objects(
+    manifest: BatchManifest,
+    options: CallOptions = {},
+  ): Promise<Uint8Array<ArrayBuffer>[]> {
+    const { step, objects } = manifest;
+    try {
+      return await splitObjects(manifest, await this.#joined(step, options));
+    } catch (error) {
+      if (!(error instanceof ApiRequestError && error.code === "too_large")) throw error;
+    }
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    for (const { sha256 } of objects) {
+      const part = await this.object(step, sha256, options);
+      await checkDigest(part, sha256);
+      parts.push(part);
+    }
+    return parts;
+  }
+
   /** Lines of rl.credit/1, one for each row, in the order of the manifest. */
   credits(step: number, options: CallOptions = {}): Promise<string> {
     return this.#transport.request(`${this.#batch(step)}/credits`, options, (reply) => {
@@ -132,6 +156,13 @@ export class TrainerClient {
     return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
       if (reply.body === null) throw unreadableReply(reply, "");
       return reply.body;
+    });
+  }
+
+  /** Read to its end here: what breaks off is asked for again. */
+  #joined(step: number, options: CallOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
+      return new Uint8Array(await reply.arrayBuffer());
     });
   }
 
