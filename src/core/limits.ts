@@ -86,6 +86,8 @@ export const LIMITS = {
   failedCallsListed: 100,
   /** Milliseconds environment code may take before its rollout ends: what a run may set itself is its default. */
   setupMs: 5 * MINUTE,
+  /** For whoever waits for an environment to be built; no run sets it, since a build is every run's of its arguments. */
+  buildMs: MINUTE,
   turnMs: 5 * MINUTE,
   toolMs: 2 * MINUTE,
   cleanupMs: 2 * MINUTE,

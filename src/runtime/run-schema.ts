@@ -107,6 +107,15 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "alter table rollouts add column member text",
     ],
   },
+  {
+    name: "judging_taker",
+    statements: [
+      // Which message took the unit, and at which try; and how often in a row it was sent and taken by none.
+      "alter table judging add column taker text",
+      "alter table judging add column attempt integer not null default 0",
+      "alter table judging add column unheard integer not null default 0",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */

@@ -32,6 +32,8 @@ export interface GroupFacts {
     readonly forked: number;
     readonly realigned: number;
   };
+  /** Scored members no sample could be made of, by cause. */
+  readonly untrainable?: Readonly<Record<string, number>>;
 }
 
 export interface StepFacts {
@@ -55,6 +57,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...perEnvironment(arrived, effective),
     ...staleness(step, effective),
     ...breaks(arrived),
+    ...untrainable(arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
   return Object.fromEntries(
@@ -173,6 +176,15 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
     ["rollout/fork_frac", forked / total],
     ["rollout/realign_frac", realigned / total],
   ];
+}
+
+/** Rollouts that arrived and cannot be trained on, by cause; absent for a cause of none. */
+function untrainable(arrived: readonly GroupFacts[]): Named[] {
+  const counts = new Map<string, number>();
+  for (const [cause, n] of arrived.flatMap((group) => Object.entries(group.untrainable ?? {}))) {
+    counts.set(cause, (counts.get(cause) ?? 0) + n);
+  }
+  return [...counts].map(([cause, n]) => [`rollout/untrainable/${cause}`, n]);
 }
 
 function spread(name: string, values: readonly number[]): Named[] {
