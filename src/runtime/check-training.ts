@@ -1,6 +1,6 @@
-/** What else can be wrong with a training run: its endpoint, its trainer's address, its evals, what it holds out. */
+/** What else can be wrong with a training run: how it samples, its trainer's address, its evals, what it holds out. Its engine: refuse-engine.ts. */
 import type { EvalRequest } from "../core/eval-request.ts";
-import { mergeSampling } from "../core/sampling.ts";
+import { bentBy, mergeSampling } from "../core/sampling.ts";
 import type { TrainingSpec } from "../core/training/spec.ts";
 import { refuseAddress } from "./address.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
@@ -15,7 +15,6 @@ import {
   tasksToTrain,
 } from "./held-out.ts";
 import { type Result, refuse } from "./refusal.ts";
-import type { RunEndpoint } from "./run-endpoint.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
@@ -26,22 +25,22 @@ export async function refuseTraining(
   request: EvalRequest,
   training: TrainingSpec,
   checked: Checked,
-  { capabilities }: RunEndpoint,
 ): Promise<Result<never> | null> {
   const barren = neverTrains(request, training, checked.environment);
   if (barren !== null) return barren;
   const url = training.trainer.url ?? null;
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
   if (address !== null) return address;
-  const lacks = capabilities && withoutTokens(capabilities);
-  if (lacks) return refuse("invalid_request", lacks, "endpoint");
   return (
     (await refuseEval(request, training, checked)) ??
     (await refuseHoldout(env, request, training, checked))
   );
 }
 
-/** What would play for ever and train nothing. */
+const BENT =
+  "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
+
+/** What would play for ever and train nothing, or something else than was sampled. */
 function neverTrains(
   { rollouts_per_example: size, sampling }: EvalRequest,
   { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
@@ -52,8 +51,13 @@ function neverTrains(
   if (min_group_size > size) {
     return refused("min_group_size", `at most group_size, ${size}: no group would ever train`);
   }
-  if (players.some((player) => mergeSampling(player.sampling, sampling).temperature === 0)) {
-    return refused("sampling.temperature", "must be above 0: rollouts of a task must differ");
+  for (const player of players) {
+    const asked = mergeSampling(player.sampling, sampling);
+    if (asked.temperature === 0) {
+      return refused("sampling.temperature", "must be above 0: rollouts of a task must differ");
+    }
+    const bent = bentBy(asked);
+    if (bent !== null) return refused(bent, BENT);
   }
   const alone = "singleton" in advantage && advantage.singleton === "raw";
   if (size === 1 && !alone && zero_variance !== "keep") {
@@ -68,17 +72,6 @@ function neverTrains(
   const all = [hard, normal, easy, unseen];
   if (all.some(({ weight }) => weight > 0)) return null;
   return refused("curriculum", "one of its weights must be above 0");
-}
-
-/** Retokenised text trains something else than what was sampled, so nothing stands in for what the engine must say. */
-function withoutTokens({
-  chat,
-  token_ids,
-  logprobs,
-}: NonNullable<RunEndpoint["capabilities"]>): string | null {
-  if (!chat || (token_ids && logprobs)) return null;
-  const lacking = [...(token_ids ? [] : ["token ids"]), ...(logprobs ? [] : ["logprobs"])];
-  return `training needs an endpoint that answers with token ids and logprobs (vLLM does); the probe of this one got no ${lacking.join(" and no ")}`;
 }
 
 async function refuseEval(

@@ -173,14 +173,16 @@ export class TrainingStore {
     return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
   }
 
-  /** Adds to what is known of a step; a name that is there already gets the later number. */
+  /** Adds to what is known of a step; a name that is there already gets the later value, a null as well. */
   noteStep(step: number, at: number, values: Readonly<Record<string, number | null>>): void {
+    const sql = "select metrics from train_steps where step = ?";
+    const known = this.#one<{ metrics: string }>(sql, step);
     this.#sql.exec(
       `insert into train_steps values (?, ?, ?)
-        on conflict (step) do update set metrics = json_patch(metrics, excluded.metrics)`,
+        on conflict (step) do update set metrics = excluded.metrics`,
       step,
       at,
-      JSON.stringify(values),
+      JSON.stringify({ ...JSON.parse(known?.metrics ?? "{}"), ...values }),
     );
   }
 

@@ -171,6 +171,8 @@ export interface Unit {
   readonly unit: number;
   /** It may have ended the process before: it is scored alone (suspects.ts). */
   readonly suspect?: boolean;
+  /** Of a training run: no weights can have sampled it that have a later version. */
+  readonly newest_version?: number;
   readonly members: readonly Member[];
 }
 

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
 import { CreatedRun } from "../../src/core/run.ts";
+import type { EngineKind } from "../fakes/probe-reply.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce, registerTestEnvironments } from "./registered.ts";
 import { script } from "./script.ts";
@@ -59,6 +60,22 @@ test.each([
   ["a kind that is none", { kind: "train" }, "kind"],
   ["a field of evals", { num_examples: 3 }, "num_examples"],
   ["an estimator that is none", { advantage: { name: "grpo" } }, "advantage.name"],
+  ["a penalty", { sampling: { presence_penalty: 0.5 } }, "sampling.presence_penalty"],
+  [
+    "no parallel calls",
+    { sampling: { parallel_tool_calls: false } },
+    "sampling.parallel_tool_calls",
+  ],
+  [
+    "a repeated word made rare",
+    { sampling: { extra_body: { repetition_penalty: 1.1 } } },
+    "sampling.extra_body.repetition_penalty",
+  ],
+  [
+    "a reply held to a form",
+    { sampling: { extra_body: { structured_outputs: { regex: "a" } } } },
+    "sampling.extra_body.structured_outputs",
+  ],
   ["groups no member of which may fail", { group_size: 2, min_group_size: 3 }, "min_group_size"],
   ["groups of one against their mean", { group_size: 1 }, "group_size"],
   ["sampling that never differs", { sampling: { temperature: 0 } }, "sampling.temperature"],
@@ -82,17 +99,28 @@ test.each([
   expect(error.message).not.toMatch(/invalid|union|discriminator/i);
 });
 
-test("an endpoint whose probe saw no token ids is refused", async () => {
-  const created = await door.post("/v1/endpoints", {
-    ...{ name: "no-ids", base_url: env.MODEL_URL, model: script(["Hi."]) },
-  });
-  expect(created.status).toBe(201);
-  const reply = await post({ endpoint: "no-ids" });
-  expect(reply.status).toBe(400);
-  expect(await reply.json()).toMatchObject({
-    error: { param: "endpoint", message: expect.stringContaining("no token ids") },
-  });
-});
+const engine = (kind: EngineKind) => script(["no"], undefined, { tokens: true, engine: kind });
+const ENGINES: [EngineKind, string][] = [
+  ["no_ids", "no token ids"],
+  ["short", "another number of logprobs"],
+  ["raw", "--logprobs-mode processed_logprobs"],
+  ["penalties_ignored", "--generation-config vllm"],
+];
+
+test.each(ENGINES)(
+  "an engine that is %s is refused, in words that say what to do",
+  async (kind, words) => {
+    const reply = await post({ model: engine(kind) });
+    expect(reply.status).toBe(400);
+    expect(await reply.json()).toMatchObject({
+      error: {
+        code: "invalid_request",
+        param: "endpoint",
+        message: expect.stringContaining(words),
+      },
+    });
+  },
+);
 
 test("token and push secret are shown once: a replay and a read know them no more", async () => {
   const trainer = { delivery: "push", url: "https://trainer.example/batches" };
@@ -116,4 +144,27 @@ test("token and push secret are shown once: a replay and a read know them no mor
   const series = await (await door.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
   expect(series).toMatchObject({ object: "list", data: [], has_more: false });
   await door.post(`/v1/runs/${created.id}/cancel`, {});
+});
+
+test("an endpoint is asked anew for each run, and is taken for what it was while it is away", async () => {
+  const named = async (name: string, model: string, more: object = {}) => {
+    const endpoint = { name, base_url: env.MODEL_URL, model, ...more };
+    expect((await door.post("/v1/endpoints", endpoint)).status).toBe(201);
+  };
+  await named("was-exact", engine("exact"));
+  // Started again with other flags: what was seen of it before does not count.
+  expect((await post({ endpoint: "was-exact", model: engine("raw") })).status).toBe(400);
+  // The scripted model fails whatever has no script for a name.
+  const away = await post({ endpoint: "was-exact", ...SMALL });
+  expect(away.status).toBe(202);
+  await door.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});
+  await named("never-seen", engine("exact"), { probe: false });
+  const unseen = await post({ endpoint: "never-seen" });
+  expect(unseen.status).toBe(400);
+  expect(await unseen.json()).toMatchObject({
+    error: {
+      param: "endpoint",
+      message: expect.stringMatching(/could not be asked.*start the server/),
+    },
+  });
 });

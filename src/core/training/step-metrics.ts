@@ -31,6 +31,8 @@ export interface GroupFacts {
     readonly forked: number;
     readonly realigned: number;
   };
+  /** Scored members no sample could be made of, by cause. */
+  readonly untrainable?: Readonly<Record<string, number>>;
 }
 
 export interface StepFacts {
@@ -54,6 +56,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...perEnvironment(arrived, effective),
     ...staleness(step, effective),
     ...breaks(arrived),
+    ...untrainable(arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
   return Object.fromEntries(
@@ -171,6 +174,15 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
     ["rollout/fork_frac", forked / total],
     ["rollout/realign_frac", realigned / total],
   ];
+}
+
+/** Rollouts that arrived and cannot be trained on, by cause; absent for a cause of none. */
+function untrainable(arrived: readonly GroupFacts[]): Named[] {
+  const counts = new Map<string, number>();
+  for (const [cause, n] of arrived.flatMap((group) => Object.entries(group.untrainable ?? {}))) {
+    counts.set(cause, (counts.get(cause) ?? 0) + n);
+  }
+  return [...counts].map(([cause, n]) => [`rollout/untrainable/${cause}`, n]);
 }
 
 function spread(name: string, values: readonly number[]): Named[] {

@@ -349,10 +349,19 @@ function isRefused(error: unknown, code: ApiRequestError["code"]): error is ApiR
   return error instanceof ApiRequestError && error.code === code;
 }
 
+/** Where the platform and the trainer are not at one, a registration with the checkpoint says who is where. */
+const AT_ODDS: readonly ApiRequestError["code"][] = [
+  "lease_lost",
+  "step_mismatch",
+  "wrong_lease_token",
+  "wrong_batch",
+  "version_ahead",
+];
+
 /** A lease that ended, or a platform that is not well at the moment. */
 function mayPass(error: unknown): error is ApiRequestError {
-  if (isRefused(error, "lease_lost") || isRefused(error, "step_mismatch")) return true;
-  return error instanceof ApiRequestError && (error.status >= 500 || error.code === "unreadable");
+  if (!(error instanceof ApiRequestError)) return false;
+  return AT_ODDS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
 }
 
 function isAbort(error: unknown): boolean {

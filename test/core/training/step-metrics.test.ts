@@ -65,6 +65,15 @@ test("lag is that of what shipped, at this step", () => {
   });
 });
 
+test("rollouts that cannot be trained on are counted by cause, over all groups that arrived", () => {
+  const one = group([rollout(1)], { untrainable: { no_tokens: 2, unpublished_version: 1 } });
+  const other = group([rollout(1)], { untrainable: { unpublished_version: 3 } });
+  const metrics = stepMetrics({ step: 1, arrived: [one, other], shipped: [], dropped_stale: 0 });
+  expect(metrics).toMatchObject({
+    ...{ "rollout/untrainable/no_tokens": 2, "rollout/untrainable/unpublished_version": 4 },
+  });
+});
+
 test("how often turns did not go on the tokens before them is a share of all transitions", () => {
   const chatty = group([rollout(1)], { transitions: { clean: 6, forked: 1, realigned: 1 } });
   const metrics = stepMetrics({
