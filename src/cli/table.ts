@@ -1,7 +1,15 @@
 /** The results table: a row per run, then the metrics of each. */
 import type { RunView } from "../core/run.ts";
 import { columns } from "./columns.ts";
-import { countText, estimateText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
+import {
+  countText,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  rangeText,
+  sharesText,
+  sum,
+} from "./format.ts";
 import { histogram, type RewardTally } from "./histogram.ts";
 import { safeLine } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -81,9 +89,9 @@ function whereItSaysWhy({ id, counts }: RunView): string {
 
 /** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
 function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
-  const { ci95, wilson95 = null, n_truncated } = reward;
+  const { ci95, wilson95 = null, range, n_truncated } = reward;
   const parts = [
-    ci95 === null ? "" : `reward 95 % ${rangeText(ci95)}`,
+    ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
     wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
     sharesText("pass@", pass_at_k),
     sharesText("pass^", pass_hat_k),

@@ -119,6 +119,8 @@ export const LIMITS = {
   eventsPerRun: 10_000,
   segmentRollouts: 100,
   resultsPerPage: 1000,
+  /** Rollouts that the header of a page of exported rows names. */
+  leftOutNamed: 20,
   /** Of a training run's series. */
   stepsPerPage: 1000,
   flippedPerPage: 1000,

@@ -22,6 +22,9 @@ const Reward = z.object({
   wilson95: Interval.optional().describe(
     "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
   ),
+  range: Interval.optional().describe(
+    "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
+  ),
   n_tasks: Count,
   n_rollouts: Count,
   n_unscored: Count,

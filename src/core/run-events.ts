@@ -71,20 +71,40 @@ export type RunSnapshot = z.infer<typeof RunSnapshot>;
 /** One event: its `id` and `event` fields, and its `data` field read as JSON. */
 export const RunEvent = z
   .discriminatedUnion("event", [
-    z.object({ id: Id, event: z.literal("run.progress"), data: RunProgress }),
-    z.object({ id: Id, event: z.literal("rollout.finished"), data: RolloutFinished }),
-    z.object({
-      id: Id,
-      event: z.enum(["run.completed", "run.failed", "run.cancelled"]),
-      data: RunEnded,
-    }),
-    z.object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused }),
-    z.object({ id: Id, event: z.literal("batch.ready"), data: BatchReady }),
-    z.object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked }),
-    z.object({ id: Id, event: z.literal("batch.dead"), data: BatchDead }),
-    z.object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished }),
-    z.object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied }),
-    z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }),
+    z
+      .object({ id: Id, event: z.literal("run.progress"), data: RunProgress })
+      .meta({ id: "RunProgressEvent" }),
+    z
+      .object({ id: Id, event: z.literal("rollout.finished"), data: RolloutFinished })
+      .meta({ id: "RolloutFinishedEvent" }),
+    z
+      .object({
+        id: Id,
+        event: z.enum(["run.completed", "run.failed", "run.cancelled"]),
+        data: RunEnded,
+      })
+      .meta({ id: "RunEndedEvent" }),
+    z
+      .object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused })
+      .meta({ id: "RunPausedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.ready"), data: BatchReady })
+      .meta({ id: "BatchReadyEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked })
+      .meta({ id: "BatchAckedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.dead"), data: BatchDead })
+      .meta({ id: "BatchDeadEvent" }),
+    z
+      .object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished })
+      .meta({ id: "WeightsPublishedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied })
+      .meta({ id: "WeightsAppliedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot })
+      .meta({ id: "RunSnapshotEvent" }),
   ])
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;

@@ -33,6 +33,25 @@ test("behind the mean stand its intervals, the chances of several attempts, and 
   );
 });
 
+test("an interval that reaches beyond every reward there was says so; one that does not, and an older report, do not", () => {
+  const noteOf = (range?: [number, number]) => {
+    const run = aRun({ scored: 10 });
+    const reward = {
+      ...run.report.reward,
+      ci95: [0.97, 1.01] as [number, number],
+      ...(range && { range }),
+    };
+    const report = { ...run.report, reward };
+    return resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n")[3];
+  };
+  const beyond =
+    "  calculator: reward 95 % 0.970 to 1.010, beyond the rewards seen, 0.000 to 1.000";
+  expect(noteOf([0, 1])).toBe(beyond);
+  expect(noteOf([0.98, 2])).toContain("to 1.010, beyond the rewards seen, 0.980 to 2.000");
+  expect(noteOf([0, 2])).toBe("  calculator: reward 95 % 0.970 to 1.010");
+  expect(noteOf()).toBe("  calculator: reward 95 % 0.970 to 1.010");
+});
+
 test("what an endpoint said reaches the terminal as text", () => {
   const error = { code: "endpoint_unauthorized", message: "401 bad \x1b[31mkey\n" } as const;
   const notes = notesOf([{ failed: { provider: 10 } }, { status: "failed", error }]);
