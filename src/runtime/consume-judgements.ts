@@ -73,7 +73,8 @@ async function settleUnit(
   });
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
-    const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;
+    const group = { members, trajectories, newest_version: unit.newest_version };
+    const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
     await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
   } else if (hearing.goesOn) {

@@ -101,6 +101,13 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     ],
   },
   {
+    name: "member",
+    statements: [
+      // Whose task it is, of a group of environments.
+      "alter table rollouts add column member text",
+    ],
+  },
+  {
     name: "judging_taker",
     statements: [
       // Which message took the unit, and at which try; and how often in a row it was sent and taken by none.
@@ -228,6 +235,8 @@ export type RolloutEntry = {
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
+  /** Null where no group of environments plays, or nobody knows whose task it was. */
+  member: string | null;
   digest: string | null;
   /** Hash of what was said; null where its release did not report one. */
   said: string | null;
