@@ -108,12 +108,12 @@ function madeOf(
   const facts = { dispatch_version, newest_version };
   const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
   const { lengths, transitions, branches } = counted;
-  const { sampling } = environment.route(trajectory).environment;
-  const asked = trainingSampling(sampling, spec.sampling, null);
+  const { environment: player, member } = environment.route(trajectory);
+  const asked = trainingSampling(player.sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),
-    env: `${spec.environment.id}@${spec.environment.version}`,
+    env: member ?? `${spec.environment.id}@${spec.environment.version}`,
     temperature: asked.temperature ?? 1,
   });
   // All of a rollout trains, or nothing does.

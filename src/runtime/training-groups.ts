@@ -60,7 +60,7 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   const { group } = arrival;
   const position = training.positions + 1;
   const arrived_step = training.step;
-  const facts = JSON.stringify(factsOf(spec, arrival));
+  const facts = JSON.stringify(factsOf(arrival));
   const voided = group.state === "dropped";
   const reason = voided ? group.reason : dropReason(asked, training, arrival);
   const columns = reason === null ? columnsOf(arrival) : NOTHING_KEPT;
@@ -138,8 +138,9 @@ function creditsOf(
   return credits;
 }
 
-function factsOf(spec: RunSpec, { group, members, made }: Arrival): GroupFacts {
-  const { id: env } = spec.environment;
+function factsOf({ group, members, made }: Arrival): GroupFacts {
+  // All are rollouts of one task; one that could not be started says nothing of it.
+  const whose = members.find(({ member }) => member !== null)?.member ?? null;
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
     return {
@@ -157,7 +158,8 @@ function factsOf(spec: RunSpec, { group, members, made }: Arrival): GroupFacts {
   });
   const { transitions, untrainable } = made ?? {};
   const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }) };
-  return { env, dispatch_version: group.dispatch_version, rollouts, ...known };
+  const { dispatch_version } = group;
+  return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
 }
 
 /** What is counted of every group, whatever becomes of it. */

@@ -12,6 +12,7 @@ export interface MemberRow {
   readonly reason: string | null;
   readonly reward: number | null;
   readonly is_truncated: number;
+  readonly member: string | null;
 }
 
 export class TrainingStore {
@@ -40,7 +41,7 @@ export class TrainingStore {
 
   members(group: number): MemberRow[] {
     return this.#all<MemberRow>(
-      `select id, status, outcome, reason, reward, is_truncated from rollouts
+      `select id, status, outcome, reason, reward, is_truncated, member from rollouts
         where group_index = ? and superseded_by is null order by slot`,
       group,
     );

@@ -22,7 +22,8 @@ export interface RolloutFacts {
 }
 
 export interface GroupFacts {
-  readonly env: string;
+  /** Whose task it is, of a group of environments. */
+  readonly member?: string;
   readonly dispatch_version: number;
   readonly rollouts: readonly RolloutFacts[];
   /** From turn to turn: how often a sample was gone on with, and how often not. */
@@ -64,13 +65,14 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
   );
 }
 
-/** Of each environment where there are several; one alone is what `agg` says. */
+/** Of each member of a group of environments; one environment alone is what `agg` says. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
-  const names = [...new Set([...arrived, ...shipped].map(({ env }) => env))];
-  if (names.length < 2) return [];
+  const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
   const of = (groups: readonly GroupFacts[], name: string) =>
-    groups.filter(({ env }) => env === name);
-  return names.flatMap((name) => cohort(`train/${name}`, of(arrived, name), of(shipped, name)));
+    groups.filter(({ member }) => member === name);
+  return [...names].flatMap((name) =>
+    cohort(`train/${name}`, of(arrived, name), of(shipped, name)),
+  );
 }
 
 function cohort(

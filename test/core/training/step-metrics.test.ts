@@ -12,7 +12,7 @@ function rollout(reward: number | null, change: Partial<RolloutFacts> = {}): Rol
 }
 
 function group(rollouts: readonly RolloutFacts[], change: Partial<GroupFacts> = {}): GroupFacts {
-  return { env: "calculator", dispatch_version: 2, rollouts, ...change };
+  return { dispatch_version: 2, rollouts, ...change };
 }
 
 const FAILED = rollout(null, { outcome: "failed", error: "provider", lengths: null, samples: 0 });
@@ -104,11 +104,11 @@ test("quantiles interpolate", () => {
   expect(two["train/agg/all/reward/p90"]).toBeCloseTo(0.9, 12);
 });
 
-test("of several environments each has its own numbers", () => {
-  const other = group([rollout(1)], { env: "guess-number" });
+test("of a group each member has its own numbers, alone in a step or not; who says of none is in none", () => {
+  const other = group([rollout(1)], { member: "guess-number" });
   const metrics = stepMetrics({
     step: 1,
-    arrived: [group([rollout(0)]), other],
+    arrived: [group([rollout(0)], { member: "calculator" }), group([FAILED]), other],
     shipped: [other],
     dropped_stale: 0,
   });
@@ -119,6 +119,8 @@ test("of several environments each has its own numbers", () => {
     "train/guess-number/effective/reward/mean": 1,
   });
   expect(metrics).not.toHaveProperty("train/calculator/effective/reward/mean");
+  const alone = stepMetrics({ step: 1, arrived: [other], shipped: [], dropped_stale: 0 });
+  expect(alone["train/guess-number/all/reward/mean"]).toBe(1);
 });
 
 test("a name nothing was measured for is absent", () => {
