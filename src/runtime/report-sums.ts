@@ -139,10 +139,10 @@ class RewardSums {
 
   result(): Pick<RunReport, "reward" | "metrics" | "pass_at_k" | "pass_hat_k" | "pass_k"> {
     const { reward, ...byName } = this.#summary.result();
-    const { mean, se, ci95, wilson95, n_tasks } = reward;
+    const { mean, se, ci95, wilson95, range, n_tasks } = reward;
     return {
       reward: {
-        ...{ mean, se, ci95, wilson95, n_tasks },
+        ...{ mean, se, ci95, wilson95, range, n_tasks },
         n_rollouts: this.#scored,
         n_unscored: this.#unscored,
         n_error: this.#failed,

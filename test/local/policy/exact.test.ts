@@ -56,6 +56,7 @@ function callOf({ url }: Served, question: string, seed: number, asked: Asked): 
   const { run_id = "run_a", version = 0, generation = 0, sampling } = asked;
   const spec = {
     ...{ run_id, rollout_id: "ro_a", model: MODEL, policy_version: version },
+    ...{ group: 0, slot: 0, attempt: 0 },
     ...{ policy_generation: generation, sampling: { seed, max_tokens: 24, ...sampling } },
   };
   const task = buildTask(calculator, { question, answer: "7" }, 0);
