@@ -3,7 +3,7 @@ import type { RunComparison } from "../core/comparison.ts";
 import { ROLLOUT, RUN } from "./examples.ts";
 
 const reward = {
-  ...{ se: 0.119023807, ci95: [0.27737, 0.88929], wilson95: null },
+  ...{ se: 0.119023807, ci95: [0.27737, 0.88929], wilson95: null, range: [0, 1] },
   ...{ n_tasks: 6, n_rollouts: 24, n_unscored: 0, n_error: 0, n_truncated: 0 },
 } satisfies Partial<RunComparison["run"]["reward"]>;
 const side = {

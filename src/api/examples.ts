@@ -72,6 +72,7 @@ export const RUN: RunView = {
       se: null,
       ci95: null,
       wilson95: null,
+      range: [1, 1],
       n_tasks: 1,
       n_rollouts: 1,
       n_unscored: 0,

@@ -1,6 +1,6 @@
 /** Rows for training, made of a run's rollouts; a page of lines at a time, one after another of the same moment. */
 import * as z from "zod";
-import { DpoRow, ExportQuery, SftRow, VerifiersRow } from "../core/export.ts";
+import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
 import { unwrap } from "./errors.ts";
 import { SFT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
@@ -14,7 +14,7 @@ export const exportOperations: readonly Operation[] = [
     path: "/v1/runs/{id}/export",
     summary: "Export a run's rollouts as rows for training, one JSON object a line",
     description:
-      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
+      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls cannot be written so is left out, and `x-left-out` says how many and why. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
     query: ExportQuery,
     reply: {
       status: 200,
@@ -22,7 +22,11 @@ export const exportOperations: readonly Operation[] = [
       contentType: "application/jsonl",
       schema: z.union([SftRow, DpoRow, VerifiersRow]).meta({ id: "ExportRow" }),
       example: SFT_ROW,
-      headers: { link: 'the next page, rel="next"; absent on the last' },
+      headers: {
+        link: 'the next page, rel="next"; absent on the last',
+        "x-left-out":
+          "what this page left out, as JSON `{rows, reasons: {name: rows}, rollouts: [id]}`; absent where that is nothing",
+      },
     },
     errors: ["invalid_request", "unknown_field", "not_found", "in_progress"],
     handle: exportPage,
@@ -33,10 +37,12 @@ async function exportPage(context: ApiContext): Promise<Response> {
   const query = parseAs(ExportQuery, queryOf(context.req.url));
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
-  const { rows, next } = unwrap(
+  const { rows, left_out, next } = unwrap(
     await services.exportRun(context.env, context.var.scope, id, query),
   );
   if (next !== null) context.header("link", linkToNext(context.req.url, next));
+  const note = leftOutNote(left_out);
+  if (note !== null) context.header("x-left-out", JSON.stringify(note));
   const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
   return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
 }

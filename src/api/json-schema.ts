@@ -27,8 +27,12 @@ export interface JsonSchema {
 
 export const SCHEMAS = "#/components/schemas/";
 
-/** zod leaves the default of what is read from a text out; the value is the same in both forms. */
-function withDefault({
+/**
+ * As generators of clients take it, which refuse more than OpenAPI does. zod leaves the default of what is read from a text
+ * out; the value is the same in both forms. One that is an object or a list is said in the description: no generator has a
+ * literal for it. And zod closes a tuple by `items: false`, for readers that know boolean schemas: its length says the same.
+ */
+function asReadersTakeIt({
   zodSchema,
   jsonSchema,
 }: {
@@ -37,6 +41,17 @@ function withDefault({
 }): void {
   const { def } = zodSchema._zod;
   if (def.type === "default") jsonSchema.default = def.defaultValue as typeof jsonSchema.default;
+  const value = jsonSchema.default;
+  if (typeof value === "object" && value !== null) {
+    delete jsonSchema.default;
+    const said = `default: ${JSON.stringify(value)}`;
+    jsonSchema.description = [jsonSchema.description, said].filter(Boolean).join("; ");
+  }
+  if (def.type === "tuple" && jsonSchema.items === false) {
+    delete jsonSchema.items;
+    jsonSchema.minItems = def.items.length;
+    jsonSchema.maxItems = def.items.length;
+  }
 }
 
 export class SchemaCollection {
@@ -53,7 +68,10 @@ export class SchemaCollection {
 
   #make(schema: z.core.$ZodType): JsonSchema {
     // `input` everywhere: fields with a default may be left out, and replies may gain fields later.
-    const { $schema: _, ...made } = z.toJSONSchema(schema, { io: "input", override: withDefault });
+    const { $schema: _, ...made } = z.toJSONSchema(schema, {
+      io: "input",
+      override: asReadersTakeIt,
+    });
     const text = JSON.stringify(made).replaceAll('"#/$defs/', `"${SCHEMAS}`);
     const { $defs, ...rest }: JsonSchema & { $defs?: Record<string, JsonSchema> } =
       JSON.parse(text);

@@ -13,7 +13,7 @@ import type {
   SecretView,
 } from "../core/endpoint.ts";
 import type { EventName } from "../core/event-names.ts";
-import type { ExportQuery } from "../core/export.ts";
+import type { ExportQuery, LeftOut } from "../core/export.ts";
 import type { JsonObject } from "../core/json.ts";
 import type {
   CreatedRun,
@@ -119,7 +119,13 @@ export interface Services {
     scope: Scope,
     runId: string,
     query: ExportQuery,
-  ): Promise<Result<{ rows: object[]; next: string | null }>>;
+  ): Promise<
+    Result<{
+      readonly rows: readonly object[];
+      readonly left_out: readonly LeftOut[];
+      readonly next: string | null;
+    }>
+  >;
   readRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
   cancelRollout(env: Env, scope: Scope, rolloutId: string): Promise<Result<RolloutView>>;
   /** A new run; `replayed` as above. */

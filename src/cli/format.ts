@@ -57,6 +57,19 @@ export function rangeText([low, high]: readonly [number, number]): string {
   return `${low.toFixed(3)} to ${high.toFixed(3)}`;
 }
 
+/**
+ * The 95 % interval of a mean: "0.277 to 0.889", and, where it reaches beyond every reward there was, that it does: "0.970 to
+ * 1.010, beyond the rewards seen, 0.000 to 1.000". Nobody says what a reward can be at most, so nothing is cut off.
+ */
+export function meanIntervalText(
+  interval: readonly [number, number],
+  seen: readonly [number, number] | null = null,
+): string {
+  const text = rangeText(interval);
+  if (seen === null || (interval[0] >= seen[0] && interval[1] <= seen[1])) return text;
+  return `${text}, beyond the rewards seen, ${rangeText(seen)}`;
+}
+
 /** "pass@1 0.400, pass@2 –"; nothing of an empty table. */
 export function sharesText(name: string, byK: Readonly<Record<string, number | null>>): string {
   const parts = Object.entries(byK).map(([k, share]) => `${name}${k} ${share?.toFixed(3) ?? "–"}`);

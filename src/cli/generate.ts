@@ -1,5 +1,6 @@
 /** `rollcall generate`: plays an environment and writes rows for training, made of the rollouts. */
 import type { RunView } from "../core/run.ts";
+import type { LeftOutNote } from "../sdk/client.ts";
 import { checkFolderOf, portOf } from "./argument-values.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type Connection, connect } from "./connect.ts";
@@ -11,6 +12,7 @@ import { countText, sum } from "./format.ts";
 import { RewardTally } from "./histogram.ts";
 import { catchInterrupts } from "./interrupt.ts";
 import { writeLines } from "./json-lines.ts";
+import { LeftOutTally } from "./left-out.ts";
 import { playedRun, startedRun } from "./played-run.ts";
 import { exportQuery } from "./run-export.ts";
 import { resultsText } from "./table.ts";
@@ -44,11 +46,18 @@ export async function generateCommand(argv: readonly string[]): Promise<ExitCode
     const again = `rollcall generate${line.asGiven(CHOSEN)}`;
     const ends = { interrupt: interrupt.signal, timeout, again };
     const ended = await playedRun(run, connection, term, tally, ends);
-    const rows = connection.client.exportRun(ended.id, query, { signal: interrupt.signal });
+    const left = new LeftOutTally();
+    const onLeftOut = (note: LeftOutNote) => left.add(note);
+    const options = { signal: interrupt.signal, onLeftOut };
+    const rows = connection.client.exportRun(ended.id, query, options);
     const written = await writeLines(rows, out, "out");
     term.print(resultsText([{ run: ended, tally }], term));
-    term.print(`${countText(written)} rows in ${out}`);
-    if (json) printJson(summaryOf(ended, query.format, written, out));
+    term.print([`${countText(written)} rows in ${out}`, ...left.lines()].join("\n"));
+    if (json) {
+      const { format } = query;
+      const file = { format, rows: written, left_out: left.asJson(), file: out };
+      printJson({ ...summaryOf(ended), ...file });
+    }
     return ended.status === "completed" ? EXIT.good : EXIT.bad;
   } finally {
     await connection.close();
@@ -84,7 +93,7 @@ async function begun(
   return await startedRun(args, connection, term, signal);
 }
 
-function summaryOf(run: RunView, format: string, rows: number, file: string) {
+function summaryOf(run: RunView) {
   const { planned, scored, unscored, failed, cancelled } = run.counts;
   return {
     run_id: run.id,
@@ -100,8 +109,5 @@ function summaryOf(run: RunView, format: string, rows: number, file: string) {
       cancelled: sum(cancelled),
     },
     reward: run.report.reward,
-    format,
-    rows,
-    file,
   };
 }

@@ -3,7 +3,8 @@
  *
  * A task passes when the mean of its scored rollouts is at least 0.5, as pass@k has it. Without a score it is an error
  * when something failed or could not be scored, and skipped when it was cancelled or never begun. What a model said
- * stands in the file: every character XML does not allow is shown as its code.
+ * stands in the file: every character XML does not allow is shown as its code. The file is valid by the schema of Jenkins'
+ * xUnit plugin, the strictest of those in use.
  */
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
@@ -143,7 +144,9 @@ function* report(
   const name = `${run.environment.id}@${run.environment.version}`;
   const all = [...cases, ...gates.map(gateCase)];
   yield '<?xml version="1.0" encoding="UTF-8"?>\n';
-  yield `<testsuites ${attributes({ name: `rollcall ${run.id}`, ...totals(all) })}>\n`;
+  // Jenkins' schema counts what was skipped by suite, and refuses it of them all.
+  const { skipped: _, ...ofAll } = totals(all);
+  yield `<testsuites ${attributes({ name: `rollcall ${run.id}`, ...ofAll })}>\n`;
   yield* suite(name, cases, run);
   if (gates.length > 0) yield* suite("gates", gates.map(gateCase), run);
   yield "</testsuites>\n";
@@ -168,7 +171,7 @@ function* suite(name: string, cases: readonly Case[], run: RunView): Generator<s
   yield "  </testsuite>\n";
 }
 
-function totals(cases: readonly Case[]): Record<string, string> {
+function totals(cases: readonly Case[]) {
   const count = (kind: Kind) => String(cases.filter((one) => one.kind === kind).length);
   const seconds = cases.reduce((sum, one) => sum + one.seconds, 0);
   return {

@@ -1,11 +1,12 @@
 /** `rollcall run export`: rows for training, made of a run's rollouts, to stdout or a file. */
 import { EXPORT_FORMATS, type ExportFormat } from "../core/export.ts";
-import type { ExportRunQuery } from "../sdk/client.ts";
+import type { ExportRunQuery, LeftOutNote } from "../sdk/client.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { type EXPORT_FLAGS, RUN_EXPORT } from "./export-spec.ts";
 import { countText } from "./format.ts";
 import { printLines, writeLines } from "./json-lines.ts";
+import { LeftOutTally } from "./left-out.ts";
 import { onPlatform } from "./on-platform.ts";
 
 export function runExportCommand(argv: readonly string[]): Promise<ExitCode> {
@@ -13,18 +14,22 @@ export function runExportCommand(argv: readonly string[]): Promise<ExitCode> {
   const id = line.one("a run");
   const query = exportQuery(line);
   const file = line.text("output");
-  return onPlatform(line, async ({ client, signal, answer }) => {
+  return onPlatform(line, async ({ client, signal, answer, term }) => {
     // Read first: a run nobody knows leaves no empty file behind.
     const run = await client.getRun(id, { signal });
-    const rows = client.exportRun(run.id, query, { signal });
+    const left = new LeftOutTally();
+    const onLeftOut = (note: LeftOutNote) => left.add(note);
+    const rows = client.exportRun(run.id, query, { signal, onLeftOut });
     if (file === undefined) {
       await printLines(rows, line.on("json"));
+      left.lines().forEach(term.say);
       return EXIT.good;
     }
     const written = await writeLines(rows, file, "output");
     const { format } = query;
-    const answered = { object: "export", run_id: run.id, format, rows: written, file };
-    answer(answered, () => `${countText(written)} rows in ${file}`);
+    const left_out = left.asJson();
+    const answered = { object: "export", run_id: run.id, format, rows: written, left_out, file };
+    answer(answered, () => [`${countText(written)} rows in ${file}`, ...left.lines()].join("\n"));
     return EXIT.good;
   });
 }

@@ -1,7 +1,15 @@
 /** The results table: a row per run, then the metrics of each. */
 import type { RunView } from "../core/run.ts";
 import { columns } from "./columns.ts";
-import { countText, estimateText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
+import {
+  countText,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  rangeText,
+  sharesText,
+  sum,
+} from "./format.ts";
 import { histogram, type RewardTally } from "./histogram.ts";
 import { safeLine } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -40,7 +48,8 @@ export function resultsText(
 }
 
 export function resultsTable(runs: readonly RunView[], room: number): string {
-  return [columns(HEADER, runs.map(rowOf), room), ...runs.flatMap(notesOf)].join("\n");
+  const rows = runs.flatMap((run) => [rowOf(run), ...memberRows(run)]);
+  return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
 }
 
 function rowOf(run: RunView): string[] {
@@ -62,6 +71,17 @@ function rowOf(run: RunView): string[] {
   ];
 }
 
+/** Of each environment of a group: what its report knows of it. */
+function memberRows({ report }: RunView): string[][] {
+  return Object.entries(report.members ?? {}).map(([name, { reward }]) => {
+    const { n_tasks, n_rollouts: scored, n_unscored: unscored, n_error: failed } = reward;
+    const rollouts = scored + unscored + failed;
+    const outcomes = namedCounts({ scored, unscored, failed });
+    const [tasks, all] = [countText(n_tasks), countText(rollouts)];
+    return [safeLine(`- ${name}`), estimateText(reward), tasks, all, "", "", "", outcomes];
+  });
+}
+
 function whereItSaysWhy({ id, counts }: RunView): string {
   const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
   return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
@@ -69,9 +89,9 @@ function whereItSaysWhy({ id, counts }: RunView): string {
 
 /** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
 function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
-  const { ci95, wilson95 = null, n_truncated } = reward;
+  const { ci95, wilson95 = null, range, n_truncated } = reward;
   const parts = [
-    ci95 === null ? "" : `reward 95 % ${rangeText(ci95)}`,
+    ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
     wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
     sharesText("pass@", pass_at_k),
     sharesText("pass^", pass_hat_k),
@@ -87,11 +107,20 @@ function judgesText({ report: { usage } }: RunView): string {
   return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
 }
 
+/** Of a group of environments by member: what has one name in two of them need not be one thing. */
+function metricsTexts({ report: { metrics, members } }: RunView): string[] {
+  if (members === undefined) return [metricsText(metrics)];
+  return Object.entries(members).map(([name, { metrics }]) => `${name}: ${metricsText(metrics)}`);
+}
+
+function metricsText(metrics: RunView["report"]["metrics"]): string {
+  return Object.entries(metrics)
+    .map(([name, metric]) => `${name} ${estimateText(metric)}`)
+    .join(", ");
+}
+
 function notesOf(run: RunView): string[] {
-  const metrics = Object.entries(run.report.metrics).map(([name, metric]) => {
-    return `${name} ${estimateText(metric)}`;
-  });
-  const notes = [reportText(run), metrics.join(", "), judgesText(run)]
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };

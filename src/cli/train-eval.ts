@@ -4,7 +4,7 @@ import type { RunView } from "../core/run.ts";
 import { Display } from "./display.ts";
 import { CommandError, EXIT } from "./exit.ts";
 import { followRun } from "./follow.ts";
-import { countText, estimateText, rangeText } from "./format.ts";
+import { countText, estimateText, meanIntervalText } from "./format.ts";
 import type { Stage } from "./train-stage.ts";
 
 type When = "before" | "after";
@@ -39,6 +39,7 @@ export async function evaluated(
 
 /** "before 0.305 ± 0.021 (95 %: 0.264 to 0.346), 256 tasks". */
 export function estimateLine(when: When, { report: { reward } }: RunView): string {
-  const range = reward.ci95 === null ? "" : ` (95 %: ${rangeText(reward.ci95)})`;
+  const { ci95 } = reward;
+  const range = ci95 === null ? "" : ` (95 %: ${meanIntervalText(ci95, reward.range)})`;
   return `${when.padEnd(6)} ${estimateText(reward)}${range}, ${reward.n_tasks} tasks`;
 }

@@ -19,10 +19,9 @@ export const EndpointKey = z
   .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
 
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
-export const InlineEndpoint = z.strictObject({
-  base_url: BaseUrl,
-  api_key: EndpointKey.optional(),
-});
+export const InlineEndpoint = z
+  .strictObject({ base_url: BaseUrl, api_key: EndpointKey.optional() })
+  .meta({ id: "InlineEndpoint" });
 
 /** As the endpoint calls it. */
 export const ModelName = ShownText.min(1).max(500);

@@ -1,14 +1,16 @@
 /**
  * What a run leaves for training: rows in chat format, made of its rollouts.
  *
- * Invariants. A rollout that failed or has no score is in no row of `sft` or `dpo`. Messages are OpenAI's, tool calls
- * included, with the tools that were offered beside them. Every row says which rollout it is of, what made it and what it
- * was worth. A pair is of one task, and its two rewards differ.
+ * Invariants. A rollout that failed or has no score is in no row of `sft` or `dpo`. Messages are OpenAI's, but that the
+ * arguments of a call are an object; the tools that were offered stand beside them. What cannot be such a row is left out
+ * and told, never altered. Every row says which rollout it is of, what made it and what it was worth. A pair is of one task,
+ * and its two rewards differ.
  * Source: TRL's conversational datasets, https://huggingface.co/docs/trl/dataset_formats.
  */
 import * as z from "zod";
+import { CALL_FAULTS, type CallFault, decodeCall } from "./export-calls.ts";
 import { LIMITS } from "./limits.ts";
-import type { Message, Messages } from "./messages.ts";
+import type { Messages } from "./messages.ts";
 import { PlainNumber, wholeNumber } from "./query-number.ts";
 import type { Trajectory } from "./trajectory.ts";
 
@@ -41,7 +43,9 @@ export const ExportQuery = z.strictObject({
 });
 export type ExportQuery = z.output<typeof ExportQuery>;
 
-const WireMessage = z.record(z.string(), z.unknown());
+const WireMessage = z
+  .record(z.string(), z.unknown())
+  .describe("in OpenAI's shape; in rows for training the arguments of a tool call are an object");
 const Tools = z
   .array(z.record(z.string(), z.unknown()))
   .optional()
@@ -107,30 +111,78 @@ export interface Worth {
   readonly reward: number;
 }
 
-export function sftRow(origin: Origin, { trajectory, reward }: Worth): SftRow {
+/** Why a rollout, or a pair, is no row. */
+export const LEFT_OUT = {
+  ...CALL_FAULTS,
+  prompts_differ: "the two rollouts of a pair do not begin alike",
+} as const;
+export type LeftOutReason = keyof typeof LEFT_OUT;
+
+/** A row that is missing, by the rollout that is the reason; of a pair one of the two. */
+export interface LeftOut {
+  readonly rollout_id: string;
+  readonly reason: LeftOutReason;
+}
+
+/** What a page of rows says of those it left out, as JSON in its header `x-left-out`. */
+export const LeftOutNote = z.object({
+  rows: z.int().positive(),
+  reasons: z.record(z.string(), z.int().positive()).describe("rows by reason"),
+  rollouts: z.array(z.string()).describe(`the first ${LIMITS.leftOutNamed} of them`),
+});
+export type LeftOutNote = z.infer<typeof LeftOutNote>;
+
+/** Null where nothing was left out. */
+export function leftOutNote(all: readonly LeftOut[]): LeftOutNote | null {
+  if (all.length === 0) return null;
+  const byReason = Map.groupBy(all, ({ reason }) => reason);
   return {
-    messages: chat([...trajectory.prompt, ...trajectory.completion]),
-    ...toolsOf(trajectory),
-    rollout_id: trajectory.rollout_id,
-    reward,
-    ...originOf(origin, trajectory),
+    rows: all.length,
+    reasons: Object.fromEntries(
+      Array.from(byReason, ([reason, { length }]): [string, number] => [reason, length]),
+    ),
+    rollouts: all.slice(0, LIMITS.leftOutNamed).map(({ rollout_id }) => rollout_id),
   };
 }
 
-/** Null where the two do not begin alike: there is no prompt of which one answer is the better. */
-export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): DpoRow | null {
-  const prompt = chat(chosen.trajectory.prompt);
-  if (JSON.stringify(prompt) !== JSON.stringify(chat(rejected.trajectory.prompt))) return null;
+/** A row, or why there is none. */
+export type Made<Row> = { readonly row: Row } | { readonly left_out: LeftOut };
+
+export function sftRow(origin: Origin, { trajectory, reward }: Worth): Made<SftRow> {
+  const { rollout_id } = trajectory;
+  const messages = chat([...trajectory.prompt, ...trajectory.completion]);
+  if (typeof messages === "string") return { left_out: { rollout_id, reason: messages } };
   return {
-    prompt,
-    chosen: chat(chosen.trajectory.completion),
-    rejected: chat(rejected.trajectory.completion),
-    ...toolsOf(chosen.trajectory),
-    chosen_rollout_id: chosen.trajectory.rollout_id,
-    rejected_rollout_id: rejected.trajectory.rollout_id,
-    chosen_reward: chosen.reward,
-    rejected_reward: rejected.reward,
-    ...originOf(origin, chosen.trajectory),
+    row: {
+      messages,
+      ...toolsOf(trajectory),
+      rollout_id,
+      reward,
+      ...originOf(origin, trajectory),
+    },
+  };
+}
+
+/** Left out, too, where the two do not begin alike: there is no prompt of which one answer is the better. */
+export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): Made<DpoRow> {
+  const [better, worse] = [halfOf(chosen), halfOf(rejected)];
+  if ("left_out" in better) return better;
+  if ("left_out" in worse) return worse;
+  if (JSON.stringify(better.prompt) !== JSON.stringify(worse.prompt)) {
+    return { left_out: { rollout_id: better.rollout_id, reason: "prompts_differ" } };
+  }
+  return {
+    row: {
+      prompt: better.prompt,
+      chosen: better.completion,
+      rejected: worse.completion,
+      ...toolsOf(chosen.trajectory),
+      chosen_rollout_id: better.rollout_id,
+      rejected_rollout_id: worse.rollout_id,
+      chosen_reward: chosen.reward,
+      rejected_reward: rejected.reward,
+      ...originOf(origin, chosen.trajectory),
+    },
   };
 }
 
@@ -159,9 +211,31 @@ function toolsOf({ tools }: Trajectory): Pick<SftRow, "tools"> {
   return tools === undefined ? {} : { tools: tools.map((tool) => ({ ...tool })) };
 }
 
+type Chat = Record<string, unknown>[];
+interface Half {
+  readonly rollout_id: string;
+  readonly prompt: Chat;
+  readonly completion: Chat;
+}
+
+function halfOf({ trajectory }: Worth): Half | { readonly left_out: LeftOut } {
+  const { rollout_id } = trajectory;
+  const prompt = chat(trajectory.prompt);
+  if (typeof prompt === "string") return { left_out: { rollout_id, reason: prompt } };
+  const completion = chat(trajectory.completion);
+  if (typeof completion === "string") return { left_out: { rollout_id, reason: completion } };
+  return { rollout_id, prompt, completion };
+}
+
 /** `text` is a role of ours for a bare text; endpoints are sent it as `user`, and so it stands here. */
-function chat(messages: Messages): Record<string, unknown>[] {
-  return messages.map((message: Message) =>
-    message.role === "text" ? { ...message, role: "user" } : { ...message },
-  );
+function chat(messages: Messages): Chat | CallFault {
+  const rows: Chat = [];
+  for (const { tool_calls, ...message } of messages) {
+    const calls = tool_calls?.map(decodeCall);
+    const fault = calls?.find((call) => typeof call === "string");
+    if (fault !== undefined) return fault;
+    const role = message.role === "text" ? "user" : message.role;
+    rows.push({ ...message, role, ...(calls !== undefined && { tool_calls: calls }) });
+  }
+  return rows;
 }

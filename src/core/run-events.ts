@@ -45,7 +45,11 @@ export const BatchReady = z
   .meta({ id: "BatchReady" });
 /** its trainer has trained it; */
 export const BatchAcked = z
-  .object({ ...Batch, produced_version: Version })
+  .object({
+    ...Batch,
+    produced_version: Version,
+    not_finite: z.array(z.string()).optional().describe("metrics that came as NaN or an infinity"),
+  })
   .meta({ id: "BatchAcked" });
 /** or every attempt came to nothing, and the run is paused. */
 export const BatchDead = z.object({ ...Batch, reason: z.string() }).meta({ id: "BatchDead" });
@@ -67,20 +71,40 @@ export type RunSnapshot = z.infer<typeof RunSnapshot>;
 /** One event: its `id` and `event` fields, and its `data` field read as JSON. */
 export const RunEvent = z
   .discriminatedUnion("event", [
-    z.object({ id: Id, event: z.literal("run.progress"), data: RunProgress }),
-    z.object({ id: Id, event: z.literal("rollout.finished"), data: RolloutFinished }),
-    z.object({
-      id: Id,
-      event: z.enum(["run.completed", "run.failed", "run.cancelled"]),
-      data: RunEnded,
-    }),
-    z.object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused }),
-    z.object({ id: Id, event: z.literal("batch.ready"), data: BatchReady }),
-    z.object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked }),
-    z.object({ id: Id, event: z.literal("batch.dead"), data: BatchDead }),
-    z.object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished }),
-    z.object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied }),
-    z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }),
+    z
+      .object({ id: Id, event: z.literal("run.progress"), data: RunProgress })
+      .meta({ id: "RunProgressEvent" }),
+    z
+      .object({ id: Id, event: z.literal("rollout.finished"), data: RolloutFinished })
+      .meta({ id: "RolloutFinishedEvent" }),
+    z
+      .object({
+        id: Id,
+        event: z.enum(["run.completed", "run.failed", "run.cancelled"]),
+        data: RunEnded,
+      })
+      .meta({ id: "RunEndedEvent" }),
+    z
+      .object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused })
+      .meta({ id: "RunPausedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.ready"), data: BatchReady })
+      .meta({ id: "BatchReadyEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked })
+      .meta({ id: "BatchAckedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("batch.dead"), data: BatchDead })
+      .meta({ id: "BatchDeadEvent" }),
+    z
+      .object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished })
+      .meta({ id: "WeightsPublishedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied })
+      .meta({ id: "WeightsAppliedEvent" }),
+    z
+      .object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot })
+      .meta({ id: "RunSnapshotEvent" }),
   ])
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;

@@ -28,7 +28,10 @@ export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as cons
 export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
 
 /** By `kind`, so that what is wrong is said of the kind that was meant. Absent: an eval. */
-export const RunRequest = z.discriminatedUnion("kind", [EvalRequest, TrainingRequest]);
+export const RunRequest = z.discriminatedUnion("kind", [
+  EvalRequest.meta({ id: "EvalRequest" }),
+  TrainingRequest.meta({ id: "TrainingRequest" }),
+]);
 export type RunRequest = z.infer<typeof RunRequest>;
 export type RunRequestInput = z.input<typeof RunRequest>;
 export const RUN_KINDS = ["eval", "training"] as const;
@@ -127,15 +130,17 @@ export const CreatedRun = RunView.extend({
 export type CreatedRun = z.infer<typeof CreatedRun>;
 
 /** Data of `rollout.finished`. */
-export const RolloutFinished = z.object({
-  rollout_id: z.string(),
-  example_id: Count,
-  outcome: z.enum(OUTCOMES),
-  reason: z.string().nullable(),
-  reward: z.number().nullable(),
-  turns: Count,
-  stop_condition: z.string().nullable(),
-});
+export const RolloutFinished = z
+  .object({
+    rollout_id: z.string(),
+    example_id: Count,
+    outcome: z.enum(OUTCOMES),
+    reason: z.string().nullable(),
+    reward: z.number().nullable(),
+    turns: Count,
+    stop_condition: z.string().nullable(),
+  })
+  .meta({ id: "RolloutFinished" });
 export type RolloutFinished = z.infer<typeof RolloutFinished>;
 
 const Score = z.object({ name: z.string(), score: z.number().nullable(), weight: z.number() });

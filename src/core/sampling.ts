@@ -1,6 +1,7 @@
 /** How the model is to sample: the same words on the wire of the API and of the endpoint. */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
+import { seededRandom } from "./random.ts";
 
 /**
  * Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. A null is not
@@ -14,7 +15,10 @@ export const Sampling = z.strictObject({
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  seed: z.int().nullish(),
+  seed: z
+    .int()
+    .nullish()
+    .describe("of the run's draws: each call gets its own, made of this and its place"),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),
@@ -28,6 +32,30 @@ export type Sampling = z.infer<typeof Sampling>;
 /** The run's arguments over the environment's, objects such as `extra_body` member by member (a list is one value). */
 export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
   return merged(environment, run) as Sampling;
+}
+
+/** Which call of a run it is. */
+export interface CallPlace {
+  readonly group: number;
+  readonly slot: number;
+  readonly attempt: number;
+  readonly turn: number;
+}
+
+/** Seeds below this are taken by every engine: some read 32 bits, some with a sign. */
+const SEEDS = 2 ** 31;
+
+/**
+ * What is asked of one call. With one seed for all of them, rollouts of the same prompt would be one rollout, and others
+ * tied to each other: so each place has a seed of its own, the same whenever the run is asked for again.
+ */
+export function withCallSeed(
+  { seed, ...sampling }: Sampling,
+  { group, slot, attempt, turn }: CallPlace,
+): Sampling {
+  if (seed === undefined || seed === null) return { ...sampling, ...(seed === null && { seed }) };
+  const draw = seededRandom("call", seed, group, slot, attempt, turn);
+  return { ...sampling, seed: Math.floor(draw() * SEEDS) };
 }
 
 /** Which weights a training run's call is for. */

@@ -31,6 +31,8 @@ export interface Summary extends PassTables {
     readonly ci95: [number, number] | null;
     /** 95 %, Wilson's, of a rate: null unless every reward is 0 or 1 and no task has two of them. */
     readonly wilson95: [number, number] | null;
+    /** The least and the greatest reward of a scored attempt: what an interval may be seen to reach beyond. */
+    readonly range: [number, number] | null;
     /** Tasks with a scored attempt. */
     readonly n_tasks: number;
   };
@@ -70,6 +72,8 @@ class Task {
   attempts = 0;
   passed = 0;
   binary = true;
+  least = Number.POSITIVE_INFINITY;
+  greatest = Number.NEGATIVE_INFINITY;
   readonly reward = new Spread();
   readonly metrics = new Map<string, Spread>();
 
@@ -79,6 +83,8 @@ class Task {
       this.reward.add(reward);
       if (reward >= PASS_THRESHOLD) this.passed += 1;
       if (reward !== 0 && reward !== 1) this.binary = false;
+      this.least = Math.min(this.least, reward);
+      this.greatest = Math.max(this.greatest, reward);
     }
     for (const [name, value] of Object.entries(metrics)) {
       if (value !== null) entry(this.metrics, name, () => new Spread()).add(value);
@@ -91,6 +97,8 @@ class Tasks {
   readonly #attempts: number;
   /** So far every reward is a draw of its own of one rate. */
   #rate = true;
+  #least = Number.POSITIVE_INFINITY;
+  #greatest = Number.NEGATIVE_INFINITY;
   #reward = new TaskMeans();
   #metrics = new Map<string, TaskMeans>();
   #passes: PassTally;
@@ -100,8 +108,10 @@ class Tasks {
     this.#passes = new PassTally(attempts);
   }
 
-  add({ passed, binary, reward, metrics }: Task): void {
+  add({ passed, binary, least, greatest, reward, metrics }: Task): void {
     this.#passes.add(reward.count, passed);
+    this.#least = Math.min(this.#least, least);
+    this.#greatest = Math.max(this.#greatest, greatest);
     this.#rate &&= binary && reward.count < 2;
     this.#reward.add(reward);
     for (const [name, values] of metrics) {
@@ -112,6 +122,8 @@ class Tasks {
   copy(): Tasks {
     const copy = new Tasks(this.#attempts);
     copy.#rate = this.#rate;
+    copy.#least = this.#least;
+    copy.#greatest = this.#greatest;
     copy.#reward = this.#reward.copy();
     copy.#metrics = copyOf(this.#metrics);
     copy.#passes = this.#passes.copy();
@@ -125,6 +137,7 @@ class Tasks {
         ...this.#reward.estimate(),
         ci95: means.ci95,
         wilson95: this.#rate && means.mean !== null ? wilson95(means.mean, means.count) : null,
+        range: means.mean === null ? null : [this.#least, this.#greatest],
         n_tasks: means.count,
       },
       metrics: Object.fromEntries(

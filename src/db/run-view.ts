@@ -97,6 +97,7 @@ const NOTHING_FINISHED: RunReport = {
     se: null,
     ci95: null,
     wilson95: null,
+    range: null,
     n_tasks: 0,
     n_rollouts: 0,
     n_unscored: 0,

@@ -120,10 +120,11 @@ async function resolve(
   env: Env,
   scope: Scope,
   asked: RunRequest,
-  { now, byRun }: CreateOptions,
+  { now, byRun, rows }: CreateOptions,
 ): Promise<Result<Acceptable>> {
   const request = asked.kind === "training" ? asEval(asked) : asked;
-  const checked = await checkRun(env, scope, request, asked.kind === "training");
+  const isTraining = asked.kind === "training";
+  const checked = await checkRun(env, scope, request, { training: isTraining, rows });
   if (!checked.ok) return checked;
   const { players } = checked.value.environment;
   const training = asked.kind === "training" ? trainingSpecOf(asked, players) : null;

@@ -1,5 +1,13 @@
 /** An export of a run, a page of lines at a time: the run says which rollouts, their trajectories are read here. */
-import { dpoRow, type ExportQuery, type Origin, sftRow, type Worth } from "../core/export.ts";
+import {
+  dpoRow,
+  type ExportQuery,
+  type LeftOut,
+  type Made,
+  type Origin,
+  sftRow,
+  type Worth,
+} from "../core/export.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { verifiersRow } from "../core/verifiers-row.ts";
@@ -10,7 +18,9 @@ import { type Result, refuse } from "./refusal.ts";
 import type { RolloutRecord } from "./run-schema.ts";
 
 export interface ExportLines {
-  readonly rows: object[];
+  readonly rows: readonly object[];
+  /** Rollouts and pairs that cannot be rows, on this page. */
+  readonly left_out: readonly LeftOut[];
   readonly next: string | null;
 }
 
@@ -32,8 +42,10 @@ export async function exportRun(
     if (read === null) continue;
     const trajectories = new Map(read.map(({ entry, trajectory }) => [entry.id, trajectory]));
     const origin = originOf(record);
-    const rows = items.flatMap((item) => rowOf(query.format, origin, item, trajectories) ?? []);
-    return { ok: true, value: { rows, next } };
+    const made = items.flatMap((item) => rowOf(query.format, origin, item, trajectories) ?? []);
+    const rows = made.flatMap((one) => ("row" in one ? [one.row] : []));
+    const left_out = made.flatMap((one) => ("row" in one ? [] : [one.left_out]));
+    return { ok: true, value: { rows, left_out, next } };
   }
   return refuse("in_progress", "the trajectories are being folded: ask again", null);
 }
@@ -43,19 +55,19 @@ function originOf({ run }: RunRecord): Origin {
   return { run_id: run.id, environment, model: run.model };
 }
 
-/** Null where the rollouts of the item do not make a row. */
+/** Null where no trajectory is left to make a row of. */
 function rowOf(
   format: ExportQuery["format"],
   origin: Origin,
   item: readonly RolloutRecord[],
   trajectories: ReadonlyMap<string, Trajectory | null>,
-): object | null {
+): Made<object> | null {
   const [first, second] = item;
   if (first === undefined) return null;
   if (format === "verifiers") {
     const row = resultOf(first, trajectories.get(first.entry.id) ?? null);
     const { rollout_id, task_key } = row;
-    return verifiersRow(row, { rollout_id, ...origin, task_key });
+    return { row: verifiersRow(row, { rollout_id, ...origin, task_key }) };
   }
   const worth = worthOf(first, trajectories);
   if (worth === null) return null;

@@ -17,7 +17,7 @@ import type {
   EndpointView,
   SecretView,
 } from "../core/endpoint.ts";
-import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
+import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
 import { remainingInputs } from "../core/remaining-inputs.ts";
 import type {
   CreatedRun,
@@ -46,6 +46,7 @@ import type {
   CallOptions,
   CompareRunsQuery,
   DatasetOptions,
+  ExportOptions,
   ExportRows,
   ExportRunQuery,
   InFlightQuery,
@@ -77,11 +78,13 @@ export type {
   EndpointView,
   EnvironmentView,
   ExportFormat,
+  ExportOptions,
   ExportRows,
   ExportRunQuery,
   FlippedTask,
   FollowOptions,
   ForkRequestInput,
+  LeftOutNote,
   ListQuery,
   Outcome,
   Page,
@@ -241,9 +244,12 @@ export class RollcallClient {
   exportRun<Format extends ExportFormat = "sft">(
     runId: string,
     query: ExportRunQuery<Format> = {},
-    options: CallOptions = {},
+    { onLeftOut, ...options }: ExportOptions = {},
   ): AsyncGenerator<ExportRows[Format]> {
-    return this.#requests.rows(ofRun(runId, "export", query), options);
+    return this.#requests.rows(ofRun(runId, "export", query), options, (headers) => {
+      const note = headers.get("x-left-out");
+      if (note !== null) onLeftOut?.(JSON.parse(note) as LeftOutNote);
+    });
   }
 
   /** One rollout, read whole; before it is done, what is stored of it so far. */

@@ -1,5 +1,5 @@
 /** What the client's methods take beside the bodies of their requests. */
-import type { DpoRow, ExportFormat, SftRow, VerifiersRow } from "../core/export.ts";
+import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../core/run.ts";
 import type { ListQuery } from "./pages.ts";
 
@@ -62,6 +62,11 @@ export interface ExportRunQuery<Format extends ExportFormat = ExportFormat> {
   readonly dedupe?: boolean | undefined;
   /** Rows read at once. */
   readonly limit?: number | undefined;
+}
+
+export interface ExportOptions extends CallOptions {
+  /** Called for each page that left rows out: how many, why, and the first of them. */
+  readonly onLeftOut?: ((note: LeftOutNote) => void) | undefined;
 }
 
 /** The rows of each format. */

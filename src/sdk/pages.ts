@@ -21,6 +21,7 @@ export interface ListQuery {
 
 export interface RowPage<T> {
   readonly rows: readonly T[];
+  readonly headers: Headers;
   readonly next: string | null;
 }
 
@@ -30,6 +31,7 @@ export async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");
   return {
     rows: lines.map((line) => parsed<T>(line, reply)),
+    headers: reply.headers,
     next: /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(reply.headers.get("link") ?? "")?.[1] ?? null,
   };
 }

@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { STATUS_OF } from "../../src/api/errors.ts";
+import { SchemaCollection } from "../../src/api/json-schema.ts";
 import {
   type DocumentedOperation,
   type OpenApiDocument,
   openApiOf,
 } from "../../src/api/openapi.ts";
 import { ApiError } from "../../src/core/api-error.ts";
+import { RunReport } from "../../src/core/report.ts";
 import { openDoor } from "./door.ts";
 
 async function documentServed(): Promise<OpenApiDocument> {
@@ -155,4 +157,21 @@ test("every reference leads to a schema on the page, and every schema is led to"
 test("operation ids are unique", () => {
   const ids = OPERATIONS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("no schema is what a generator of clients cannot take: a boolean, an object as default, one name twice", () => {
+  const { components } = openApiOf(OPERATIONS);
+  const names = Object.keys(components.schemas).map((name) => name.toLowerCase());
+  expect(new Set(names).size).toBe(names.length);
+  const found: unknown[] = [];
+  JSON.stringify(components.schemas, (key, value: unknown) => {
+    const literal = key === "default" && typeof value === "object" && value !== null;
+    if (literal || (key === "items" && typeof value === "boolean")) found.push({ [key]: value });
+    return key === "example" ? undefined : value;
+  });
+  expect(found).toEqual([]);
+  const { ci95 } = RunReport.shape.reward.shape;
+  expect(new SchemaCollection().of(ci95)).toMatchObject({
+    anyOf: [{ type: "array", minItems: 2, maxItems: 2 }, { type: "null" }],
+  });
 });

@@ -33,6 +33,25 @@ test("behind the mean stand its intervals, the chances of several attempts, and 
   );
 });
 
+test("an interval that reaches beyond every reward there was says so; one that does not, and an older report, do not", () => {
+  const noteOf = (range?: [number, number]) => {
+    const run = aRun({ scored: 10 });
+    const reward = {
+      ...run.report.reward,
+      ci95: [0.97, 1.01] as [number, number],
+      ...(range && { range }),
+    };
+    const report = { ...run.report, reward };
+    return resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n")[3];
+  };
+  const beyond =
+    "  calculator: reward 95 % 0.970 to 1.010, beyond the rewards seen, 0.000 to 1.000";
+  expect(noteOf([0, 1])).toBe(beyond);
+  expect(noteOf([0.98, 2])).toContain("to 1.010, beyond the rewards seen, 0.980 to 2.000");
+  expect(noteOf([0, 2])).toBe("  calculator: reward 95 % 0.970 to 1.010");
+  expect(noteOf()).toBe("  calculator: reward 95 % 0.970 to 1.010");
+});
+
 test("what an endpoint said reaches the terminal as text", () => {
   const error = { code: "endpoint_unauthorized", message: "401 bad \x1b[31mkey\n" } as const;
   const notes = notesOf([{ failed: { provider: 10 } }, { status: "failed", error }]);
@@ -47,4 +66,23 @@ test("what judges cost stands apart from the policy's tokens, where any was aske
     "  calculator: judges: 3 calls, 1,234 tokens",
   );
   expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
+});
+
+test("the environments of a group stand below it, each with its own figures, and their metrics are not one", () => {
+  const run = aRun({ scored: 6, failed: { provider: 2 } });
+  const { reward } = run.report;
+  const of = (mean: number, n_error: number) => ({
+    reward: { ...reward, mean, se: 0.125, n_tasks: 2, n_rollouts: 3, n_unscored: 0, n_error },
+    metrics: { right: { mean, se: null, n: 3 } },
+  });
+  const members = { math: of(0.25, 0), "tools/sql": of(0.75, 2) };
+  const report = { ...run.report, metrics: { right: { mean: 0.5, se: null, n: 6 } }, members };
+  const lines = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
+  expect(lines[3]).toMatch(/^- math +0\.250 ± 0\.125 +2 +3 +scored 3$/);
+  expect(lines[4]).toMatch(/^- tools\/sql +0\.750 ± 0\.125 +2 +5 +scored 3, failed 2$/);
+  const notes = lines.filter((line) => line.includes("right"));
+  expect(notes).toEqual([
+    expect.stringMatching(/^ {2}calculator: math: right 0\.250/),
+    expect.stringMatching(/^ {2}calculator: tools\/sql: right 0\.750/),
+  ]);
 });

@@ -57,10 +57,19 @@ test("what was not scored is left out, never read as 0", () => {
 test("nothing scored gives null, not 0", () => {
   for (const tasks of [[], [[null]]]) {
     const summary = summarize(rowsOf(tasks));
-    const none = { mean: null, se: null, ci95: null, wilson95: null };
+    const none = { mean: null, se: null, ci95: null, wilson95: null, range: null };
     expect(summary.reward).toEqual({ ...none, n: 0, n_tasks: 0 });
     expect(summary.pass_at_k).toEqual({});
   }
+});
+
+test("an interval that reaches beyond every reward stands as it is, beside the least and the greatest there were", () => {
+  const rewards = [[0.5, 1], [1, null], [1], [1], [1], [1]];
+  const { mean, ci95, range } = summarize(rowsOf(rewards)).reward;
+  expect(mean).toBeCloseTo(5.75 / 6, 12);
+  expect(ci95?.[1]).toBeGreaterThan(1);
+  expect(range).toEqual([0.5, 1]);
+  expect(summarize(rowsOf([[-2], [null], [3.5]])).reward.range).toEqual([-2, 3.5]);
 });
 
 test("below two tasks there is a mean but no error and no interval", () => {

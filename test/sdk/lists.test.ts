@@ -66,6 +66,19 @@ test("an export goes on over a page that holds nothing", async () => {
   ]);
 });
 
+test("an export tells of each page what it left out", async () => {
+  const note = { rows: 1, reasons: { invalid_json: 1 }, rollouts: ["ro_1"] };
+  const { client } = recorded(({ path }) => {
+    if (path.includes("after")) return new Response("{}\n");
+    const link = '</v1/runs/r/export?after=1-1-0>; rel="next"';
+    return new Response("", { headers: { link, "x-left-out": JSON.stringify(note) } });
+  });
+  const told: object[] = [];
+  const rows = client.exportRun("r", {}, { onLeftOut: (left) => told.push(left) });
+  expect(await collect(rows)).toEqual([{}]);
+  expect(told).toEqual([note]);
+});
+
 const rowsOf = (...indexes: number[]) =>
   indexes.map((index) => `${JSON.stringify({ index, row: { text: "ü" } })}\n`).join("");
 

@@ -2,12 +2,13 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "../../src/core/entry.ts";
 import { CreatedRun } from "../../src/core/run.ts";
 import type { EngineKind } from "../fakes/probe-reply.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce, registerTestEnvironments } from "./registered.ts";
 import { script } from "./script.ts";
+import { jsonLines, uploaded } from "./upload.ts";
 
 const Task = z.object({ question: z.string() });
 const rubric = { rewards: { one: () => 1 } };
@@ -25,6 +26,29 @@ const numbers = defineEnvironment({
       rubric,
     }),
 });
+/** Its rows come with the run. */
+const bare = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }),
+});
+/** Rows with an end, and for evals others without one. */
+const endless = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      evalDataset: dataset(Task, (index) => ({ question: `${index}?` })),
+      rubric,
+    }),
+});
+const named = (name: string) =>
+  defineEnvironment({
+    args: z.strictObject({}),
+    build: () =>
+      new EnvGroup({
+        [name]: new SingleTurnEnv({ dataset: dataset(Task, [{ question: "?" }]), rubric }),
+      }),
+  });
 const greedy = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -34,7 +58,10 @@ const greedy = defineEnvironment({
       rubric,
     }),
 });
-for (const [id, { args, needs, load }] of Object.entries({ numbers, greedy })) {
+for (const [id, { args, needs, load }] of Object.entries({
+  ...{ numbers, greedy, bare, endless },
+  ...{ "group-all": named("all"), "group-agg": named("agg") },
+})) {
   registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
 }
 registerTestEnvironments();
@@ -46,6 +73,7 @@ const NO_POOL = {
   ...{ easy: NONE, unseen: NONE },
 };
 const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
+const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
 const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
 
 let door: Door;
@@ -86,6 +114,30 @@ test.each([
   ["an eval of nothing known", { eval: { every: 1, environment: "nope" } }, "eval.environment"],
   ["an eval without its judge", { eval: { every: 1, environment: "judged" } }, "eval.environment"],
   ["every row held out", { holdout: 4 }, "holdout"],
+  ["more held out than there are rows", { ...BARE, holdout: 3 }, "holdout"],
+  ["every row that came with the run held out", { ...BARE, holdout: 2 }, "holdout"],
+  [
+    "an eval of more of the run's rows than are held out",
+    { ...BARE, holdout: 1, eval: { every: 1, num_examples: 2 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of the run's rows none of which is held out",
+    { ...BARE, eval: { every: 1, num_examples: 1 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of another environment that has no rows",
+    { eval: { every: 1, environment: "asked-bare" } },
+    "eval.environment",
+  ],
+  [
+    "an order of evals without end",
+    { environment: "asked-endless", shuffle: true, holdout: 1 },
+    "shuffle",
+  ],
+  ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
+  ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
   [
     "every task of rows without end held out",
     { holdout: 16, environment_args: { kinds: 8 } },
@@ -121,6 +173,17 @@ test.each(ENGINES)(
     });
   },
 );
+
+test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
+  const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
+  const { id } = await uploaded(door, jsonLines(rows));
+  const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
+  const reply = await post({ ...asked, holdout: 3000 });
+  expect(reply.status).toBe(400);
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect(error.param).toBe("holdout");
+  expect(error.message).toMatch(/3000 shuffled rows lie in 25[78] blocks .* hold out 256/);
+});
 
 test("token and push secret are shown once: a replay and a read know them no more", async () => {
   const trainer = { delivery: "push", url: "https://trainer.example/batches" };
