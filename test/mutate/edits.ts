@@ -6,31 +6,10 @@
  * missing, and is mended there, not here.
  */
 import { type Edit, editsOf } from "./edit.ts";
+import { EXACTNESS_EDITS } from "./exactness-edits.ts";
 import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
-  ...editsOf(
-    "src/core/sampling.ts",
-    ["core/sampling", "local/policy/exact"],
-    [
-      ["repetition_penalty: 1 };", "repetition_penalty: undefined };"],
-      [
-        "presence_penalty: 0, frequency_penalty: 0 }",
-        "presence_penalty: 1, frequency_penalty: 0 }",
-      ],
-      ["[run_id, generation, version].join", "[run_id, version, version].join"],
-      ["...(salt !== null && { cache_salt: salt })", "...(salt === null && { cache_salt: salt })"],
-    ],
-  ),
-  ...editsOf(
-    "src/core/training/engine-exactness.ts",
-    ["clients/probe", "local/policy/exact"],
-    [
-      ["if (before < TELLING) return null;", "if (before > TELLING) return null;"],
-      ["Math.abs(after - 2 * before) <", "Math.abs(after - 3 * before) <"],
-      ["exact.penalties === false", "exact.penalties === null"],
-    ],
-  ),
   ...editsOf(
     "src/core/rollout.ts",
     ["core/rollout", "conformance/vectors"],
@@ -403,5 +382,6 @@ export const EDITS: readonly Edit[] = [
       ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
     ],
   ),
+  ...EXACTNESS_EDITS,
   ...RUNTIME_EDITS,
 ];
