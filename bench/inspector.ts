@@ -34,13 +34,14 @@ export interface Inspector {
   close(): void;
 }
 
-/** One for each Worker of the process. */
+/** One for each Worker of the process whose name can stand in an address: the way to a service of ours has a "#". */
 export async function openInspectors(port: number): Promise<Inspector[]> {
   const listing = await fetch(`http://127.0.0.1:${port}/json`);
   return await Promise.all(
     z
       .array(Target)
       .parse(await listing.json())
+      .filter((target) => !target.webSocketDebuggerUrl.includes("#"))
       .map(openInspector),
   );
 }

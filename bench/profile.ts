@@ -10,6 +10,7 @@ import { SourceMap } from "node:module";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare } from "miniflare";
 import { bundleWorker } from "../src/local/bundle.ts";
+import { NO_DEATHS } from "../src/local/last-deaths.ts";
 import { migrate, seedApiKey } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare-options.ts";
 import { freePort, liveObjectCeiling, openFileLimit } from "../src/local/ports.ts";
@@ -36,8 +37,9 @@ const runtime = await miniflareOptions({
   bundle,
   store: join(directory, "store"),
   port,
-  deathsBefore: () => 0,
+  lastEnd: async () => NO_DEATHS,
   bindings: {
+    ALLOW_PRIVATE_ENDPOINTS: "true",
     LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
     ROLLCALL_SECRET: secretOf(directory),
   },

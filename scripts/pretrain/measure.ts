@@ -57,6 +57,9 @@ function policy(engine: Engine, temperature: number, index: number): TestModel {
       stopTokenIds: [],
       topLogprobs: 0,
       cacheSalt: null,
+      penalties: { repetition: 1, presence: 0, frequency: 0 },
+      grammar: null,
+      rawLogprobs: false,
     });
     return asReply(decode(tokens.map(({ id }) => id)));
   };

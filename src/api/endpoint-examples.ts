@@ -29,6 +29,13 @@ export const ENDPOINT: EndpointView = {
     logprobs: true,
     token_ids: true,
     tools: true,
+    exactness: {
+      one_logprob_a_token: true,
+      logprobs_mode: "processed",
+      penalties: true,
+      neutral_defaults: true,
+      refused: null,
+    },
     error: null,
     checked_at: AT,
   },

@@ -95,6 +95,21 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: "want_step",
   },
   lease_lost: { when: "the lease has ended", message: "this lease has ended", param: null },
+  wrong_lease_token: {
+    when: "a token that is not the lease's",
+    message: "this is not the token of the lease",
+    param: "token",
+  },
+  wrong_batch: {
+    when: "a batch that is not the lease's",
+    message: "the lease is on the batch of step 4",
+    param: "batch_id",
+  },
+  version_ahead: {
+    when: "weights of a batch that nobody has acknowledged",
+    message: "acknowledge batch 4 first",
+    param: "version",
+  },
   batch_void: {
     when: "the run went back behind the batch, and has not cut that step anew",
     message: "the batch of step 42 is void: the run went back, and cuts that step anew",

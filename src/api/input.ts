@@ -69,14 +69,20 @@ function jsonOf(text: string, param: string): Json {
   }
 }
 
-/** The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. */
-export async function readJson(request: Request): Promise<Json> {
+/**
+ * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
+ * text, and throws a SyntaxError as `JSON.parse` does.
+ */
+export async function readJson(
+  request: Request,
+  parse: (text: string) => Json = JSON.parse,
+): Promise<Json> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
   }
   refuseEncoded(request);
-  const body = parseJson(await readBytes(request));
+  const body = parseJson(await readBytes(request), parse);
   refuseOddities(body, "");
   return body;
 }
@@ -92,9 +98,9 @@ export function refuseEncoded({ headers }: Request): void {
   );
 }
 
-function parseJson(bytes: Uint8Array): Json {
+function parseJson(bytes: Uint8Array, parse: (text: string) => Json): Json {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+    return parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch (thrown) {
     const reason =
       thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";

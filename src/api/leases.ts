@@ -1,6 +1,8 @@
 /** A batch that a trainer has in hand: kept, trained, or given back. */
 import * as z from "zod";
 import { parseId } from "../core/ids.ts";
+import type { Json } from "../core/json.ts";
+import { readMetrics } from "../core/training/read-metrics.ts";
 import { Acked, AckRequest, HeartbeatRequest, NackRequest } from "../core/training/trainer-wire.ts";
 import { idMac } from "../runtime/secrets.ts";
 import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
@@ -33,7 +35,7 @@ export const leaseOperations: readonly Operation[] = [
       schema: Kept,
       example: { expires_at: 1_795_303_800 },
     },
-    errors: ["not_found", "epoch_fenced", "lease_lost", "run_finished"],
+    errors: ["not_found", "epoch_fenced", "lease_lost", "wrong_lease_token", "run_finished"],
     handle: async (context) => {
       const { body, ask } = await asked(context, HeartbeatRequest);
       return context.json(await ask((trainer, id) => trainer.heartbeat(id, body)));
@@ -46,7 +48,7 @@ export const leaseOperations: readonly Operation[] = [
     trainer: true,
     summary: "Say that the batch is trained, and in the checkpoint",
     description:
-      "Said again, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`.",
+      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`; a bare NaN or Infinity is null there, and named in `not_finite`.",
     headers: AGAIN,
     body: {
       schema: AckRequest,
@@ -65,10 +67,22 @@ export const leaseOperations: readonly Operation[] = [
       schema: Acked,
       example: ACKED,
     },
-    errors: ["not_found", "epoch_fenced", "lease_lost", "conflict"],
+    errors: [
+      "not_found",
+      "epoch_fenced",
+      "lease_lost",
+      "wrong_lease_token",
+      "wrong_batch",
+      "conflict",
+    ],
     handle: async (context) => {
-      const { body, ask } = await asked(context, AckRequest);
-      return context.json(await ask((trainer, id) => trainer.ack(id, body)));
+      let not_finite: readonly string[] = [];
+      const { body, ask } = await asked(context, AckRequest, (text) => {
+        const read = readMetrics(text);
+        not_finite = read.not_finite;
+        return read.body;
+      });
+      return context.json(await ask((trainer, id) => trainer.ack(id, { ...body, not_finite })));
     },
   },
   {
@@ -91,7 +105,7 @@ export const leaseOperations: readonly Operation[] = [
       schema: GivenBack,
       example: { state: "ready" },
     },
-    errors: ["not_found", "epoch_fenced", "lease_lost"],
+    errors: ["not_found", "epoch_fenced", "lease_lost", "wrong_lease_token"],
     handle: async (context) => {
       const { body, ask } = await asked(context, NackRequest);
       return context.json(await ask((trainer, id) => trainer.nack(id, body)));
@@ -105,9 +119,10 @@ type Asking = <T>(call: (trainer: TrainerRpc, lease: string) => Promise<Answer<T
 async function asked<Schema extends z.ZodType>(
   context: ApiContext,
   schema: Schema,
+  parse?: (text: string) => Json,
 ): Promise<{ body: z.output<Schema>; ask: Asking }> {
   idempotencyKeyOf(context.req.raw);
-  const body = parseAs(schema, await readJson(context.req.raw));
+  const body = parseAs(schema, await readJson(context.req.raw, parse));
   const id = pathParam(context, "id");
   const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
   if (parsed?.kind !== "lease") {

@@ -34,7 +34,7 @@ export const trainerOperations: readonly Operation[] = [
       schema: Registered,
       example: REGISTERED,
     },
-    errors: ["not_found", "conflict", "run_finished"],
+    errors: ["not_found", "version_ahead", "conflict", "run_finished"],
     handle: registerOne,
   },
   {

@@ -314,7 +314,7 @@ restarts, and it says so; with --keep, and where there is a .rollcall already, i
     once: { says: "stop after the demo" },
     environment: { value: "E", says: "the demo on this environment; default calculator" },
     ...LEARNING_FLAGS,
-    seed: { value: "N", says: "of the demo; default 0" },
+    seed: { value: "N", says: "of the demo: its tasks, its draws, its trainer" },
     keep: { says: "keep everything on disk; what is in memory moves there" },
     "no-demo": { says: "no demo" },
     port: { value: "P", says: "default 8787; a busy port moves to the next free one" },

@@ -35,7 +35,7 @@ export const PLAY_FLAGS = {
   },
   "max-retries": { value: "N", says: "of one model call; default 2" },
   shuffle: { says: "the tasks in an order the seed decides" },
-  seed: { value: "N", says: "default 0" },
+  seed: { value: "N", says: "of that order, and of what the bundled policy draws; default 0" },
   judge: {
     value: "NAME=MODEL@ENDPOINT",
     repeatable: true,

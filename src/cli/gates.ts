@@ -3,7 +3,8 @@
  *
  * `--fail-under` looks at the mean itself. `--baseline` looks at the 95 % interval of the paired difference: alone it
  * fails a run that is worse beyond chance; with `--max-drop D` a run must be shown to have lost no more than D, and where the
- * interval leaves that open the verdict is `inconclusive`. Only a run that ended is judged: one that broke has exit 1.
+ * interval leaves that open the verdict is `inconclusive`. Only a run that completed is judged: one that broke has exit 1,
+ * and of one with too few scores `--min-scored` alone says so, since its means are of those that happened to be scored.
  */
 import type { RunComparison } from "../core/comparison.ts";
 import type { RunView } from "../core/run.ts";
@@ -51,6 +52,7 @@ export async function judge(
   if (run.status !== "completed" && !tooFew) return NOT_JUDGED;
   const gates: Verdict[] = [];
   if (args.minScored !== null) gates.push(scoredVerdict(run, args.minScored, tooFew));
+  if (tooFew) return { gates, comparison: null };
   if (args.failUnder !== null) gates.push(meanVerdict(run, args.failUnder, args.metric));
   if (baseline === null) return { gates, comparison: null };
   const compared = await comparison(client, run, baseline, args.metric);

@@ -1,7 +1,7 @@
 /**
  * Which model plays a run: the endpoint that was named, else the one of OPENAI_BASE_URL, else the policy beside a local
  * platform. The policy knows a few environments, at the sizes of its table; what it has never seen is refused unless
- * the caller insists.
+ * the caller insists. A seed that the caller gives is that of the policy's draws as well.
  */
 import type { EvalRequestInput } from "../core/eval-request.ts";
 import {
@@ -72,7 +72,11 @@ function policyChoice(
   return {
     model: POLICY_MODEL,
     endpoint: { base_url: policyUrl },
-    sampling: { ...(known?.sampling ?? POLICY_SAMPLING), ...draft.sampling },
+    sampling: {
+      ...(known?.sampling ?? POLICY_SAMPLING),
+      ...(draft.seed !== undefined && { seed: draft.seed }),
+      ...draft.sampling,
+    },
     ...(args !== undefined && { environment_args: args }),
   };
 }

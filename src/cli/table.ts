@@ -48,7 +48,8 @@ export function resultsText(
 }
 
 export function resultsTable(runs: readonly RunView[], room: number): string {
-  return [columns(HEADER, runs.map(rowOf), room), ...runs.flatMap(notesOf)].join("\n");
+  const rows = runs.flatMap((run) => [rowOf(run), ...memberRows(run)]);
+  return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
 }
 
 function rowOf(run: RunView): string[] {
@@ -68,6 +69,17 @@ function rowOf(run: RunView): string[] {
       cancelled: sum(counts.cancelled),
     }),
   ];
+}
+
+/** Of each environment of a group: what its report knows of it. */
+function memberRows({ report }: RunView): string[][] {
+  return Object.entries(report.members ?? {}).map(([name, { reward }]) => {
+    const { n_tasks, n_rollouts: scored, n_unscored: unscored, n_error: failed } = reward;
+    const rollouts = scored + unscored + failed;
+    const outcomes = namedCounts({ scored, unscored, failed });
+    const [tasks, all] = [countText(n_tasks), countText(rollouts)];
+    return [safeLine(`- ${name}`), estimateText(reward), tasks, all, "", "", "", outcomes];
+  });
 }
 
 function whereItSaysWhy({ id, counts }: RunView): string {
@@ -95,11 +107,20 @@ function judgesText({ report: { usage } }: RunView): string {
   return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
 }
 
+/** Of a group of environments by member: what has one name in two of them need not be one thing. */
+function metricsTexts({ report: { metrics, members } }: RunView): string[] {
+  if (members === undefined) return [metricsText(metrics)];
+  return Object.entries(members).map(([name, { metrics }]) => `${name}: ${metricsText(metrics)}`);
+}
+
+function metricsText(metrics: RunView["report"]["metrics"]): string {
+  return Object.entries(metrics)
+    .map(([name, metric]) => `${name} ${estimateText(metric)}`)
+    .join(", ");
+}
+
 function notesOf(run: RunView): string[] {
-  const metrics = Object.entries(run.report.metrics).map(([name, metric]) => {
-    return `${name} ${estimateText(metric)}`;
-  });
-  const notes = [reportText(run), metrics.join(", "), judgesText(run)]
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };

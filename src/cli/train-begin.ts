@@ -20,6 +20,9 @@ import type { LearningSettings, Stage } from "./train-stage.ts";
 const BEFORE = "eval_before";
 const LEARNING_RATE = "learning_rate";
 const LOSS = "loss";
+const EVAL_ROWS = "eval_rows";
+/** Rows that came with the request: the platform has them, and names them to nobody. */
+const WITH_REQUEST = "with_request";
 
 /** A training whose run is there. */
 export interface Begun {
@@ -70,6 +73,7 @@ export async function begunTraining(
   const metadata = {
     ...training.metadata,
     ...(before !== null && { [BEFORE]: before.id }),
+    ...(before !== null && Array.isArray(training.dataset) && { [EVAL_ROWS]: WITH_REQUEST }),
     ...(learning !== null && metadataOf(learning)),
   };
   const run = await created({ ...training, metadata }, stage);
@@ -107,7 +111,7 @@ export async function resumedTraining(runId: string, stage: Stage): Promise<Begu
   const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
   const token =
     trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
-  return { run, before, evaluation: before === null ? null : sameEval(before, stage), token };
+  return { run, before, evaluation: before && sameEval(run, before, stage), token };
 }
 
 /** How the embedded trainer of a run learns. */
@@ -121,7 +125,13 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
 }
 
 /** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
-function sameEval(before: RunView, { term }: Stage): EvalRequestInput | null {
+function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestInput | null {
+  if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
+    term.say(
+      `No eval after: the rows of ${before.id} came with it, and no other run can name them.`,
+    );
+    return null;
+  }
   const { environment, environment_args, model, endpoint, sampling, dataset } = before;
   const { num_examples, shuffle, seed, max_concurrent } = before;
   if (endpoint.name === null && endpoint.api_key_last4 !== null) {

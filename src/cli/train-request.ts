@@ -71,7 +71,7 @@ function trainingRequest(
   { training, trainer, evalExamples }: TrainingWish,
   defaults: TrainingDefaults,
 ): TrainingRequestInput {
-  const { kind: _, ...played } = shared;
+  const { kind: _, ...played }: EvalRequestInput & Record<string, unknown> = shared;
   const { group_size, max_steps, max_concurrent, max_off_policy_steps, batch_rollouts } = defaults;
   const measured = {
     group_size,
@@ -82,15 +82,21 @@ function trainingRequest(
   };
   return {
     ...(trainer.kind === "embedded" ? measured : { max_steps: STEPS_OF_OTHERS }),
-    holdout: evalExamples,
     trainer: trainer.kind === "push" ? { delivery: "push", url: trainer.url } : {},
     ...played,
     ...training,
+    ...holdoutOf(played["holdout"], evalExamples),
     kind: "training",
   };
 }
 
-/** The first tasks of this seed, each once: those that a training run with this seed and `holdout` leaves alone. */
+/** All that the evals play, and more where a file asks for it; what is no number is left to whoever refuses it. */
+function holdoutOf(asked: unknown, evalExamples: number): { readonly holdout?: number } {
+  if (asked === undefined) return { holdout: evalExamples };
+  return typeof asked === "number" ? { holdout: Math.max(asked, evalExamples) } : {};
+}
+
+/** The first tasks of this seed and order, each once: those that a training run with this seed and `holdout` leaves alone. */
 function evalRequest(shared: EvalRequestInput, num_examples: number): EvalRequestInput | null {
   if (num_examples === 0) return null;
   const request: EvalRequestInput & Record<string, unknown> = { ...shared };

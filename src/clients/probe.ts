@@ -1,13 +1,15 @@
 /**
  * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that asks
  * for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is asked
- * again with less.
+ * again with less. One that gives both ids and logprobs is asked how exact they are (`probe-exactness.ts`).
  *
  * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
  * deadline. Nothing of what comes back holds the key.
  */
-import type { EndpointCapabilities } from "../core/endpoint.ts";
+import type { EndpointCapabilities, EngineExactness } from "../core/endpoint.ts";
 import { completionExtras, type ListedModel, listedModels } from "../core/probe-replies.ts";
+import type { Sampling } from "../core/sampling.ts";
+import { probeExactness } from "./probe-exactness.ts";
 import { type Answer, ask, ProbeFailure } from "./probe-request.ts";
 import { replyWithoutKey } from "./without-key.ts";
 
@@ -18,6 +20,8 @@ export interface Probe {
   readonly model: string | null;
   /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
   readonly usual: string | null;
+  /** Of the training run it is asked for; absent: of none. */
+  readonly sampling?: Sampling;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly deadline_ms?: number;
@@ -49,12 +53,13 @@ interface Found {
   models: readonly ListedModel[];
   probed_model: string | null;
   supports: Pick<EndpointCapabilities, "chat" | "usage" | "logprobs" | "token_ids" | "tools">;
+  exactness: EngineExactness | null;
 }
 
 const NOTHING = { chat: false, usage: false, logprobs: false, token_ids: false, tools: false };
 
 export async function probeEndpoint(probe: Probe): Promise<EndpointCapabilities> {
-  const found: Found = { models: [], probed_model: null, supports: NOTHING };
+  const found: Found = { models: [], probed_model: null, supports: NOTHING, exactness: null };
   const deadline = probe.deadline_ms ?? DEADLINE_MS;
   const signal = AbortSignal.timeout(deadline);
   try {
@@ -77,7 +82,13 @@ async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise
     const said = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
     throw new ProbeFailure(`${said}: name one in "model" to have it asked`);
   }
-  found.supports = await complete(probe, found.probed_model, signal);
+  const { one_logprob_a_token, ...supports } = await complete(probe, found.probed_model, signal);
+  found.supports = supports;
+  if (!supports.token_ids || !supports.logprobs) return;
+  const { base_url, api_key, sampling = {} } = probe;
+  const asked = { base_url, api_key, model: found.probed_model, sampling };
+  const exactness = await probeExactness(asked, signal);
+  found.exactness = replyWithoutKey({ one_logprob_a_token, ...exactness }, api_key);
 }
 
 function modelOf({ model, usual }: Probe, models: Found["models"]): string | null {
@@ -86,17 +97,15 @@ function modelOf({ model, usual }: Probe, models: Found["models"]): string | nul
   return usual !== null && known ? usual : (models[0]?.id ?? null);
 }
 
-async function complete(
-  probe: Probe,
-  model: string,
-  signal: AbortSignal,
-): Promise<Found["supports"]> {
+type Completed = Found["supports"] & Pick<EngineExactness, "one_logprob_a_token">;
+
+async function complete(probe: Probe, model: string, signal: AbortSignal): Promise<Completed> {
   for (const rung of LADDER) {
     const answer = await ask(probe, "/chat/completions", request(model, rung), signal);
     const tooMuch = answer.status === 400 || answer.status === 422;
     if (!tooMuch || rung === LADDER.at(-1)) return supportsOf(answer, rung, probe);
   }
-  return NOTHING;
+  return { ...NOTHING, one_logprob_a_token: false };
 }
 
 function request(model: string, { ids, tools, logprobs }: Rung): object {
@@ -110,7 +119,7 @@ function request(model: string, { ids, tools, logprobs }: Rung): object {
   };
 }
 
-function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Found["supports"] {
+function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
   if (answer.status !== 200) throw refused(answer, probe);
   const extras = completionExtras(answer.body);
   if (extras === null) {
@@ -134,7 +143,7 @@ function refused({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
 
 function capabilities(
   { api_key, now }: Probe,
-  { models, probed_model, supports }: Found,
+  { models, probed_model, supports, exactness }: Found,
   error: string | null,
 ): EndpointCapabilities {
   const asked = models.find(({ id }) => id === probed_model);
@@ -143,6 +152,7 @@ function capabilities(
     max_model_len: asked?.max_model_len ?? null,
     probed_model: replyWithoutKey(probed_model, api_key),
     ...supports,
+    exactness,
     error,
     checked_at: Math.floor(now / 1000),
   };

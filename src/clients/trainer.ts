@@ -3,13 +3,17 @@
  * short answer. What the answer means for the batch is decided elsewhere; an offer that reached nobody is made again by
  * whoever asked for it, never here.
  */
+import { type ReadMetrics, readMetrics } from "../core/training/read-metrics.ts";
 import { OfferAcked } from "../core/training/trainer-wire.ts";
 import { beginningOf } from "./bounded-body.ts";
 
 export type OfferReply =
   | { readonly kind: "accepted" }
   /** It trained the batch before it answered. */
-  | ({ readonly kind: "acked" } & Omit<OfferAcked, "acked">)
+  | ({ readonly kind: "acked"; readonly not_finite?: readonly string[] } & Omit<
+      OfferAcked,
+      "acked"
+    >)
   | { readonly kind: "gone" }
   | { readonly kind: "busy"; readonly retry_after_ms: number | null }
   | { readonly kind: "refused"; readonly message: string }
@@ -65,16 +69,17 @@ function meaningOf(status: number, retryAfter: string | null, text: string): Off
 }
 
 function ackOf(text: string): OfferReply {
-  const parsed = OfferAcked.safeParse(jsonOf(text));
-  if (!parsed.success)
+  const read = jsonOf(text);
+  const parsed = OfferAcked.safeParse(read?.body);
+  if (read === null || !parsed.success)
     return { kind: "absent", message: "the trainer answered 200 without an ack" };
   const { acked: _, ...ack } = parsed.data;
-  return { kind: "acked", ...ack };
+  return { kind: "acked", ...ack, not_finite: read.not_finite };
 }
 
-function jsonOf(text: string): unknown {
+function jsonOf(text: string): ReadMetrics | null {
   try {
-    return JSON.parse(text);
+    return readMetrics(text);
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return null;
     throw thrown;

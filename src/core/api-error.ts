@@ -20,6 +20,9 @@ export const ERROR_CODES = [
   "epoch_fenced",
   "step_mismatch",
   "lease_lost",
+  "wrong_lease_token",
+  "wrong_batch",
+  "version_ahead",
   "batch_void",
   "run_finished",
   "url_not_allowed",
@@ -37,7 +40,12 @@ export const ApiError = z
       message: z.string(),
       param: z.string().nullable(),
       type: z.string(),
-      next_step: z.int().optional().describe("with `step_mismatch`: the step to ask for"),
+      next_step: z
+        .int()
+        .optional()
+        .describe(
+          "with `step_mismatch` the step to ask for, with `version_ahead` the one to acknowledge",
+        ),
       published: z
         .int()
         .optional()

@@ -86,6 +86,34 @@ export const EndpointPatch = z
   .meta({ id: "EndpointPatch" });
 export type EndpointPatch = z.output<typeof EndpointPatch>;
 
+/** What of its logprobs and its sampling could be proven. */
+const EngineExactness = z
+  .object({
+    one_logprob_a_token: z.boolean(),
+    logprobs_mode: z
+      .enum(["processed", "raw"])
+      .nullable()
+      .describe(
+        "whether temperature and penalties are in the logprobs; null: it could not be told",
+      ),
+    penalties: z
+      .boolean()
+      .nullable()
+      .describe("repetition_penalty of a request is followed; null: it could not be told"),
+    neutral_defaults: z
+      .boolean()
+      .nullable()
+      .describe(
+        "a request that says nothing is sampled as one that asks for no penalty and no cut",
+      ),
+    refused: z
+      .string()
+      .nullable()
+      .describe("what the server said of the fields that training sends, where it refused them"),
+  })
+  .meta({ id: "EngineExactness" });
+export type EngineExactness = z.infer<typeof EngineExactness>;
+
 /** What one call to the endpoint showed. */
 export const EndpointCapabilities = z
   .object({
@@ -101,6 +129,9 @@ export const EndpointCapabilities = z
     logprobs: z.boolean(),
     token_ids: z.boolean().describe("return_token_ids is honoured: training needs it"),
     tools: z.boolean().describe("a request with tools was accepted"),
+    exactness: EngineExactness.nullable()
+      .optional()
+      .describe("null without token ids and logprobs; absent where an earlier release asked"),
     error: z.string().nullable().describe("what went wrong, where something did"),
     checked_at: Seconds,
   })

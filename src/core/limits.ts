@@ -37,6 +37,8 @@ export const LIMITS = {
   errorListCharacters: 16 * KIB,
   /** Of a score, a metric, a stop condition, a handler. */
   nameCharacters: 200,
+  /** Environments of a group, those of the groups in it included: each has figures of its own in every report and step. */
+  groupMembers: 64,
   /** Scores of a rollout, and what they say of its turns, as JSON. */
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,
@@ -84,6 +86,8 @@ export const LIMITS = {
   failedCallsListed: 100,
   /** Milliseconds environment code may take before its rollout ends: what a run may set itself is its default. */
   setupMs: 5 * MINUTE,
+  /** For whoever waits for an environment to be built; no run sets it, since a build is every run's of its arguments. */
+  buildMs: MINUTE,
   turnMs: 5 * MINUTE,
   toolMs: 2 * MINUTE,
   cleanupMs: 2 * MINUTE,

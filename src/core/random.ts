@@ -8,9 +8,14 @@
 
 export type Words = readonly [number, number, number, number];
 
-/** A stream of numbers in [0, 1), 53 bits each, decided by `parts` alone: name the purpose first, then the seed. */
+/** A stream of unsigned 32-bit words, decided by `parts` alone: name the purpose first, then the seed. */
+export function seededWords(...parts: readonly (string | number)[]): () => number {
+  return xoshiro128(hashWords(JSON.stringify(parts)));
+}
+
+/** The same as a stream of numbers in [0, 1), 53 bits each. */
 export function seededRandom(...parts: readonly (string | number)[]): () => number {
-  const word = xoshiro128(hashWords(JSON.stringify(parts)));
+  const word = seededWords(...parts);
   return () => ((word() >>> 5) * 2 ** 26 + (word() >>> 6)) / 2 ** 53;
 }
 

@@ -15,25 +15,34 @@ const ByK = z
   .record(z.string(), z.number().nullable())
   .describe("by k = 1, 2, 4, …, and all attempts; null where no task has k scored ones");
 
+const Reward = z.object({
+  mean: z.number().nullable(),
+  se: z.number().nullable(),
+  ci95: Interval.describe("Student t over task means, not clipped to the range of scores"),
+  wilson95: Interval.optional().describe(
+    "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
+  ),
+  range: Interval.optional().describe(
+    "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
+  ),
+  n_tasks: Count,
+  n_rollouts: Count,
+  n_unscored: Count,
+  n_error: Count,
+  n_truncated: Count,
+});
+const Metrics = z.record(z.string(), Estimate);
+
 export const RunReport = z
   .object({
-    reward: z.object({
-      mean: z.number().nullable(),
-      se: z.number().nullable(),
-      ci95: Interval.describe("Student t over task means, not clipped to the range of scores"),
-      wilson95: Interval.optional().describe(
-        "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
+    reward: Reward,
+    metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members"),
+    members: z
+      .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
+      .optional()
+      .describe(
+        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
       ),
-      range: Interval.optional().describe(
-        "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
-      ),
-      n_tasks: Count,
-      n_rollouts: Count,
-      n_unscored: Count,
-      n_error: Count,
-      n_truncated: Count,
-    }),
-    metrics: z.record(z.string(), Estimate),
     pass_at_k: ByK,
     pass_hat_k: ByK,
     pass_k: z

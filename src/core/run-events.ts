@@ -45,7 +45,11 @@ export const BatchReady = z
   .meta({ id: "BatchReady" });
 /** its trainer has trained it; */
 export const BatchAcked = z
-  .object({ ...Batch, produced_version: Version })
+  .object({
+    ...Batch,
+    produced_version: Version,
+    not_finite: z.array(z.string()).optional().describe("metrics that came as NaN or an infinity"),
+  })
   .meta({ id: "BatchAcked" });
 /** or every attempt came to nothing, and the run is paused. */
 export const BatchDead = z.object({ ...Batch, reason: z.string() }).meta({ id: "BatchDead" });

@@ -1,6 +1,7 @@
 /** How the model is to sample: the same words on the wire of the API and of the endpoint. */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
+import { seededRandom } from "./random.ts";
 
 /**
  * Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. A null is not
@@ -14,7 +15,10 @@ export const Sampling = z.strictObject({
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  seed: z.int().nullish(),
+  seed: z
+    .int()
+    .nullish()
+    .describe("of the run's draws: each call gets its own, made of this and its place"),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),
@@ -30,6 +34,30 @@ export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
   return merged(environment, run) as Sampling;
 }
 
+/** Which call of a run it is. */
+export interface CallPlace {
+  readonly group: number;
+  readonly slot: number;
+  readonly attempt: number;
+  readonly turn: number;
+}
+
+/** Seeds below this are taken by every engine: some read 32 bits, some with a sign. */
+const SEEDS = 2 ** 31;
+
+/**
+ * What is asked of one call. With one seed for all of them, rollouts of the same prompt would be one rollout, and others
+ * tied to each other: so each place has a seed of its own, the same whenever the run is asked for again.
+ */
+export function withCallSeed(
+  { seed, ...sampling }: Sampling,
+  { group, slot, attempt, turn }: CallPlace,
+): Sampling {
+  if (seed === undefined || seed === null) return { ...sampling, ...(seed === null && { seed }) };
+  const draw = seededRandom("call", seed, group, slot, attempt, turn);
+  return { ...sampling, seed: Math.floor(draw() * SEEDS) };
+}
+
 /** Which weights a training run's call is for. */
 export interface PolicyWeights {
   readonly run_id: string;
@@ -43,7 +71,7 @@ export interface PolicyWeights {
  * alone would not do: another run counts from 0 as well, and so does a run that went back.
  */
 export function cacheSalt({ run_id, generation, version }: PolicyWeights): string {
-  return `${run_id}.${generation}.${version}`;
+  return [run_id, generation, version].join(".");
 }
 
 /** Of `extra_body`, what a training run asks; the ids and logprobs are what a sample is made of. */
@@ -67,6 +95,39 @@ export function trainingSampling(
   const extra_body = { ...ASKED, ...(salt !== null && { cache_salt: salt }) };
   const asked = mergeSampling({ ...NEUTRAL, extra_body }, mergeSampling(environment, run));
   return withoutTakenBack(asked);
+}
+
+/**
+ * The fields that every call of a training run has, short of those that `run` takes back: at their neutral values, whatever it asks.
+ */
+export function neutralFields(run: Sampling, salt: string): Readonly<Record<string, unknown>> {
+  const asked: Record<string, unknown> = { ...NEUTRAL, ...ASKED, cache_salt: salt };
+  const given: Record<string, unknown> = { ...run, ...run.extra_body };
+  return Object.fromEntries(Object.entries(asked).filter(([name]) => given[name] !== null));
+}
+
+/** Of `extra_body`, what holds the reply to a form, and so takes tokens out of the distribution. */
+const FORMS = [
+  ...["response_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice"],
+  ...["guided_grammar", "logit_bias", "bad_words", "allowed_token_ids"],
+];
+
+/**
+ * The first field that has an engine sample from a distribution no trainer can compute: a penalty, a form, or no parallel calls,
+ * which vLLM brings about by a grammar. Null where there is none.
+ */
+export function bentBy(asked: Sampling): string | null {
+  const { presence_penalty, frequency_penalty, parallel_tool_calls, extra_body } = asked;
+  if (presence_penalty) return "sampling.presence_penalty";
+  if (frequency_penalty) return "sampling.frequency_penalty";
+  if (parallel_tool_calls === false) return "sampling.parallel_tool_calls";
+  const extra = extra_body ?? {};
+  const choice = extra["tool_choice"] ?? "auto";
+  if (choice !== "auto" && choice !== "none") return "sampling.extra_body.tool_choice";
+  if ((extra["repetition_penalty"] ?? 1) !== 1) return "sampling.extra_body.repetition_penalty";
+  if (extra["parallel_tool_calls"] === false) return "sampling.extra_body.parallel_tool_calls";
+  const form = FORMS.find((name) => (extra[name] ?? null) !== null);
+  return form === undefined ? null : `sampling.extra_body.${form}`;
 }
 
 /**

@@ -121,8 +121,13 @@ function createFile(file: string, text: string): boolean {
 /** Writes a private file in one step: readers see the old text or the new, never a part. */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${process.pid}.new`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  renameSync(draft, file);
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /** True when it was there and is now gone. A process that only shares the pid is left alone. */
@@ -138,6 +143,7 @@ async function endOrphan(orphan: ProcessMark): Promise<boolean> {
   return true;
 }
 
-function hasCode(error: unknown, code: string): boolean {
+/** Of an error of the system. */
+export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }

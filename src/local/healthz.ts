@@ -1,14 +1,17 @@
-/** What a platform says of itself: it works, something is wrong with it, or nothing at all within 2 s. */
-export type Health = "ok" | "unwell" | "silent";
+/**
+ * What a platform says of itself: it works, its disk is full (it is there, and goes on when there is room), something is
+ * wrong with it, or nothing at all within 2 s.
+ */
+export type Health = "ok" | "full" | "unwell" | "silent";
 
-/** It answers that its disk is full: it is there, and goes on when there is room. */
 const STORAGE_FULL = 503;
 
 export async function healthOf(url: string): Promise<Health> {
   try {
     const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) });
     await reply.arrayBuffer();
-    return reply.ok || reply.status === STORAGE_FULL ? "ok" : "unwell";
+    if (reply.status === STORAGE_FULL) return "full";
+    return reply.ok ? "ok" : "unwell";
   } catch (error) {
     // Nothing listens, the connection broke or the time is up: it does not answer.
     if (error instanceof TypeError || error instanceof DOMException) return "silent";
@@ -16,7 +19,11 @@ export async function healthOf(url: string): Promise<Health> {
   }
 }
 
+export function answers(health: Health): boolean {
+  return health === "ok" || health === "full";
+}
+
 /** True when the platform at this address answers. */
 export async function answersHealthz(url: string): Promise<boolean> {
-  return (await healthOf(url)) === "ok";
+  return answers(await healthOf(url));
 }

@@ -5,6 +5,7 @@
  */
 import { dirname } from "node:path";
 import { convertV4MiniflareOptions, type Log, type MiniflareOptions, Response } from "miniflare";
+import type { Deaths } from "./last-deaths.ts";
 import { readWorkerOptions } from "./worker-options.ts";
 
 interface LocalRuntime {
@@ -16,8 +17,8 @@ interface LocalRuntime {
   readonly port: number;
   /** Values for this machine: secrets, and variables that stand in wrangler.toml with a deployment's value. */
   readonly bindings: Readonly<Record<string, string | number>>;
-  /** How many workerds before the one that asks died, or had to be ended, one after the other. */
-  readonly deathsBefore: () => number;
+  /** How the workerds before the one that asks ended; answered when work that may have ended them may go on. */
+  readonly lastEnd: () => Promise<Deaths>;
   readonly log: Log;
   /** What the Worker printed, line by line. */
   readonly onOutput: (line: string) => void;
@@ -36,7 +37,7 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     bindings: { ...Object(worker["bindings"]), ...runtime.bindings },
     serviceBindings: {
       ...Object(worker["serviceBindings"]),
-      LAST_END: () => Response.json({ deaths: runtime.deathsBefore() }),
+      LAST_END: async () => Response.json(await runtime.lastEnd()),
     },
     host: "127.0.0.1",
     port: runtime.port,

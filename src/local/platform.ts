@@ -14,6 +14,7 @@ import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
 import { HeldOutput } from "./held-output.ts";
+import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
@@ -138,13 +139,13 @@ async function start(
   const policy = await startPolicy(directory, options.say);
   boot.undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
-  const { url, miniflare, watch } = await launch(options, boot, {
+  const { url, miniflare, watch, letGoOn } = await launch(options, boot, {
     root,
     bundle,
     directory,
     store: store.path,
     // What only reads ends nothing, and must not hide how the last one ended.
-    deathsBefore: options.atRest === true ? 0 : noteRunning(directory),
+    deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
     bindings: {
       ...machineBindings(directory),
       AT_REST: String(options.atRest ?? false),
@@ -159,12 +160,16 @@ async function start(
     throw faultOf(error, bundle, options.environments ?? []);
   });
   await prepareDatabase(miniflare, watch, join(root, "migrations"), key);
+  letGoOn();
   await watch.begin();
   const workerdPid = () => watch.pid();
   return { url, key, directory, store, policyUrl: policy.url, workerdPid, lost: watch.lost };
 }
 
-/** A workerd that dies meanwhile (what is left of an earlier run may hang it at once) is waited for, and asked again. */
+/**
+ * Miniflare's way to a database blocks this thread until workerd has answered: with it the watch, and every signal. So nothing
+ * that may have hung a workerd before goes on until this is through. One that dies meanwhile is waited for, and asked again.
+ */
 async function prepareDatabase(
   miniflare: Miniflare,
   watch: WorkerdWatch,
@@ -214,7 +219,7 @@ interface Launch {
   readonly directory: string;
   readonly store: string;
   /** Workerds before this boot's first that were not stopped in order, one soon after the other. */
-  readonly deathsBefore: number;
+  readonly deathsBefore: Deaths;
   readonly bindings: Readonly<Record<string, string | number>>;
   readonly onUp: (url: string, workerdPid: number) => void;
   readonly onDown: () => void;
@@ -224,6 +229,8 @@ interface Launched {
   readonly url: string;
   readonly miniflare: Miniflare;
   readonly watch: WorkerdWatch;
+  /** What earlier workerds left under way goes on from now. */
+  readonly letGoOn: () => void;
 }
 
 /** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
@@ -263,10 +270,14 @@ async function launchOn(
       if (options.atRest !== true) noteDeaths(what.directory, deaths);
     },
   });
+  const { promise: begun, resolve: letGoOn } = Promise.withResolvers<void>();
   const runtime = await miniflareOptions({
     ...what,
     port,
-    deathsBefore: () => watch.soonDeaths(),
+    lastEnd: async () => {
+      await begun;
+      return watch.soonDeaths();
+    },
     log: new StderrLog(LogLevel.ERROR),
     onOutput: (line) => output.line(line),
     onRestart: () => watch.restarted(),
@@ -283,9 +294,12 @@ async function launchOn(
   undo.push(async () => {
     const orderly = await watch.stop();
     await miniflare.dispose();
-    if (orderly && options.atRest !== true) noteStopped(what.directory);
+    if (options.atRest === true) return;
+    const { deaths, byItself } = watch.soonDeaths();
+    if (orderly) noteStopped(what.directory);
+    else noteDeaths(what.directory, { deaths, byItself: byItself + 1 });
   });
-  return { url, miniflare, watch };
+  return { url, miniflare, watch, letGoOn };
 }
 
 function machineBindings(directory: string): Record<string, string | number> {

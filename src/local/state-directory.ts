@@ -19,6 +19,7 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 import { replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
+import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 
 /** What a client needs to reach the platform of a directory. */
 export const ReadyFile = z.object({
@@ -90,22 +91,24 @@ const SOON_MS = 10 * 60_000;
  * Notes that a workerd is about to run here. Says how many before it were never stopped in order, one soon after the other:
  * whatever they were doing may have ended them.
  */
-export function noteRunning(directory: string): number {
+export function noteRunning(directory: string): Deaths {
   const deaths = deathsBefore(directory);
   noteDeaths(directory, deaths);
   return deaths;
 }
 
 /** Of workerds that followed each other soon, up to the one that runs. */
-export function noteDeaths(directory: string, deaths: number): void {
-  replaceFile(runningPath(directory), String(deaths));
+export function noteDeaths(directory: string, { deaths, byItself }: Deaths): void {
+  replaceFile(runningPath(directory), `${deaths} ${byItself}`);
 }
 
-function deathsBefore(directory: string): number {
+/** Whoever watched the last one ended with it, and could not say how: that counts as a kill. */
+function deathsBefore(directory: string): Deaths {
   const noted = readIfThere(runningPath(directory));
-  if (noted === null) return 0;
+  if (noted === null) return NO_DEATHS;
   const soon = Date.now() - statSync(runningPath(directory)).mtimeMs < SOON_MS;
-  return soon ? Number(noted) + 1 : 1;
+  const [deaths = 0, byItself = 0] = soon ? noted.split(" ").map(Number) : [];
+  return { deaths: deaths + 1, byItself };
 }
 
 export function noteStopped(directory: string): void {

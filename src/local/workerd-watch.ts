@@ -6,7 +6,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DirectoryLock } from "./directory-lock.ts";
-import type { Health } from "./healthz.ts";
+import { answers, type Health } from "./healthz.ts";
+import { type Deaths, NO_DEATHS, wasKilled, watchForKills } from "./last-deaths.ts";
+import { OwedWrites } from "./owed-writes.ts";
 import { findWorkerd, type ProcessMark } from "./processes.ts";
 
 interface WatchOptions {
@@ -22,9 +24,9 @@ interface WatchOptions {
   /** It no longer does. */
   readonly onDown: () => void;
   /** Deaths before this boot that followed each other soon. */
-  readonly soonDeaths: number;
+  readonly soonDeaths: Deaths;
   /** It died; so many have by now, each soon after the one before. */
-  readonly onDeath: (soonDeaths: number) => void;
+  readonly onDeath: (soonDeaths: Deaths) => void;
 }
 
 const LOOK_EVERY_MS = 200;
@@ -43,6 +45,7 @@ export class WorkerdWatch {
   readonly lost: Promise<Error>;
   readonly #options: WatchOptions;
   readonly #lose: (reason: Error) => void;
+  readonly #owed: OwedWrites;
   #workerd: ProcessMark | null = null;
   /** Of the workerd there is: it died, or it answered the last question. */
   #dead = false;
@@ -58,7 +61,7 @@ export class WorkerdWatch {
   #deaths = 0;
   /** With no answer in between; and each soon after its workerd was begun. */
   #deathsInARow = 0;
-  #soonDeaths = 0;
+  #soonDeaths = NO_DEATHS;
   #begunAt = 0;
   #answer = Promise.withResolvers<void>();
   #deadline: NodeJS.Timeout | undefined;
@@ -66,6 +69,8 @@ export class WorkerdWatch {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#soonDeaths = options.soonDeaths;
+    this.#owed = new OwedWrites(options.say);
+    watchForKills();
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
     this.#lose = resolve;
@@ -81,7 +86,7 @@ export class WorkerdWatch {
   }
 
   /** How many of them followed each other soon: whatever ended them is still there. */
-  soonDeaths(): number {
+  soonDeaths(): Deaths {
     return this.#soonDeaths;
   }
 
@@ -109,7 +114,7 @@ export class WorkerdWatch {
     clearTimeout(this.#deadline);
     const first = this.#workerd === null;
     this.#workerd = workerd;
-    this.#options.lock.recordWorkerd(workerd);
+    this.#owed.write("lock", () => this.#options.lock.recordWorkerd(workerd));
     this.#dead = false;
     this.#begunAt = performance.now();
     this.#toldDown = false;
@@ -157,6 +162,7 @@ export class WorkerdWatch {
     while (!this.#stopped) {
       if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
       if (!this.#dead) await this.#ask();
+      this.#owed.retry();
       await sleep(this.#answering ? LOOK_EVERY_MS : LOOK_FOR_NEW_EVERY_MS);
     }
   }
@@ -172,7 +178,9 @@ export class WorkerdWatch {
     this.#askedAt = now;
     if (health !== "silent") this.#silentMs = 0;
     else this.#silentMs += Math.min(waited, LONGEST_SILENCE_MS);
-    if (health === "ok") this.#becomeAnswering();
+    if (answers(health)) this.#becomeAnswering();
+    if (health === "ok") this.#owed.hasRoom();
+    if (health === "full") this.#owed.isFull();
     if (this.#silentMs >= this.#options.hungAfterMs) this.#end();
   }
 
@@ -186,7 +194,8 @@ export class WorkerdWatch {
   #becomeUp(): void {
     if (this.#up || this.#stopped) return;
     this.#up = true;
-    this.#options.onUp(this.pid());
+    const pid = this.pid();
+    this.#owed.write("ready", () => this.#options.onUp(pid));
     if (this.#deaths > 0) {
       this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
     }
@@ -213,8 +222,11 @@ export class WorkerdWatch {
     this.#deaths += 1;
     this.#deathsInARow += 1;
     const soon = performance.now() - this.#begunAt < SOON_MS;
-    this.#soonDeaths = soon ? this.#soonDeaths + 1 : 1;
-    this.#options.onDeath(this.#soonDeaths);
+    const { deaths, byItself } = soon ? this.#soonDeaths : NO_DEATHS;
+    const itself = this.#wasEnded || !wasKilled(this.pid());
+    this.#soonDeaths = { deaths: deaths + 1, byItself: byItself + (itself ? 1 : 0) };
+    const soonDeaths = this.#soonDeaths;
+    this.#owed.write("running", () => this.#options.onDeath(soonDeaths));
     if (this.#deathsInARow > MOST_DEATHS) {
       this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
     }
@@ -227,6 +239,7 @@ export class WorkerdWatch {
     if (this.#stopped || this.#toldDown) return;
     this.#toldDown = true;
     this.#up = false;
+    this.#owed.drop("ready");
     this.#options.onDown();
     this.#options.say(why);
   }

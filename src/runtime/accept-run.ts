@@ -28,6 +28,7 @@ import { issueTrainer } from "./issue-trainer.ts";
 import { minting } from "./minting.ts";
 import { datasetKey, runObject } from "./names.ts";
 import { keyReused, type Result } from "./refusal.ts";
+import { refuseEngine } from "./refuse-engine.ts";
 import {
   type RunEndpoint,
   type RunJudges,
@@ -119,18 +120,21 @@ async function resolve(
   env: Env,
   scope: Scope,
   asked: RunRequest,
-  { now, byRun }: CreateOptions,
+  { now, byRun, rows }: CreateOptions,
 ): Promise<Result<Acceptable>> {
   const request = asked.kind === "training" ? asEval(asked) : asked;
-  const checked = await checkRun(env, scope, request, asked.kind === "training");
+  const isTraining = asked.kind === "training";
+  const checked = await checkRun(env, scope, request, { training: isTraining, rows });
   if (!checked.ok) return checked;
   const { players } = checked.value.environment;
   const training = asked.kind === "training" ? trainingSpecOf(asked, players) : null;
   const endpoint = await resolveEndpoint(env, scope, request.endpoint, now, byRun);
   if (!endpoint.ok) return endpoint;
   if (training !== null) {
-    const unfit = await refuseTraining(env, request, training, checked.value, endpoint.value);
+    const unfit = await refuseTraining(env, request, training, checked.value);
     if (unfit !== null) return unfit;
+    const inexact = await refuseEngine(env, scope, request, endpoint.value, now);
+    if (inexact !== null) return inexact;
   }
   const judges = await resolveJudges(env, scope, request.judges, now, byRun);
   if (!judges.ok) return judges;

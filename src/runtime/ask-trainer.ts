@@ -62,8 +62,21 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
       const message = `the next step is ${next_step}`;
       return { code: "step_mismatch", message, param: "want_step", details: { next_step } };
     }
-    case "lease_lost":
-      return { code: "lease_lost", message: "this lease has ended: lease again", param: null };
+    case "lease_lost": {
+      const message =
+        "this lease has ended: lease again, or register with last_acked if the batch is in your checkpoint";
+      return { code: "lease_lost", message, param: null };
+    }
+    case "wrong_token": {
+      const message = "this is not the token of the lease: send the one that came with it";
+      return { code: "wrong_lease_token", message, param: "token" };
+    }
+    case "wrong_batch":
+      return { code: "wrong_batch", message: refusal.message, param: "batch_id" };
+    case "version_ahead": {
+      const { message, next_step } = refusal;
+      return { code: "version_ahead", message, param: "version", details: { next_step } };
+    }
     case "lease_held":
       return { code: "conflict", message: refusal.message, param: null };
     case "needs_reset": {

@@ -2,16 +2,20 @@
  * Environments built in this isolate, each with its arguments, for whoever asks next.
  *
  * Invariants. What is asked for is under lease for as long as an invocation may hold it. Beyond `kept` the one that was
- * used longest ago goes, and one that has something to tear down no sooner than its lease is over. A build that failed is
- * not remembered. An isolate that is thrown away tears nothing down: what must be freed for sure belongs to a rollout's
+ * used longest ago goes, and one that has something to tear down no sooner than its lease is over. A build that failed, or
+ * that somebody waited for in vain, is not remembered: the next one who asks builds anew. Each who waits has a timer of its
+ * own, since the invocation that began a build may be gone. An isolate that is thrown away tears nothing down: what must be freed for sure belongs to a rollout's
  * cleanup.
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { holdsSomething } from "../core/environments/teardown.ts";
+import { EnvError } from "../core/errors.ts";
 
 export interface ShelfLife {
   readonly kept: number;
   readonly leaseMs: number;
+  /** How long a build is waited for. */
+  readonly buildMs: number;
   /** Told of each one that nobody gets any more. */
   readonly retire: (environment: AnyEnvironment) => void;
 }
@@ -33,7 +37,7 @@ export class BuiltEnvironments {
     this.#life = life;
   }
 
-  /** The one of this name, built when there is none. Rejects with what `build` rejects with. */
+  /** The one of this name, built when there is none. Rejects with what `build` rejects with, or when that takes too long. */
   async get(
     name: string,
     build: () => Promise<AnyEnvironment>,
@@ -46,7 +50,7 @@ export class BuiltEnvironments {
     this.#built.set(name, built);
     this.#makeRoom(now);
     try {
-      built.environment = await built.made;
+      built.environment = await inTime(built.made, this.#life.buildMs);
       return built.environment;
     } catch (thrown) {
       if (this.#built.get(name) === built) this.#built.delete(name);
@@ -64,5 +68,17 @@ export class BuiltEnvironments {
       this.#built.delete(name);
       if (holds) retire(environment);
     }
+  }
+}
+
+async function inTime<T>(made: Promise<T>, ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(new EnvError(`its build did not settle within ${ms / 1000} s`));
+  }, ms);
+  try {
+    return await Promise.race([made, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -74,11 +74,12 @@ async function carriedReport(
   const { record, trajectory } = source;
   const report = { ...emptyReport(member), ...endOf(source) };
   if (record === null) return report;
-  const { example_id, task_key, started_at, ended_at } = record.entry;
+  const { example_id, task_key, member: whose, started_at, ended_at } = record.entry;
   const known = {
     ...report,
     example_id: example_id ?? member.group,
     task_key: task_key ?? "",
+    ...(whose && { member: whose }),
     started_at: started_at ?? report.started_at,
     ended_at: ended_at ?? report.ended_at,
   };

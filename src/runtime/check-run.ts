@@ -35,11 +35,17 @@ export function isInline(given: Checked["given"]): given is readonly unknown[] {
   return Array.isArray(given);
 }
 
+interface CheckedAs {
+  readonly training: boolean;
+  /** Those of the run that begins this one. */
+  readonly rows: ResolvedDataset | undefined;
+}
+
 export async function checkRun(
   env: Env,
   scope: Scope,
   request: EvalRequest,
-  training: boolean,
+  { training, rows }: CheckedAs,
 ): Promise<Result<Checked>> {
   const chosen = await chooseEnvironment(request.environment, request.environment_args);
   if (!chosen.ok) return chosen;
@@ -51,7 +57,8 @@ export async function checkRun(
   const misjudged = misnamedJudge(request, environment, pin);
   if (misjudged !== null) return misjudged;
   if (typeof request.dataset !== "string") {
-    return checkDataset({ request, training, environment, pin }, request.dataset ?? null);
+    const given = request.dataset ?? rows ?? null;
+    return checkDataset({ request, training, environment, pin }, given);
   }
   // It came through JSON.parse, so it is JSON.
   const args = request.environment_args as JsonObject;

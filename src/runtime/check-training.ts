@@ -1,10 +1,12 @@
-/** What else can be wrong with a training run: its endpoint, its trainer's address, its evals, what it holds out. */
+/** What else can be wrong with a training run: how it samples, its trainer's address, its evals, what it holds out. Its engine: refuse-engine.ts. */
 import type { EvalRequest } from "../core/eval-request.ts";
-import { mergeSampling } from "../core/sampling.ts";
-import type { TrainingSpec } from "../core/training/spec.ts";
+import { bentBy, mergeSampling } from "../core/sampling.ts";
+import { evalsOwn, type TrainingSpec } from "../core/training/spec.ts";
 import { refuseAddress } from "./address.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
+import { blocksOf } from "./dataset-rows.ts";
+import { firstPlaces, type RowsOf } from "./datasets.ts";
 import { pinOf } from "./environments.ts";
 import {
   HeldOut,
@@ -15,33 +17,36 @@ import {
   tasksToTrain,
 } from "./held-out.ts";
 import { type Result, refuse } from "./refusal.ts";
-import type { RunEndpoint } from "./run-endpoint.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
+/** Reads of the rows that are held out, which whoever starts rollouts makes once a run: each is of up to 1 MiB. */
+const BLOCKS_HELD_OUT = 256;
 
 export async function refuseTraining(
   env: Env,
   request: EvalRequest,
   training: TrainingSpec,
   checked: Checked,
-  { capabilities }: RunEndpoint,
 ): Promise<Result<never> | null> {
-  const barren = neverTrains(request, training, checked.environment);
+  const barren =
+    neverTrains(request, training, checked.environment) ?? refuseMembers(checked.environment);
   if (barren !== null) return barren;
   const url = training.trainer.url ?? null;
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
   if (address !== null) return address;
-  const lacks = capabilities && withoutTokens(capabilities);
-  if (lacks) return refuse("invalid_request", lacks, "endpoint");
   return (
     (await refuseEval(request, training, checked)) ??
+    refuseOrder(request, training, checked) ??
     (await refuseHoldout(env, request, training, checked))
   );
 }
 
-/** What would play for ever and train nothing. */
+const BENT =
+  "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
+
+/** What would play for ever and train nothing, or something else than was sampled. */
 function neverTrains(
   { rollouts_per_example: size, sampling }: EvalRequest,
   { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
@@ -52,8 +57,13 @@ function neverTrains(
   if (min_group_size > size) {
     return refused("min_group_size", `at most group_size, ${size}: no group would ever train`);
   }
-  if (players.some((player) => mergeSampling(player.sampling, sampling).temperature === 0)) {
-    return refused("sampling.temperature", "must be above 0: rollouts of a task must differ");
+  for (const player of players) {
+    const asked = mergeSampling(player.sampling, sampling);
+    if (asked.temperature === 0) {
+      return refused("sampling.temperature", "must be above 0: rollouts of a task must differ");
+    }
+    const bent = bentBy(asked);
+    if (bent !== null) return refused(bent, BENT);
   }
   const alone = "singleton" in advantage && advantage.singleton === "raw";
   if (size === 1 && !alone && zero_variance !== "keep") {
@@ -70,21 +80,20 @@ function neverTrains(
   return refused("curriculum", "one of its weights must be above 0");
 }
 
-/** Retokenised text trains something else than what was sampled, so nothing stands in for what the engine must say. */
-function withoutTokens({
-  chat,
-  token_ids,
-  logprobs,
-}: NonNullable<RunEndpoint["capabilities"]>): string | null {
-  if (!chat || (token_ids && logprobs)) return null;
-  const lacking = [...(token_ids ? [] : ["token ids"]), ...(logprobs ? [] : ["logprobs"])];
-  return `training needs an endpoint that answers with token ids and logprobs (vLLM does); the probe of this one got no ${lacking.join(" and no ")}`;
+/** Trainers read `all` and an empty name as none, and `agg` is the series of all together. */
+const RESERVED = ["", "all", "agg"];
+
+function refuseMembers({ members }: Checked["environment"]): Result<never> | null {
+  const reserved = members.find((name) => RESERVED.includes(name));
+  if (reserved === undefined) return null;
+  const message = `an environment of the group is called "${reserved}", which a trainer or the series take for something else`;
+  return refuse("invalid_request", message, "environment");
 }
 
 async function refuseEval(
   request: EvalRequest,
-  { eval: asked }: TrainingSpec,
-  { pin }: Checked,
+  { eval: asked, holdout }: TrainingSpec,
+  { pin, kind }: Checked,
 ): Promise<Result<never> | null> {
   if (asked == null) return null;
   const own = asked.environment === undefined;
@@ -98,8 +107,13 @@ async function refuseEval(
   // The run's judges judge there, too: none may be missing, and none may be anybody else's.
   const misjudged = misnamedJudge(request, evaluated, pinOf(registered));
   if (misjudged !== null) return asEvals(misjudged);
+  if (kind === "uploaded" && evalsOwn(asked, pin)) {
+    if (asked.num_examples <= holdout) return null;
+    const message = `eval.num_examples: ${asked.num_examples} tasks of the run's own rows, of which holdout keeps ${holdout} out of training: at most those`;
+    return refuse("invalid_request", message, "eval.num_examples");
+  }
   if ((evaluated.evalDataset ?? evaluated.dataset).kind !== "uploaded") return null;
-  const message = `${registered.id} has no rows of its own, and an eval of a training run brings none`;
+  const message = `${registered.id} has no rows of its own, and those of the run are for evals of its own environment`;
   return refuse("invalid_request", message, "eval.environment");
 }
 
@@ -107,6 +121,20 @@ function asEvals(refused: Result<never>): Result<never> {
   if (refused.ok) return refused;
   const { code, message } = refused.error;
   return refuse(code, message, "eval.environment");
+}
+
+/** Evals are played in the order the run was asked for, and there may be none of their rows. */
+function refuseOrder(
+  { shuffle }: EvalRequest,
+  { holdout, eval: asked }: TrainingSpec,
+  { pin, environment, kind }: Checked,
+): Result<never> | null {
+  if (!shuffle || kind === "uploaded") return null;
+  if (holdout === 0 && (asked == null || !evalsOwn(asked, pin))) return null;
+  const source = environment.evalDataset ?? environment.dataset;
+  if (source.kind === "uploaded" || source.length !== null) return null;
+  const message = `${pin.id} makes the tasks of evals without end: they have no order`;
+  return refuse("invalid_request", message, "shuffle");
 }
 
 async function refuseHoldout(
@@ -117,25 +145,46 @@ async function refuseHoldout(
 ): Promise<Result<never> | null> {
   const { holdout } = training;
   if (holdout === 0) return null;
-  const rows = rowsOfRequest(env, request, training, checked);
-  const wanted = Array.from(
-    { length: Math.min(ROWS_TRIED, rows.length ?? ROWS_TRIED) },
-    (_, index) => index,
-  );
+  const refused = (why: string) => refuse("invalid_request", `holdout: ${why}`, "holdout");
+  const spec = rowsOfRequest(request, training, checked);
+  const blocks = await blocksHeldOut(env, spec, holdout);
+  if (blocks > BLOCKS_HELD_OUT) {
+    return refused(
+      `${holdout} shuffled rows lie in ${blocks} blocks of the dataset, of which ${BLOCKS_HELD_OUT} are read at most: hold out ${BLOCKS_HELD_OUT}, or upload the rows in the order they are to be played in`,
+    );
+  }
+  const rows = rowsOf(env, spec, checked);
+  const { length } = rows;
+  if (rows.shared && length !== null && length <= holdout) {
+    return refused(`${holdout} of ${length} rows leave none to train on: at most ${length - 1}`);
+  }
+  const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
   const keys = await keysHeldOut(rows, holdout);
   const tasks = await tasksToTrain(rows, keys, holdout, wanted);
   if (![...tasks.values()].some((task) => task instanceof HeldOut)) return null;
-  const message = `holdout: ${holdout} leave nothing to train on: every task that was tried is among the first ${holdout} of an eval`;
-  return refuse("invalid_request", message, "holdout");
+  return refused(
+    `${holdout} leave nothing to train on: every task that was tried is among the first ${holdout} of an eval`,
+  );
 }
 
 function rowsOfRequest(
-  env: Env,
   { seed, shuffle }: EvalRequest,
   training: TrainingSpec,
-  { environment, kind, given, length }: Checked,
-): TrainingRows {
-  if (given !== null && isInline(given)) return rowsGiven(environment, given, seed);
-  const dataset = given === null ? { kind, key: null, length } : given.dataset;
-  return rowsOfRun(env, { dataset, seed, shuffle, training }, environment, new Subrequests());
+  { kind, given, length }: Checked,
+): RowsOf {
+  const dataset = given === null || isInline(given) ? { kind, key: null, length } : given.dataset;
+  return { dataset, seed, shuffle, training };
+}
+
+function rowsOf(env: Env, spec: RowsOf, { environment, given }: Checked): TrainingRows {
+  if (given !== null && isInline(given)) return rowsGiven(spec, environment, given);
+  return rowsOfRun(env, spec, environment, new Subrequests());
+}
+
+/** Reads it takes to know what is held out: none, where rows came with the run or are made. */
+async function blocksHeldOut(env: Env, spec: RowsOf, holdout: number): Promise<number> {
+  const { key, index_key } = spec.dataset;
+  if (key === null) return 0;
+  const rows = firstPlaces(spec, holdout).map(({ row }) => row);
+  return await blocksOf(env, { key, index_key }, rows, new Subrequests());
 }

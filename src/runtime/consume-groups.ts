@@ -3,6 +3,7 @@
  * arrives twice, late, or after its run was cancelled starts nothing: the run says what is still to be started.
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
+import type { RoutedRow } from "../core/environments/contract.ts";
 import { EnvError, serializeError } from "../core/errors.ts";
 import type { ForkPoint } from "../core/fork.ts";
 import { buildTask, type RowError, taskKey } from "../core/task.ts";
@@ -149,17 +150,18 @@ async function taskOf(
   environment: AnyEnvironment,
   member: Starter,
   stored: Stored,
-): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from">> {
+): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
-    return { example_id, task_key, row: task, from: stored };
+    const whose = memberOf(environment, { task, info: task["info"] ?? {} });
+    return { example_id, task_key, row: task, from: stored, ...whose };
   }
   if ("tasks" in stored) {
     const example = stored.tasks.get(exampleOf(member));
     if (example === undefined || example instanceof Error)
       throw example ?? new HeldOut(member.group);
     const built = buildTask(environment, example.row, example.example_id);
-    return { ...example, example_id: built.example_id };
+    return { ...example, example_id: built.example_id, ...memberOf(environment, built) };
   }
   const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
   // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
@@ -168,7 +170,19 @@ async function taskOf(
     example_id: built.example_id,
     row,
     task_key: await taskKey(row, async (text) => sha256Hex(text)),
+    ...memberOf(environment, built),
   };
+}
+
+/** Nothing for a row that is nobody's: what plays it will say so. */
+function memberOf(environment: AnyEnvironment, row: RoutedRow): Pick<RolloutSpec, "member"> {
+  try {
+    const { member } = environment.route(row);
+    return member === null ? {} : { member };
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return {};
+    throw thrown;
+  }
 }
 
 function exampleOf({ example_index, group }: Starter): number {

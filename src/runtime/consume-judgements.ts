@@ -23,7 +23,7 @@ import { courtOf, owingOf } from "./owed-verdicts.ts";
 import type { RunRpc } from "./rpc.ts";
 import { openScoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
-import type { JudgementMessage } from "./wire.ts";
+import type { Delivery, JudgementMessage } from "./wire.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
@@ -33,11 +33,12 @@ const SUBREQUESTS_KEPT = 150;
 export async function judgeUnit(
   env: Env,
   { scope, run_id, unit }: JudgementMessage,
+  delivery: Delivery,
   subrequests: Subrequests,
 ): Promise<void> {
   // A stub of its own for each call: judges take minutes, and one whose object went meanwhile stays broken.
   const run = () => runObject(env, scope, run_id);
-  const taken = await subrequests.object(() => run().takeJudging(unit));
+  const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
   if (taken === null) return;
   try {
     await settleUnit(env, run, taken, subrequests);
@@ -72,7 +73,8 @@ async function settleUnit(
   });
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
-    const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;
+    const group = { members, trajectories, newest_version: unit.newest_version };
+    const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
     await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
   } else if (hearing.goesOn) {

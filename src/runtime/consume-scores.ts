@@ -102,7 +102,8 @@ async function scoreSlice(
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {
     const members = pairUp(unit, records);
     try {
-      const parts = [env, spec, scoring.environment, members, trajectories, subrequests] as const;
+      const group = { members, trajectories, newest_version: unit.newest_version };
+      const parts = [env, spec, scoring.environment, group, subrequests] as const;
       scored.push({ members, samples: await samplesOfGroup(...parts) });
     } catch (thrown) {
       failures.push(thrown);

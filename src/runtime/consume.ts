@@ -106,7 +106,7 @@ function work(
     case "model_call":
       return makeModelCall(env, body, { id, attempt }, subrequests);
     case "judgement":
-      return judgeUnit(env, body, subrequests);
+      return judgeUnit(env, body, { id, attempt }, subrequests);
   }
 }
 

@@ -60,6 +60,17 @@ export async function readRowTexts(
   return texts;
 }
 
+/** In how many blocks these rows lie: so many reads they take. */
+export async function blocksOf(
+  env: Env,
+  file: RowsFile,
+  rows: Iterable<number>,
+  subrequests: Subrequests,
+): Promise<number> {
+  const index = await indexOf(env, file, subrequests);
+  return new Set(Array.from(rows, (row) => index.blockOf(row))).size;
+}
+
 /** The rows from `first` on, as long as they are asked for. One ranged get. Throws `RowsMissing`. */
 export async function* rowsFrom(
   env: Env,

@@ -9,6 +9,9 @@ import type { RunSpec } from "./wire.ts";
 /** What decides which rows a run plays, and in which order. */
 export type RowsOf = Pick<RunSpec, "dataset" | "shuffle" | "seed" | "training">;
 
+/** The same of an eval that is asked as a training run was: its rows, its seed, its order. */
+export type EvalRowsOf = Omit<RowsOf, "training">;
+
 export interface Example {
   readonly example_id: number;
   readonly row: JsonObject;
@@ -23,6 +26,21 @@ export function sourceOf(
   training: boolean,
 ): AnyEnvironment["dataset"] {
   return training ? dataset : (evalDataset ?? dataset);
+}
+
+/**
+ * What an eval of a training run's own environment plays: the rows the run brought, else those the environment keeps for
+ * evals, else its rows. The evals that a training run begins and what it holds out both follow it.
+ */
+export function evalOf(
+  { dataset, seed, shuffle }: RowsOf,
+  environment: AnyEnvironment,
+): EvalRowsOf {
+  if (dataset.kind === "uploaded") return { dataset, seed, shuffle };
+  const { kind, length } = sourceOf(environment, false);
+  // Rows that every eval brings are nobody's before.
+  const known = kind === "uploaded" ? 0 : length;
+  return { dataset: { kind, key: null, length: known }, seed, shuffle: shuffle && known !== null };
 }
 
 /** What is stored of the rows of these groups; nothing for a dataset that is not. Throws `RowsMissing`. */
@@ -54,6 +72,18 @@ export function exampleOfGroup(
 
 export function rowsText(rows: readonly unknown[]): string {
   return rows.map((row) => JSON.stringify(row)).join("\n");
+}
+
+/** The first places of a run's order, with the row at each, by row: rows that lie together are read together. */
+export function firstPlaces(
+  spec: RowsOf,
+  count: number,
+): { readonly place: number; readonly row: number }[] {
+  const length = Math.min(count, spec.dataset.length ?? count);
+  return Array.from({ length }, (_, place) => ({
+    place,
+    row: exampleAt(place, orderOf(spec)),
+  })).sort((a, b) => a.row - b.row);
 }
 
 function orderOf({ dataset: { length }, shuffle, seed }: RowsOf) {

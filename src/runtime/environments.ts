@@ -8,6 +8,7 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { tearDown } from "../core/environments/teardown.ts";
 import { EnvError, messageOf } from "../core/errors.ts";
 import { canonicalJson, type JsonObject } from "../core/json.ts";
+import { LIMITS } from "../core/limits.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 import { logError } from "./log.ts";
 import type { EnvironmentPin } from "./wire.ts";
@@ -23,6 +24,7 @@ const LEASE_MS = 15 * 60_000;
 const built = new BuiltEnvironments({
   kept: BUILT_KEPT,
   leaseMs: LEASE_MS,
+  buildMs: LIMITS.buildMs,
   retire: (environment) => waitUntil(retired(environment)),
 });
 

@@ -125,7 +125,10 @@ async function endpointFor(
     return refuse("conflict", "the endpoint of its run was deleted: name another", "endpoint");
   }
   const { max_concurrent, capabilities, prices } = kept;
-  return { ok: true, value: { shown, inline: null, max_concurrent, capabilities, prices } };
+  return {
+    ok: true,
+    value: { shown, place: kept, inline: null, max_concurrent, capabilities, prices },
+  };
 }
 
 interface Fork {

@@ -30,19 +30,27 @@ interface Read extends ScoredTrajectory {
   readonly cause: string | null;
   readonly lengths: Lengths;
   readonly transitions: GroupSamples["transitions"];
+  readonly branches: GroupSamples["transitions"];
 }
 
-const NO_TRANSITIONS = { clean: 0, forked: 0, realigned: 0 };
+const NONE = { clean: 0, forked: 0, realigned: 0 };
 /** Of a member whose stored tokens no code here can read. */
 const UNREADABLE = "unreadable";
 
-/** `members` in the order of `trajectories`. Null for a run that trains nothing. Throws where the object cannot be stored now. */
+/** What was scored. `members` and `trajectories` are in one order. */
+export interface ScoredGroup {
+  readonly members: readonly ScoredMember[];
+  readonly trajectories: readonly Trajectory[];
+  /** No weights can have a later version. */
+  readonly newest_version?: number | undefined;
+}
+
+/** Null for a run that trains nothing. Throws where the object cannot be stored now. */
 export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
   environment: AnyEnvironment,
-  members: readonly ScoredMember[],
-  trajectories: readonly Trajectory[],
+  { members, trajectories, newest_version }: ScoredGroup,
   subrequests: Subrequests,
 ): Promise<GroupSamples | null> {
   const { training } = spec;
@@ -51,14 +59,16 @@ export async function samplesOfGroup(
   const read = members.flatMap((member, at) => {
     const trajectory = trajectories[at];
     if (member.record.reward === null || trajectory === undefined) return [];
-    return [readMember(spec, environment, { member, trajectory })];
+    return [readMember(spec, environment, { member, trajectory }, newest_version)];
   });
-  const rows = trains(training, read) ? read.flatMap((member) => member.rows) : [];
+  const trained = trains(training, read) ? read : [];
+  const rows = trained.flatMap((member) => member.rows);
   return {
     group: first.group,
     object: rows.length === 0 ? null : await stored(env, spec, training, rows, subrequests),
     samples: rows.map(noteOf),
     untrainable: causesOf(read),
+    branches: sumOf(trained.map(({ branches }) => branches)),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
     lengths: Object.fromEntries(
       read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths]),
@@ -71,13 +81,19 @@ function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   return creditGroup(training, members).verdict === "train";
 }
 
-function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTrajectory): Read {
+function readMember(
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  scored: ScoredTrajectory,
+  newest?: number,
+): Read {
   try {
-    return { ...scored, ...madeOf(spec, environment, scored.trajectory) };
+    return { ...scored, ...madeOf(spec, environment, scored.trajectory, newest) };
   } catch (thrown) {
     logError("samples could not be made", scored.trajectory.rollout_id, thrown);
     const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
-    return { ...scored, rows: [], cause: UNREADABLE, lengths, transitions: NO_TRANSITIONS };
+    const nothing = { rows: [], transitions: NONE, branches: NONE };
+    return { ...scored, ...nothing, cause: UNREADABLE, lengths };
   }
 }
 
@@ -85,23 +101,25 @@ function madeOf(
   spec: RunSpec,
   environment: AnyEnvironment,
   trajectory: Trajectory,
+  newest_version: number | undefined,
 ): Omit<Read, keyof ScoredTrajectory> {
   const { rollout_id, turns } = trajectory;
   const dispatch_version = turns[0]?.dispatch_version ?? 0;
-  const { samples, untrainable, lengths, transitions } = samplesOf(trajectory, {
-    dispatch_version,
-  });
-  const { sampling } = environment.route(trajectory).environment;
-  const asked = trainingSampling(sampling, spec.sampling, null);
+  const facts = { dispatch_version, newest_version };
+  const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
+  const { lengths, transitions, branches } = counted;
+  const { environment: player, member } = environment.route(trajectory);
+  const asked = trainingSampling(player.sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),
-    env: `${spec.environment.id}@${spec.environment.version}`,
+    env: member ?? `${spec.environment.id}@${spec.environment.version}`,
     temperature: asked.temperature ?? 1,
   });
   // All of a rollout trains, or nothing does.
   const cause = untrainable ?? rows.map(sampleFault).find((fault) => fault !== null) ?? null;
-  return { rows: cause === null ? rows : [], cause, lengths, transitions };
+  if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE };
+  return { rows, cause, lengths, transitions, branches };
 }
 
 /** The rollout's id up to its group. */
@@ -145,7 +163,7 @@ function causesOf(read: readonly Read[]): Record<string, number> {
 }
 
 function sumOf(all: readonly GroupSamples["transitions"][]): GroupSamples["transitions"] {
-  const sum = { ...NO_TRANSITIONS };
+  const sum = { ...NONE };
   for (const { clean, forked, realigned } of all) {
     sum.clean += clean;
     sum.forked += forked;

@@ -1,15 +1,23 @@
 /**
- * Tasks a training run never trains on: those that the first `holdout` rows of an eval with its seed hold.
+ * Tasks a training run never trains on: those of the first `holdout` rows that an eval plays which is asked as the run was.
  *
- * Invariants. A task is held out by its content, not by its place, so an equal row elsewhere is held out as well. Which row
- * stands in for one that is held out is a function of the run and the row's number alone: whoever asks gets the same.
+ * Invariants. Those rows are found by what an eval itself finds its rows by (`evalOf`, `exampleOfGroup`), so its order and
+ * theirs are one. A task is held out by its content, not by its place, so an equal row elsewhere is held out as well. Which
+ * row stands in for one that is held out is a function of the run and the row's number alone: whoever asks gets the same.
  */
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import type { JsonObject } from "../core/json.ts";
 import { seededRandom } from "../core/random.ts";
-import { parseRow, RowError, rowAt, taskKey } from "../core/task.ts";
-import { readRowTexts } from "./dataset-rows.ts";
-import { type Example, exampleOfGroup, type RowsOf, storedRows } from "./datasets.ts";
+import { RowError, taskKey } from "../core/task.ts";
+import {
+  type Example,
+  evalOf,
+  exampleOfGroup,
+  firstPlaces,
+  type RowsOf,
+  type RowTexts,
+  storedRows,
+} from "./datasets.ts";
 import { Recent } from "./recent.ts";
 import { sha256Hex } from "./secrets.ts";
 import type { Subrequests } from "./subrequests.ts";
@@ -19,19 +27,29 @@ export interface KeyedExample extends Example {
   readonly task_key: string;
 }
 
+/** Rows in the order in which a run plays them. */
+interface RowsInOrder {
+  /** By their places; what is wrong with one stands in its place. */
+  readonly at: (places: readonly number[]) => Promise<(Example | RowError)[]>;
+  /** So many places from the first on, as many as there are, those of rows that lie together side by side. */
+  readonly first: (count: number) => number[];
+}
+
 /** The rows of a training run: stored, made, or, before it is accepted, those that came with it. */
-export interface TrainingRows {
+export interface TrainingRows extends RowsInOrder {
   /** Null: they never end. */
   readonly length: number | null;
   readonly seed: number;
-  /** Rows by their place in the run's order; what is wrong with one stands in its place. */
-  readonly at: (places: readonly number[]) => Promise<(Example | RowError)[]>;
-  /** The first rows an eval asks. */
-  readonly asked: (count: number) => Promise<JsonObject[]>;
+  /** What an eval plays; once more as training reads it, where that is other than as an eval does. */
+  readonly asked: readonly RowsInOrder[];
+  /** Whether an eval plays the rows of training, at the same places. */
+  readonly shared: boolean;
 }
 
-/** Rows tried in place of one that is held out: where nine in ten are, all of them are once in 800 times. */
+/** Rows tried in place of one that is held out. */
 const TRIES = 64;
+/** Rows whose texts are held at once while their keys are made. */
+const SLICE = 25;
 /** From one try to the next in rows without end: a multiple of 1 to 16, so that environments that take turns keep theirs. */
 const STRIDE = 720_720;
 /** Task keys by run; an isolate serves many. */
@@ -42,8 +60,15 @@ export async function keysHeldOut(
   holdout: number,
 ): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
-  if (holdout === 0) return keys;
-  for (const row of await rows.asked(holdout)) keys.add(await keyOf(row));
+  for (const asked of rows.asked) {
+    const places = asked.first(holdout);
+    for (let from = 0; from < places.length; from += SLICE) {
+      for (const example of await asked.at(places.slice(from, from + SLICE))) {
+        // A row that makes no task is not trained on either.
+        if (!(example instanceof RowError)) keys.add(await keyOf(example.row));
+      }
+    }
+  }
   return keys;
 }
 
@@ -101,16 +126,17 @@ async function withKey(example: Example | RowError): Promise<KeyedExample | RowE
   return { ...example, task_key: await keyOf(example.row) };
 }
 
-/** Rows without end begin behind those that an eval asks; where they end, another one is drawn. */
+/** Rows without end begin behind those that an eval asks; where they end, another one is drawn from behind those. */
 function placeOf(
-  { length, seed }: TrainingRows,
+  { length, seed, shared }: TrainingRows,
   holdout: number,
   index: number,
   tried: number,
 ): number {
   if (length === null) return holdout + index + tried * STRIDE;
   if (tried === 0) return index % length;
-  return Math.floor(seededRandom("holdout", seed, index, tried)() * length);
+  const first = shared && holdout < length ? holdout : 0;
+  return first + Math.floor(seededRandom("holdout", seed, index, tried)() * (length - first));
 }
 
 function keyOf(row: JsonObject): Promise<string> {
@@ -124,40 +150,37 @@ export function rowsOfRun(
   environment: AnyEnvironment,
   subrequests: Subrequests,
 ): TrainingRows {
-  const { dataset, seed } = spec;
-  const at = async (places: readonly number[]) => {
-    const stored = await storedRows(env, spec, places, subrequests);
-    return places.map((place) => orError(() => exampleOfGroup(spec, environment, place, stored)));
-  };
-  const asked = async (count: number) => {
-    const made = madeForEvals(environment, dataset.key !== null, seed, count);
-    if (made !== null) return made;
-    const { key, index_key, length } = dataset;
-    if (key === null) return [];
-    const numbers = Array.from({ length: Math.min(count, length ?? count) }, (_, index) => index);
-    const texts = await readRowTexts(env, { key, index_key }, numbers, subrequests);
-    const source = environment.evalDataset ?? environment.dataset;
-    return numbers.map((row) => parseRow(source, JSON.parse(texts.get(row) ?? "null"), row));
-  };
-  return { length: dataset.length, seed, at, asked };
+  return rowsRead(spec, environment, (of, places) => storedRows(env, of, places, subrequests));
 }
 
 /** The rows that come with a run which is not accepted yet. */
 export function rowsGiven(
+  spec: RowsOf,
   environment: AnyEnvironment,
   given: readonly unknown[],
-  seed: number,
 ): TrainingRows {
-  const { dataset } = environment;
-  const parsed = (place: number) => parseRow(dataset, given[place], place);
-  return {
-    length: given.length,
-    seed,
-    at: async (places) => places.map((place) => ({ example_id: place, row: parsed(place) })),
-    asked: async (count) =>
-      madeForEvals(environment, true, seed, count) ??
-      given.slice(0, count).map((_, place) => parsed(place)),
-  };
+  const texts = new Map(given.map((row, number) => [number, JSON.stringify(row)]));
+  return rowsRead(spec, environment, () => Promise.resolve(texts));
+}
+
+/** `read`: what is stored of the rows at these places of an order. */
+function rowsRead(
+  spec: RowsOf,
+  environment: AnyEnvironment,
+  read: (spec: RowsOf, places: readonly number[]) => Promise<RowTexts>,
+): TrainingRows {
+  const ordered = (of: RowsOf): RowsInOrder => ({
+    at: async (places) => {
+      const stored = await read(of, places);
+      return places.map((place) => orError(() => exampleOfGroup(of, environment, place, stored)));
+    },
+    first: (count) => firstPlaces(of, count).map(({ place }) => place),
+  });
+  const [own, evals] = [ordered(spec), ordered(evalOf(spec, environment))];
+  const readAlike = environment.evalDataset === null;
+  const shared = readAlike || spec.dataset.kind === "uploaded";
+  const asked = shared && !readAlike ? [evals, own] : [evals];
+  return { ...own, length: spec.dataset.length, seed: spec.seed, asked, shared };
 }
 
 function orError(read: () => Example): Example | RowError {
@@ -167,17 +190,4 @@ function orError(read: () => Example): Example | RowError {
     if (thrown instanceof RowError) return thrown;
     throw thrown;
   }
-}
-
-/** Rows an environment makes for evals itself; null where an eval asks those that came with the run. */
-function madeForEvals(
-  { evalDataset, dataset }: AnyEnvironment,
-  given: boolean,
-  seed: number,
-  count: number,
-): JsonObject[] | null {
-  const source = evalDataset ?? dataset;
-  if (source.kind === "uploaded" || (evalDataset === null && given)) return null;
-  const length = Math.min(count, source.length ?? count);
-  return Array.from({ length }, (_, index) => rowAt(source, index, seed));
 }

@@ -2,6 +2,7 @@
 import type { Scope } from "../core/scope.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
 import { keyReused, type Result, refuse } from "./refusal.ts";
+import type { ResolvedDataset } from "./resolve-dataset.ts";
 
 export interface CreateOptions {
   readonly idempotencyKey: string | null;
@@ -13,6 +14,8 @@ export interface CreateOptions {
   readonly origin?: string;
   /** The run was begun by another one: endpoints that came with that one may be named by their ids. */
   readonly byRun?: boolean;
+  /** The rows of the run that began it, where it plays those. */
+  readonly rows?: ResolvedDataset;
 }
 
 /**

@@ -24,13 +24,15 @@ import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "./run-gate
 import { giveUp } from "./run-ledger.ts";
 import type { RunStore } from "./run-store.ts";
 import { unitsWaiting, waitingRows } from "./run-units.ts";
-import type { RunSpec } from "./wire.ts";
+import type { Delivery, RunSpec } from "./wire.ts";
 
-/** A unit that was sent waits its turn in the queue; its message is sent again after this. */
-export const SENT_MS = 5 * 60_000;
+/** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
+export const SENT_MS = 10_000;
+/** Hours in all: behind slow judges a unit may wait long for its turn in the queue. */
+export const MOST_UNHEARD = 10;
 /** A call in flight when its claimant is to have been heard of, and a little. */
 const LEASE_SLACK_MS = 60_000;
-const MOST_LOSSES = 5;
+export const MOST_LOSSES = 5;
 /** A unit that something broke waits so long, then twice as long each time: a store may be away for minutes. */
 const AFTER_FAILURE_MS = 5000;
 
@@ -61,17 +63,20 @@ function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void
   }
 }
 
-/** For whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
+/**
+ * For whoever asks its judges from now on; null when it is not to be taken, or somebody has it. A later try of the message
+ * that took it takes it over: the earlier one never heard that it has it, or is gone.
+ */
 export function takeUnit(
   store: RunStore,
   spec: RunSpec,
-  number: number,
+  { unit: number, by }: { readonly unit: number; readonly by: Delivery | undefined },
   now: number,
   suspectUpTo = 0,
 ): JudgingUnit | null {
   return store.transaction(() => {
     const entry = store.judging.unit(number);
-    if (entry?.stage !== "sent" || store.head().stop?.kind === "cancel") return null;
+    if (entry === null || !mayTake(entry, by) || store.head().stop?.kind === "cancel") return null;
     const [unit] = unitsWaiting(store, spec, [number], suspectUpTo);
     if (unit === undefined) {
       store.judging.dropUnit(number);
@@ -80,7 +85,9 @@ export function takeUnit(
     const { endpoint_id, calls, lanes } = entry;
     // Never one that was given before, whatever became of the unit since: a group's number may owe again.
     const claim = Math.max(entry.claim + 1, now);
-    store.judging.setUnit(number, { stage: "claimed", claim, ask_at: now + leaseOf(spec) });
+    const taken = { taker: by?.id ?? null, attempt: by?.attempt ?? 0, unheard: 0 };
+    const ask_at = now + leaseOf(spec);
+    store.judging.setUnit(number, { ...taken, stage: "claimed", claim, ask_at });
     const verdicts = store.judging.verdicts(number);
     const failed = verdicts.flatMap(({ key, verdict, replies, next_at }) =>
       verdict === null ? [{ key, replies, next_at }] : [],
@@ -244,22 +251,34 @@ export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView[
   return null;
 }
 
-/** Units of which nothing was heard in time: sent once more, or after so many times given up. */
-export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): void {
-  for (const entry of store.judging.silent(now, limit)) {
+/**
+ * Units of which nothing was heard in time are tried once more, or after so many times given up. Those that nobody took keep
+ * their permits and are to be sent again: answered. Those that somebody took wait for permits anew.
+ */
+export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): number[] {
+  return store.judging.silent(now, limit).flatMap((entry) =>
     store.transaction(() => {
-      store.judging.setUnit(entry.unit, { stage: "waiting", lanes: 0, ask_at: now });
-      lose(store, spec, entry, now);
-    });
-  }
+      const { unit, stage, unheard } = entry;
+      if (stage === "sent" && unheard < MOST_UNHEARD) {
+        const ask_at = now + SENT_MS * 2 ** Math.max(0, unheard + 1);
+        store.judging.setUnit(unit, { unheard: unheard + 1, ask_at });
+        return [unit];
+      }
+      store.judging.setUnit(unit, { stage: "waiting", lanes: 0, ask_at: now });
+      if (stage === "sent") giveUpUnit(store, spec, unit, unheard, now);
+      else lose(store, spec, entry, now);
+      return [];
+    }),
+  );
 }
 
 function lose(store: RunStore, spec: RunSpec, { unit, losses }: JudgingEntry, now: number): void {
-  if (losses < MOST_LOSSES) {
-    store.judging.setUnit(unit, { losses: losses + 1 });
-    return;
-  }
-  const message = `judging did not come back in ${MOST_LOSSES} tries`;
+  if (losses < MOST_LOSSES) store.judging.setUnit(unit, { losses: losses + 1 });
+  else giveUpUnit(store, spec, unit, MOST_LOSSES, now);
+}
+
+function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number, now: number) {
+  const message = `judging did not come back in ${tries} tries`;
   for (const row of waitingRows(store, spec, unit)) {
     giveUp(
       store,
@@ -287,6 +306,11 @@ function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): voi
     giveUp(store, spec, row, { from: "scoring", outcome: "cancelled", reason, message }, now);
   }
   store.judging.dropUnit(unit);
+}
+
+function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery | undefined): boolean {
+  if (stage !== "claimed") return stage === "sent";
+  return by !== undefined && taker === by.id && attempt < by.attempt;
 }
 
 function isClaim({ stage, claim }: JudgingEntry, by: number | undefined): boolean {

@@ -21,7 +21,12 @@ export type JudgingEntry = {
   stage: JudgingStage;
   /** Counts those who took it. */
   claim: number;
-  /** Times in a row that nothing came back. */
+  /** The message that took it, and at which try of it; null where nobody has, or nobody said. */
+  taker: string | null;
+  attempt: number;
+  /** Times in a row that it was sent and nobody took it. */
+  unheard: number;
+  /** Times in a row that somebody took it and nothing came back. */
   losses: number;
   ask_at: number;
 };
@@ -174,13 +179,14 @@ export class JudgingStore {
 
   /**
    * After a restart what is on its way is sent again soon. Not at once: where this object alone was restarted, whoever
-   * asks is still there, and what has come back by then is not asked for twice. It was not waited for, so the loss that
-   * will be counted is taken off beforehand.
+   * asks is still there, and what has come back by then is not asked for twice. It was not waited for, so what will be
+   * counted is taken off beforehand.
    */
   askAll(now: number): void {
     const soon = now + RESTART_GRACE_MS;
     this.#sql.exec(
-      "update judging set ask_at = ?1, losses = losses - 1 where stage != 'waiting' and ask_at > ?1",
+      `update judging set ask_at = ?1, losses = losses - (stage = 'claimed'), unheard = unheard - (stage = 'sent')
+      where stage != 'waiting' and ask_at > ?1`,
       soon,
     );
   }

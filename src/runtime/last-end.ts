@@ -7,19 +7,25 @@ interface LocalEnv extends Env {
   readonly LAST_END?: Fetcher;
 }
 
-let deaths: number | undefined;
+/** How the processes before this one ended, one soon after the other. */
+export interface LastEnd {
+  /** Of how many nobody says that they were stopped in order: they died, hung until they were ended, or were killed. */
+  readonly deaths: number;
+  /** How many of these died or hung by what they did themselves. */
+  readonly byItself: number;
+}
+
+const IN_ORDER: LastEnd = { deaths: 0, byItself: 0 };
+
+let told: LastEnd | undefined;
 let boot: string | undefined;
 
-/**
- * How many processes before this one, one after the other, were ended by whatever they did: they died, or they hung until
- * they were ended. 0: the last one was stopped in order, or there was none.
- */
-export async function deathsBefore(env: LocalEnv): Promise<number> {
-  if (deaths !== undefined || env.LAST_END === undefined) return deaths ?? 0;
+/** Answered once the platform is through its boot: whoever asks is about to do what may have ended the process before. */
+export async function lastEnd(env: LocalEnv): Promise<LastEnd> {
+  if (told !== undefined || env.LAST_END === undefined) return told ?? IN_ORDER;
   const reply = await env.LAST_END.fetch("http://last-end/");
-  const said = await reply.json<{ deaths: number }>();
-  deaths = said.deaths;
-  return deaths;
+  told = await reply.json<LastEnd>();
+  return told;
 }
 
 /** This process (deployed: this isolate), and no other. */

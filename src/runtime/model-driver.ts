@@ -9,7 +9,13 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
 import { offeredTools } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
-import { cacheSalt, mergeSampling, type Sampling, trainingSampling } from "../core/sampling.ts";
+import {
+  cacheSalt,
+  mergeSampling,
+  type Sampling,
+  trainingSampling,
+  withCallSeed,
+} from "../core/sampling.ts";
 import { askedTools } from "./asked-tools.ts";
 import type { TurnOutcome, Unasked } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
@@ -35,9 +41,13 @@ export interface ModelDriver {
   readonly abort: () => void;
 }
 
+/** As much of a rollout's spec as its calls depend on. */
+type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
+  Pick<RolloutSpec, "policy_version" | "policy_generation">;
+
 /** What the model is asked for the rollout's outstanding turn. */
 export function turnCall(
-  spec: RolloutSpec,
+  spec: Calling,
   rollout: Rollout,
   environment: AnyEnvironment,
 ): TurnCall | Unasked {
@@ -48,7 +58,7 @@ export function turnCall(
     model: spec.model,
     messages: outstandingPrompt(rollout),
     tools: askedTools(spec, tools),
-    sampling: askedSampling(spec, sampling),
+    sampling: withCallSeed(askedSampling(spec, sampling), { ...spec, turn: rollout.turns.length }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };
@@ -56,12 +66,7 @@ export function turnCall(
 
 /** All turns of a rollout have the salt of the version it was dispatched by, which is the one its tokens are counted to. */
 function askedSampling(
-  {
-    run_id,
-    policy_version: version,
-    policy_generation: generation = 0,
-    sampling: run,
-  }: RolloutSpec,
+  { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
   environment: Sampling,
 ): Sampling {
   if (version === undefined) return mergeSampling(environment, run);

@@ -77,16 +77,25 @@ export function offerAnswered(
   const late = reply.kind === "acked" && batch?.ack !== null;
   if (batch === null || !(stands || late)) return state;
   switch (reply.kind) {
-    case "accepted":
-      return leaseTaken(state, serial, now);
+    case "accepted": {
+      const after = leaseTaken(state, serial, now);
+      const { lease } = after;
+      return lease?.serial === serial ? { ...after, lease: { ...lease, answered: true } } : after;
+    }
     case "acked": {
-      const { sha256, produced_version, metrics } = reply;
-      const asked = { token: "", epoch: state.epoch, batch_id: batch.batch_id };
-      const acked = { ...asked, sha256, produced_version, metrics };
+      const { kind: _, ...said } = reply;
+      const acked = { token: "", epoch: state.epoch, batch_id: batch.batch_id, ...said };
       const { state: after, answer } = ack(state, terms, serial, acked, null, now);
-      return answer.ok
-        ? after
-        : spent(state, terms, batch, "the trainer acknowledged another batch", now);
+      // Of a batch that is acknowledged already an answer says nothing more.
+      if (answer.ok || batch.ack !== null) return after;
+      const why = "message" in answer.refusal ? answer.refusal.message : answer.refusal.code;
+      return spent(
+        state,
+        terms,
+        batch,
+        `the trainer's answer acknowledges another batch: ${why}`,
+        now,
+      );
     }
     case "gone":
       return noted({ ...state, offer: null, push: { ...state.push, stopped: true } });

@@ -7,7 +7,7 @@ import { offeredTools } from "../core/harness.ts";
 import { newRollout, type Rollout } from "../core/rollout.ts";
 import { buildTask } from "../core/task.ts";
 import { pinnedEnvironment } from "./environments.ts";
-import { deathsBefore } from "./last-end.ts";
+import { lastEnd } from "./last-end.ts";
 import { runObject } from "./names.ts";
 import { givenUp } from "./rollout-driver.ts";
 import { DEATHS_TO_THE_END, GIVEN_UP, Suspect } from "./suspects.ts";
@@ -20,16 +20,15 @@ export interface Circumstances {
   readonly again: boolean;
 }
 
-/** Null where what comes next did not end the process before, or where fewer died than `least`. */
+/** Null where what comes next did not end the process before. */
 export async function rolloutSuspect(
   env: Env,
   { scope, run_id, group, slot, attempt }: RolloutSpec,
   { resumed, again }: Circumstances,
-  least: number,
 ): Promise<Suspect | null> {
   if (!resumed) return null;
-  const deaths = (await deathsBefore(env)) + (again ? 1 : 0);
-  if (deaths < least) return null;
+  const { deaths } = await lastEnd(env);
+  if (deaths === 0 && !again) return null;
   return new Suspect(
     env,
     () => runObject(env, scope, run_id),
@@ -46,8 +45,8 @@ export async function rehearse(
   bare: () => Rollout,
   now: () => number,
 ): Promise<Rollout | null> {
-  const suspect = await rolloutSuspect(env, spec, around, DEATHS_TO_THE_END);
-  if (suspect === null) return null;
+  const suspect = await rolloutSuspect(env, spec, around);
+  if (suspect === null || (await lastEnd(env)).byItself < DEATHS_TO_THE_END) return null;
   const made = await suspect.run(() => suspect.computing(() => makeAll(spec, stored)));
   return made === GIVEN_UP ? givenUp(bare(), "code of its environment ran", now()) : null;
 }

@@ -14,6 +14,7 @@ import type { RunSpec } from "./wire.ts";
 export type ReportRow = Pick<
   RolloutEntry,
   | "group_index"
+  | "member"
   | "superseded_by"
   | "outcome"
   | "reward"
@@ -40,12 +41,11 @@ export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunRepor
 
 /** Sums of rows that come in any order, each once. */
 export class ReportSums {
-  readonly #summary: RunningSummary;
+  readonly #rolloutsPerExample: number;
+  readonly #all: RewardSums;
+  /** By the member of a group of environments, whose number is bounded. */
+  readonly #members = new Map<string, RewardSums>();
   readonly #stops: Record<string, number> = {};
-  #scored = 0;
-  #unscored = 0;
-  #failed = 0;
-  #truncated = 0;
   #turns = 0;
   #calls = 0;
   #promptTokens = 0;
@@ -58,7 +58,8 @@ export class ReportSums {
   };
 
   constructor(rolloutsPerExample: number) {
-    this.#summary = new RunningSummary(rolloutsPerExample);
+    this.#rolloutsPerExample = rolloutsPerExample;
+    this.#all = new RewardSums(rolloutsPerExample);
   }
 
   add(row: ReportRow): void {
@@ -75,17 +76,9 @@ export class ReportSums {
   }
 
   report(): RunReport {
-    const { reward, ...byName } = this.#summary.result();
-    const { mean, se, ci95, wilson95, range, n_tasks } = reward;
     return {
-      reward: {
-        ...{ mean, se, ci95, wilson95, range, n_tasks },
-        n_rollouts: this.#scored,
-        n_unscored: this.#unscored,
-        n_error: this.#failed,
-        n_truncated: this.#truncated,
-      },
-      ...byName,
+      ...this.#all.result(),
+      ...this.#byMember(),
       stop_conditions: { ...this.#stops },
       turns: this.#turns,
       calls: this.#calls,
@@ -99,13 +92,64 @@ export class ReportSums {
   }
 
   #count(row: ReportRow): void {
+    const stop = row.stop_condition;
+    if (stop !== null) this.#stops[stop] = (this.#stops[stop] ?? 0) + 1;
+    this.#all.add(row);
+    if (row.member !== null) this.#sumsOf(row.member).add(row);
+  }
+
+  #sumsOf(member: string): RewardSums {
+    const known = this.#members.get(member);
+    if (known !== undefined) return known;
+    const made = new RewardSums(this.#rolloutsPerExample);
+    this.#members.set(member, made);
+    return made;
+  }
+
+  #byMember(): Pick<RunReport, "members"> {
+    if (this.#members.size === 0) return {};
+    const byName = [...this.#members].sort(([a], [b]) => (a < b ? -1 : 1));
+    const members = byName.map(([name, sums]) => {
+      const { reward, metrics } = sums.result();
+      return [name, { reward, metrics }] as const;
+    });
+    return { members: Object.fromEntries(members) };
+  }
+}
+
+/** How rewards and metrics of some rows came out. */
+class RewardSums {
+  readonly #summary: RunningSummary;
+  #scored = 0;
+  #unscored = 0;
+  #failed = 0;
+  #truncated = 0;
+
+  constructor(rolloutsPerExample: number) {
+    this.#summary = new RunningSummary(rolloutsPerExample);
+  }
+
+  add(row: ReportRow): void {
     if (row.outcome === "scored") this.#scored += 1;
     if (row.outcome === "unscored") this.#unscored += 1;
     if (row.outcome === "failed") this.#failed += 1;
     this.#truncated += row.is_truncated;
-    const stop = row.stop_condition;
-    if (stop !== null) this.#stops[stop] = (this.#stops[stop] ?? 0) + 1;
     this.#summary.add({ group: row.group_index, reward: row.reward, metrics: metricsOf(row) });
+  }
+
+  result(): Pick<RunReport, "reward" | "metrics" | "pass_at_k" | "pass_hat_k" | "pass_k"> {
+    const { reward, ...byName } = this.#summary.result();
+    const { mean, se, ci95, wilson95, range, n_tasks } = reward;
+    return {
+      reward: {
+        ...{ mean, se, ci95, wilson95, range, n_tasks },
+        n_rollouts: this.#scored,
+        n_unscored: this.#unscored,
+        n_error: this.#failed,
+        n_truncated: this.#truncated,
+      },
+      ...byName,
+    };
   }
 }
 

@@ -17,7 +17,7 @@ import { beginRun, replayedRun } from "./accept-run.ts";
 import { refuseNeeds } from "./capabilities.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
-import { pinOf } from "./environments.ts";
+import { findEnvironment, pinOf } from "./environments.ts";
 import type { CreateOptions } from "./idempotency.ts";
 import { minting } from "./minting.ts";
 import { openRun } from "./read-run.ts";
@@ -84,7 +84,7 @@ async function scorerOf(
   request: RescoreRequest,
   now: number,
 ): Promise<Result<Scorer>> {
-  const named = request.environment ?? `${run.environment_id}@${run.environment_version}`;
+  const named = request.environment ?? codeThereIs(run);
   // Arguments of one environment say nothing to another.
   const same = named.split("@")[0] === run.environment_id;
   const args = request.environment_args ?? (same ? run.request.environment_args : {});
@@ -108,6 +108,12 @@ async function scorerOf(
   const { inline: benches, judges: others } = resolved.value;
   const judges = { ...kept, ...others };
   return { ok: true, value: { pin, environment, environment_args, judges, benches } };
+}
+
+/** The code that played the run, or, where this deployment holds that version no more, the one it holds. */
+function codeThereIs({ environment_id: id, environment_version }: RunRecord["run"]): string {
+  const pinned = `${id}@${environment_version}`;
+  return findEnvironment(pinned) === null ? id : pinned;
 }
 
 /** Those of the source that this rubric asks, where the request names nobody else. */

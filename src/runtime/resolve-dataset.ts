@@ -14,7 +14,8 @@ import { Subrequests } from "./subrequests.ts";
 import type { EnvironmentPin } from "./wire.ts";
 
 export interface ResolvedDataset {
-  readonly id: string;
+  /** Null for rows that came with another run. */
+  readonly id: string | null;
   readonly dataset: RunDataset & { readonly length: number };
 }
 

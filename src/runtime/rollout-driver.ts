@@ -45,6 +45,8 @@ export interface DriverParts {
   readonly deadline: number;
   /** How long one alarm goes on before it hands over to the next one. */
   readonly alarmBudgetMs: number;
+  /** Resolves when everything that was written is on disk. */
+  readonly onDisk: () => Promise<void>;
   /** Set where what comes next may have ended the process before. */
   readonly suspect: Suspect | null;
 }
@@ -214,6 +216,8 @@ export class RolloutDriver {
   async #suspected(): Promise<Suspect | null> {
     const { store } = this.#parts;
     if (this.#suspect === null || !(this.#hookRan && store.ranHere())) return this.#suspect;
+    // Else the hook to come takes with it what those before it left, and the next process meets them alone.
+    await this.#parts.onDisk();
     await this.#suspect.end();
     this.#suspect = null;
     return null;

@@ -262,7 +262,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
         this.now(),
       );
-    const suspect = await rolloutSuspect(this.env, spec, this.#isSuspect(again), 1);
+    const suspect = await rolloutSuspect(this.env, spec, this.#isSuspect(again));
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
   }
 
@@ -299,6 +299,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       clock,
       deadline,
       alarmBudgetMs: this.alarmBudgetMs,
+      onDisk: () => this.ctx.storage.sync(),
       suspect,
     });
   }

@@ -39,7 +39,7 @@ export function reportOf(
   { text, digest, said }: StorableTrajectory,
   inline: string | null,
 ): RolloutReport {
-  const { group, slot, attempt, rollout_id, example_id, task_key } = spec;
+  const { group, slot, attempt, rollout_id, example_id, task_key, member } = spec;
   const turns = ownTurns(rollout);
   return {
     group,
@@ -48,6 +48,7 @@ export function reportOf(
     rollout_id,
     example_id,
     task_key,
+    ...(member !== undefined && { member }),
     failure: rollout.failure,
     cancelled: rollout.cancelled,
     // An earlier release stored errors of any length.

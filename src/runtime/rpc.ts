@@ -94,7 +94,7 @@ export interface RunRpc {
   /** These units have no scores before judges have answered; or they are given back so. */
   owe(owing: readonly Owing[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
-  takeJudging(unit: number): Promise<JudgingUnit | null>;
+  takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null>;
   /**
    * Names a suspect before it computes, in how many deaths it was the one that was named (suspects.ts). `died`: the process
    * before this `boot` did not end in order. Null: it is given up, and must not begin.

@@ -11,6 +11,7 @@ import type { ResolvedJudges } from "../core/judge-target.ts";
 import type { Scope } from "../core/scope.ts";
 import { findEndpoint, getEndpoint } from "../db/endpoints.ts";
 import type { InlineEndpointRow, RunRecord } from "../db/runs.ts";
+import type { EndpointRow } from "../db/schema.ts";
 import { refuseAddress } from "./address.ts";
 import { minting } from "./minting.ts";
 import { type Result, refuse } from "./refusal.ts";
@@ -18,6 +19,8 @@ import { sealedKey } from "./sealed-key.ts";
 
 export interface RunEndpoint {
   readonly shown: RunRecord["endpoint"];
+  /** Where it is, with its sealed key. */
+  readonly place: Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
   /** What is to be stored beside the run; null for an endpoint that is there already. */
   readonly inline: InlineEndpointRow | null;
   /** Rollouts at once it allows any run; null = as many as the run asks for. */
@@ -57,7 +60,8 @@ async function resolveNamed(
   const found = await find(env.DB, scope, endpoint);
   if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
   const { max_concurrent, capabilities, prices } = found;
-  return { ok: true, value: { shown: found, inline: null, max_concurrent, capabilities, prices } };
+  const known = { max_concurrent, capabilities, prices };
+  return { ok: true, value: { shown: found, place: found, inline: null, ...known } };
 }
 
 export interface RunJudges {
@@ -104,5 +108,5 @@ async function sealedEndpoint(
   };
   const shown = { ...inline, name: null };
   const unknown = { max_concurrent: null, capabilities: null, prices: null };
-  return { ok: true, value: { shown, inline, ...unknown } };
+  return { ok: true, value: { shown, place: inline, inline, ...unknown } };
 }

@@ -60,12 +60,12 @@ export class RunJudging {
     const most = maxConcurrentOf(spec, this.#store.head());
     let { running } = judging.load(endpoint_id, now);
     const units: number[] = [];
-    for (const { unit, calls, losses } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
+    for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
       const gate = judgeGateOf(this.#store, endpoint_id);
       const room = Math.min(most - running, gateRoom(gate, running, now));
       if (room <= 0) break;
       const lanes = Math.min(room, calls, LIMITS.parallelFetches);
-      judging.setUnit(unit, { stage: "sent", lanes, ask_at: now + SENT_MS * 2 ** losses });
+      judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
       setJudgeGate(this.#store, endpoint_id, afterDispatch(gate, calls, now));
       running += lanes;
       units.push(unit);
@@ -73,9 +73,10 @@ export class RunJudging {
     return units;
   }
 
-  sweep(spec: RunSpec): void {
-    if (spec.judges === undefined) return;
-    sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects);
+  /** Units to be sent again. */
+  sweep(spec: RunSpec): number[] {
+    if (spec.judges === undefined) return [];
+    return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects);
   }
 
   /** Epoch milliseconds of what is next to be done; null for nothing. */

@@ -328,6 +328,7 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
   return {
     example_id: report.example_id,
     task_key: report.task_key,
+    member: report.member ?? null,
     digest: report.digest,
     said: report.said ?? null,
     bytes: report.bytes,

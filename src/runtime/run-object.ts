@@ -51,6 +51,7 @@ import { TrainingLoop } from "./training-loop.ts";
 import { stepsOf } from "./training-view.ts";
 import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type {
+  Delivery,
   Place,
   RetryOrder,
   RetryRefusal,
@@ -148,11 +149,11 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     this.#gather(spec);
   }
 
-  async takeJudging(unit: number): Promise<JudgingUnit | null> {
+  async takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null> {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
-    return takeUnit(this.#store, spec, unit, this.now(), suspectUpTo);
+    return takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
   }
 
   accuse(key: SuspectKey, boot: string, died: boolean): { deaths: number } | null {
@@ -313,7 +314,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
 
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#pump.sweep(spec, subrequests);
-    this.#judging.sweep(spec);
+    for (const unit of this.#judging.sweep(spec)) this.#pump.toJudge(unit);
     await this.#chores.drain(spec, subrequests);
     await this.#chores.free(spec, subrequests);
   }

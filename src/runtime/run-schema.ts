@@ -100,6 +100,22 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "create table suspects (key text primary key, deaths integer not null, boot text)",
     ],
   },
+  {
+    name: "member",
+    statements: [
+      // Whose task it is, of a group of environments.
+      "alter table rollouts add column member text",
+    ],
+  },
+  {
+    name: "judging_taker",
+    statements: [
+      // Which message took the unit, and at which try; and how often in a row it was sent and taken by none.
+      "alter table judging add column taker text",
+      "alter table judging add column attempt integer not null default 0",
+      "alter table judging add column unheard integer not null default 0",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -219,6 +235,8 @@ export type RolloutEntry = {
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
+  /** Null where no group of environments plays, or nobody knows whose task it was. */
+  member: string | null;
   digest: string | null;
   /** Hash of what was said; null where its release did not report one. */
   said: string | null;

@@ -30,7 +30,7 @@ export interface StoredEvent {
   readonly data: object;
 }
 
-const REPORT_COLUMNS = `group_index, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
   finish_seq`;
 

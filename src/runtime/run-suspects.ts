@@ -6,7 +6,7 @@
  * if that process died: a stop in order counts against nobody. A run of which three were given up ends: its other rollouts
  * would each cost everybody the same.
  */
-import { deathsBefore } from "./last-end.ts";
+import { lastEnd } from "./last-end.ts";
 import { STOPS_PLATFORM } from "./run-control.ts";
 import { giveUp } from "./run-ledger.ts";
 import type { RunStore } from "./run-store.ts";
@@ -34,7 +34,7 @@ export class RunSuspects {
 
   /** Rollouts up to this `seq` are suspects; 0 for none. */
   async upTo(): Promise<number> {
-    return (await deathsBefore(this.#env)) > 0 ? this.#upTo : 0;
+    return (await lastEnd(this.#env)).deaths > 0 ? this.#upTo : 0;
   }
 
   /** Names it, in this process. Null: it is given up, and whoever asked must not begin it. */

@@ -1,5 +1,6 @@
 /** Units that wait for their scores, as whoever scores them gets them. */
 import { LIMITS } from "../core/limits.ts";
+import { newestPossible } from "../core/training/numbering.ts";
 import { SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
@@ -22,6 +23,8 @@ export function unitsWaiting(
   suspectUpTo: number,
 ): Unit[] {
   const waiting: Unit[] = [];
+  const { training } = store.head();
+  const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };
   let left: number = LIMITS.scoringCharacters;
   for (const unit of units) {
     const rows = waitingRows(store, spec, unit);
@@ -30,7 +33,7 @@ export function unitsWaiting(
     if (left < 0 && waiting.length > 0) break;
     const suspect = rows.some(({ seq }) => seq <= suspectUpTo);
     const members = rows.map((row) => memberOf(store, row));
-    waiting.push({ unit, members, ...(suspect && { suspect }) });
+    waiting.push({ unit, members, ...known, ...(suspect && { suspect }) });
   }
   return waiting;
 }

@@ -4,13 +4,16 @@
  *
  * Invariants. Where nothing died nothing is written and nobody waits. After a death everything that had not ended in the
  * process before is a suspect, and suspects compute one at a time: each is named on disk, by its run, before it computes and
- * until it awaits the outside or ends; where deaths go on all the same, until it ends. So whoever is named when the process dies was alone. Two such deaths, after the
+ * until it awaits the outside or ends; where deaths go on all the same, until it ends, save deaths by a kill from outside,
+ * which nothing that waits has any part in. So whoever is named when the process dies was alone. Two such deaths, after the
  * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
  * alarm that is repeated makes a suspect, of its rollout: what a consumer cannot finish its queue and the sweep give up.
  */
 import type { OfferedForScoring } from "../core/environments/capabilities.ts";
 import type { SqlRunner } from "../core/environments/rollout-sql.ts";
-import { bootId, deathsBefore } from "./last-end.ts";
+import { handBack } from "./hand-back.ts";
+import { bootId, lastEnd } from "./last-end.ts";
+import { logError } from "./log.ts";
 import type { SuspectKey } from "./wire.ts";
 
 /** The run of a suspect: it keeps the names (rpc.ts). */
@@ -23,7 +26,7 @@ interface Names {
 export const MOST_DEATHS = 2;
 export const GIVEN_UP = Symbol("given up");
 
-/** Deaths, one soon after the other, after which a suspect is named when it goes on behind a `can.fetch`, too; */
+/** Deaths by itself, one soon after the other, after which a suspect is named when it goes on behind a `can.fetch`, too; */
 const DEATHS_BEHIND_FETCH = 2;
 /** and after which it is named until it ends, whatever it awaits, for so long at most: nothing less found it out. */
 export const DEATHS_TO_THE_END = 4;
@@ -97,7 +100,7 @@ export class Suspect {
 
   /** What it did is on disk: nobody will do it again. */
   async end(): Promise<void> {
-    if (this.#deaths > 0) await this.#run().clear(this.#key, true);
+    if (this.#deaths > 0) await this.#clear(true);
   }
 
   /** A call of the work that the platform answers by computing, as a query is: it goes on being named. */
@@ -120,9 +123,7 @@ export class Suspect {
     try {
       return await call();
     } finally {
-      const again =
-        this.#runs && !this.#isNamed && (await deathsBefore(this.#env)) >= DEATHS_BEHIND_FETCH;
-      const release = again ? await this.#named() : null;
+      const release = await this.#namedAgain();
       if (release !== null) this.#stretches.add(this.#untilItWaits(undefined, release));
     }
   }
@@ -138,12 +139,33 @@ export class Suspect {
     return { ...offered, fetch: (...call) => this.awaiting(() => fetch(...call)) };
   }
 
+  /** Its work goes on whatever comes of this: null where it goes on unnamed. */
+  async #namedAgain(): Promise<(() => void) | null> {
+    try {
+      const { byItself } = await lastEnd(this.#env);
+      if (!this.#runs || this.#isNamed || byItself < DEATHS_BEHIND_FETCH) return null;
+      return await this.#named();
+    } catch (thrown) {
+      logError("a suspect goes on unnamed", this.#key, thrown);
+      return null;
+    }
+  }
+
+  /** What its work came to must not be lost for it: one that stays named has at most a death too many to its name. */
+  async #clear(ended: boolean): Promise<void> {
+    try {
+      await handBack(() => this.#run().clear(this.#key, ended));
+    } catch (thrown) {
+      logError("a suspect stays named", this.#key, thrown);
+    }
+  }
+
   /** Null when its run gives it up. */
   async #named(): Promise<(() => void) | null> {
     const release = await takeTurn();
     try {
-      const died = (await deathsBefore(this.#env)) > 0;
-      const accused = await this.#run().accuse(this.#key, bootId(), died);
+      const died = (await lastEnd(this.#env)).deaths > 0;
+      const accused = await handBack(() => this.#run().accuse(this.#key, bootId(), died));
       if (accused === null) {
         release();
         return null;
@@ -165,14 +187,15 @@ export class Suspect {
     // Whoever runs it hears of what it throws.
     running?.catch(() => undefined);
     try {
-      if (running !== undefined && (await deathsBefore(this.#env)) >= DEATHS_TO_THE_END) {
+      const { byItself } = await lastEnd(this.#env);
+      if (running !== undefined && byItself >= DEATHS_TO_THE_END) {
         await Promise.race([Promise.allSettled([running]), scheduler.wait(NAMED_AT_MOST_MS)]);
       }
       do {
         await Promise.allSettled(this.#computing);
         await scheduler.wait(0);
       } while (this.#computing.size > 0);
-      await this.#run().clear(this.#key, false);
+      await this.#clear(false);
     } finally {
       release();
     }

@@ -3,8 +3,8 @@
  *
  * Invariants. Batches are trained in the order of their steps: one is leased only when every one before it is
  * acknowledged, and only one at a time. Every call carries an epoch, and only that of the latest registration counts: a
- * trainer that was replaced can change nothing. A repeat of an acknowledgement is answered as the first was. A refused
- * call changes nothing but the time the trainer was seen.
+ * trainer that was replaced can change nothing. A batch is acknowledged under the lease that is on it, and a repeat under
+ * the same lease is answered as the first was. A refused call changes nothing but the time the trainer was seen.
  */
 import {
   batchAt,
@@ -25,6 +25,8 @@ import type { ReadyBatch, TrainerRefusal, TrainerRpc, Waiting } from "./training
 type LeaseAsked = Parameters<TrainerRpc["lease"]>[0];
 type AckAsked = Parameters<TrainerRpc["ack"]>[1];
 type NackAsked = Parameters<TrainerRpc["nack"]>[1];
+/** The number of the lease a call is about; null where the token it came with is not that lease's. */
+export type Serial = number | null;
 
 /** What came of a call: the state after it, and its answer. */
 export interface Outcome<T> {
@@ -184,12 +186,13 @@ export function taken(
 export function heartbeat(
   before: TrainerState,
   terms: DeliveryTerms,
-  serial: number,
+  serial: Serial,
   epoch: number,
   now: number,
 ): Outcome<{ expires_at: number }> {
   const fenced = fence(before, epoch);
   if (fenced !== null) return refused(before, fenced);
+  if (serial === null) return refused(before, { code: "wrong_token" });
   const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
   if (isOver(state, terms)) return refused(state, { code: "run_finished" });
   const held = state.lease;
@@ -210,60 +213,111 @@ export function leaseTaken(state: TrainerState, serial: number, now: number): Tr
 export function ack(
   before: TrainerState,
   terms: DeliveryTerms,
-  serial: number,
+  serial: Serial,
   asked: AckAsked,
   past: DeliveredBatch | null,
   now: number,
 ): Outcome<NonNullable<DeliveredBatch["ack"]>["reply"]> {
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
+  if (serial === null) return refused(before, { code: "wrong_token" });
   const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
   const batch = state.batches.find(({ batch_id }) => batch_id === asked.batch_id) ?? past;
-  if (batch === null || batch.state === "void") return refused(state, { code: "lease_lost" });
-  if (batch.sha256 !== asked.sha256) {
-    const message = `sha256: that of ${batch.batch_id} is ${batch.sha256}`;
-    return refused(state, { code: "conflict", message, param: "sha256" });
-  }
-  if (batch.ack !== null) return granted(withMetrics(state, batch, asked.metrics), batch.ack.reply);
-  // After its lease has ended the batch still counts as trained, unless it was handed out again.
-  const late = state.lease === null && batch.fault?.lease === serial;
-  const holds = state.lease?.serial === serial || late;
-  if (!holds || batch.step !== state.acked_step + 1) return refused(state, { code: "lease_lost" });
-  if (asked.produced_version !== batch.step) {
-    const message = `produced_version: batch ${batch.step} makes version ${batch.step}`;
-    return refused(state, { code: "conflict", message, param: "produced_version" });
+  if (batch === null) return refused(state, unknownBatch(asked.batch_id));
+  const refusal = refuseAck(state, serial, asked, batch);
+  if (refusal !== null) return refused(state, refusal);
+  if (batch.ack !== null) {
+    const after = withMetrics(state, batch, asked);
+    return granted(after, batchAt(after, batch.step)?.ack?.reply ?? batch.ack.reply);
   }
   const pushed = state.lease?.by === "push";
-  const after = acknowledged(state, batch, asked.metrics, now);
+  const after = acknowledged(state, batch, { ...asked, lease: serial }, now);
   const reply = batchAt(after, batch.step)?.ack?.reply;
   if (reply === undefined) throw new Error(`batch ${batch.step} is gone`);
   return granted(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
+}
+
+function refuseAck(
+  state: TrainerState,
+  serial: number,
+  asked: AckAsked,
+  batch: DeliveredBatch,
+): TrainerRefusal | null {
+  if (batch.state === "void") return { code: "lease_lost" };
+  if (batch.ack === null || batch.ack.lease !== serial) {
+    const held = leasedBatch(state, serial);
+    // Acknowledged by another holder, or by one that was not noted.
+    if (held === null && (batch.ack === null || batch.ack.lease !== undefined)) {
+      return { code: "lease_lost" };
+    }
+    if (held !== null && held.batch_id !== batch.batch_id) {
+      const message = `the lease is on the batch of step ${held.step}, ${held.batch_id}: acknowledge that`;
+      return { code: "wrong_batch", message };
+    }
+  }
+  if (batch.sha256 !== asked.sha256) {
+    const message = `sha256: that of ${batch.batch_id} is ${batch.sha256}`;
+    return { code: "conflict", message, param: "sha256" };
+  }
+  if (asked.produced_version !== batch.step) {
+    const message = `produced_version: batch ${batch.step} makes version ${batch.step}`;
+    return { code: "conflict", message, param: "produced_version" };
+  }
+  return null;
+}
+
+function unknownBatch(id: string): TrainerRefusal {
+  const message = `there is no batch ${id}: send the batch_id of the lease's manifest`;
+  return { code: "wrong_batch", message };
+}
+
+/**
+ * The batch a lease is on: also after the lease has ended, as long as the batch was not handed out again. Null where it is
+ * on none any more.
+ */
+function leasedBatch(state: TrainerState, serial: number): DeliveredBatch | null {
+  const next = nextBatch(state);
+  const ended = state.lease === null && next?.fault?.lease === serial;
+  return state.lease?.serial === serial || ended ? next : null;
 }
 
 /** Of a batch that counted as trained before its trainer said what it measured. */
 function withMetrics(
   state: TrainerState,
   { step, batch_id }: DeliveredBatch,
-  metrics: AckAsked["metrics"],
+  measured: Measured,
 ): TrainerState {
   const batch = batchAt(state, step);
   if (batch?.batch_id !== batch_id || batch.ack === null) return state;
+  const { metrics } = measured;
   if (Object.keys(batch.ack.metrics).length > 0 || Object.keys(metrics).length === 0) return state;
-  const { time: step_time } = batch.ack;
+  const { time: step_time, reply } = batch.ack;
+  const ack = { ...batch.ack, metrics, reply: { ...reply, ...notFinite(measured) } };
   const time = step_time ? stepTold(state.time, step_time, metrics) : state.time;
-  return noted({ ...withBatch(state, { ...batch, ack: { ...batch.ack, metrics } }), time });
+  return noted({ ...withBatch(state, { ...batch, ack }), time });
 }
 
+/** What a trainer says of a step: its metrics, and which of them came as no finite number. */
+type Measured = Pick<AckAsked, "metrics" | "not_finite">;
+
+function notFinite({ not_finite = [] }: Measured): { not_finite?: string[] } {
+  return not_finite.length === 0 ? {} : { not_finite: [...not_finite] };
+}
+
+/** `lease`: the one it was trained under; absent where nobody knows. */
 export function acknowledged(
   state: TrainerState,
   batch: DeliveredBatch,
-  metrics: AckAsked["metrics"],
+  measured: Measured & { readonly lease?: number | undefined },
   now: number,
 ): TrainerState {
   const { batch_id, step } = batch;
-  const reply = { batch_id, step, next_step: step + 1, published: state.published };
+  const { published } = state;
+  const { lease, metrics } = measured;
+  const reply = { batch_id, step, next_step: step + 1, published, ...notFinite(measured) };
   const { time, step: step_time } = stepAcked(state.time, metrics, now);
-  const ack = { at: now, metrics, reply, time: step_time };
+  const under = lease === undefined ? {} : { lease };
+  const ack = { at: now, metrics, reply, time: step_time, ...under };
   const push = { ...state.push, misses: 0, next_at: now };
   return noted({
     ...withBatch(state, { ...batch, state: "acked", ack }),
@@ -274,12 +328,13 @@ export function acknowledged(
 export function nack(
   before: TrainerState,
   terms: DeliveryTerms,
-  serial: number,
+  serial: Serial,
   asked: NackAsked,
   now: number,
 ): Outcome<{ state: "ready" | "dead" }> {
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
+  if (serial === null) return refused(before, { code: "wrong_token" });
   const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
   const batch = nextBatch(state);
   if (state.lease?.serial !== serial) {

@@ -34,6 +34,7 @@ import {
   type Outcome,
   offered,
   revived,
+  type Serial,
 } from "./trainer-ledger.ts";
 import { register } from "./trainer-registration.ts";
 import {
@@ -67,8 +68,6 @@ const UNKNOWN = { ok: false, refusal: { code: "unknown" } } as const;
 /** A run's object that did not answer is told again; after twice as long each time. */
 const TELL_AGAIN_MS = 5000;
 const LONGEST_TELL_MS = 10 * 60_000;
-/** No lease has this number. */
-const NONE = -1;
 
 export class TrainerObject extends DurableObject<Env> implements Serves<TrainerRpc> {
   /** The clock, replaced by tests. */
@@ -269,9 +268,12 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     await this.#keep(spec, this.#publishedBy(answered, offer, reply, at));
   }
 
-  #publishedBy(state: TrainerState, { step }: Offer, reply: OfferReply, now: number): TrainerState {
+  #publishedBy(state: TrainerState, offer: Offer, reply: OfferReply, now: number): TrainerState {
+    const { serial, step } = offer;
     if (reply.kind !== "acked" || reply.published === undefined) return state;
-    if ((batchAt(state, step)?.ack ?? null) === null) return state;
+    const { ack = null } = batchAt(state, step) ?? {};
+    // Another lease's batch: the weights of a trainer that lost its own are not those.
+    if (ack === null || (ack.lease ?? serial) !== serial) return state;
     return this.#reported(state, reportWithAck(step, state.epoch, reply.published), now).state;
   }
 
@@ -320,13 +322,13 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return { id, token: leaseToken(secret, id), expires_at: Math.floor(expiresAt / 1000), attempt };
   }
 
-  /** The number of a lease whose token is right; NONE otherwise. */
-  #serialOf({ run_id }: TrainerSpec, id: string, token: string): number {
+  /** The number of a lease whose token is right; null otherwise. */
+  #serialOf({ run_id }: TrainerSpec, id: string, token: string): Serial {
     const { ROLLCALL_SECRET: secret } = this.env;
     const parsed = parseId(id, idMac(secret));
-    if (parsed?.kind !== "lease" || parsed.runId !== run_id) return NONE;
+    if (parsed?.kind !== "lease" || parsed.runId !== run_id) return null;
     // Compared by hash: how long it takes tells nothing of the token.
-    return sha256Hex(token) === sha256Hex(leaseToken(secret, id)) ? parsed.serial : NONE;
+    return sha256Hex(token) === sha256Hex(leaseToken(secret, id)) ? parsed.serial : null;
   }
 
   async #manifest({ manifest_key }: ReadyBatch): Promise<BatchManifest> {

@@ -79,7 +79,8 @@ function closeWithCheckpoint(
   if (batch.step > acked_step + 1) {
     return `last_acked: batch ${acked_step + 1} comes before ${batch.batch_id}, and nobody has acknowledged it`;
   }
-  return { state: acknowledged(state, batch, {}, now), claimed: batch.step };
+  const lease = state.lease?.step === batch.step ? state.lease.serial : batch.fault?.lease;
+  return { state: acknowledged(state, batch, { metrics: {}, lease }, now), claimed: batch.step };
 }
 
 function refuseVersion(
@@ -95,7 +96,7 @@ function refuseVersion(
   }
   if (held > acked_step) {
     const message = `version ${held} is ahead of the last acknowledged batch, ${acked_step}: send last_acked with it`;
-    return { code: "conflict", message, param: "version" };
+    return { code: "version_ahead", message, next_step: acked_step + 1 };
   }
   if (held >= published) return null;
   if (reset_to === undefined) return { code: "needs_reset", published };

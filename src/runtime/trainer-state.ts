@@ -15,6 +15,8 @@ export interface AckRecord {
   readonly metrics: Readonly<Record<string, number | null>>;
   /** What was answered, for a repeat. */
   readonly reply: Acked;
+  /** The lease it was trained under: who had it may say so again. Absent in what was stored before that was kept. */
+  readonly lease?: number;
   /** Absent or null: nothing was counted. */
   readonly time?: StepTime | null;
 }
@@ -36,10 +38,12 @@ export interface Lease {
   readonly ttl_ms: number;
   readonly expires_at: number;
   readonly by: "pull" | "push";
+  /** Of an offer: its answer has come, so the acknowledgement will be a call of its own. */
+  readonly answered?: true;
 }
 
 /** A batch that was offered by push, or is about to be: a lease once the trainer takes it. */
-export type Offer = Omit<Lease, "expires_at" | "by">;
+export type Offer = Omit<Lease, "expires_at" | "by" | "answered">;
 
 export interface Trainer {
   readonly id: string;

@@ -6,7 +6,12 @@
  */
 
 import { TRAINER_SCHEMA } from "./trainer-schema.ts";
-import { type DeliveredBatch, NEW_TRAINER, type TrainerState } from "./trainer-state.ts";
+import {
+  type AckRecord,
+  type DeliveredBatch,
+  NEW_TRAINER,
+  type TrainerState,
+} from "./trainer-state.ts";
 import type { TrainerSnapshot, TrainerSpec } from "./training-wire.ts";
 import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.ts";
 
@@ -92,7 +97,7 @@ export class TrainerStore {
       const { step, ack }: DeliveredBatch = JSON.parse(batch);
       return ack === null
         ? []
-        : [{ step, at: ack.at, produced_version: step, metrics: ack.metrics }];
+        : [{ step, at: ack.at, produced_version: step, metrics: ack.metrics, ...notFinite(ack) }];
     });
   }
 
@@ -134,4 +139,8 @@ export class TrainerStore {
       ${where} order by version desc, generation desc limit ${VERSIONS_TOLD}`;
     return this.#sql.exec<WeightRow & Record<string, SqlStorageValue>>(sql, ...values).toArray();
   }
+}
+
+function notFinite({ reply: { not_finite } }: AckRecord): { not_finite?: readonly string[] } {
+  return not_finite === undefined ? {} : { not_finite };
 }

@@ -8,9 +8,12 @@
  */
 import { RunRequest } from "../core/run.ts";
 import { cacheSalt, evalSampling } from "../core/sampling.ts";
+import { evalsOwn } from "../core/training/spec.ts";
+import { getRun } from "../db/runs.ts";
 import { acceptRun } from "./accept-run.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
+import type { ResolvedDataset } from "./resolve-dataset.ts";
 import type { RunStore } from "./run-store.ts";
 import { sha256Hex } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
@@ -65,7 +68,8 @@ export class TrainingEvals {
     const request = requestOf(spec, asked, entry);
     const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
     const requestHash = sha256Hex(JSON.stringify(request));
-    const options = { idempotencyKey, requestHash, now: this.#now(), byRun: true };
+    const rows = await rowsOf(this.#env, spec, asked);
+    const options = { idempotencyKey, requestHash, now: this.#now(), byRun: true, ...rows };
     const accepted = await acceptRun(this.#env, scope, request, options);
     if (accepted.ok) {
       const { id } = accepted.value.run;
@@ -172,11 +176,24 @@ function requestOf(
     sampling: evalSampling(spec.sampling, cacheSalt({ run_id: spec.run_id, generation, version })),
     num_examples,
     rollouts_per_example,
+    shuffle: spec.shuffle && evalsOwn(asked, own),
     seed: spec.seed,
     max_concurrent: spec.max_concurrent,
     limits: spec.limits,
     metadata: { training_run: spec.run_id, step: String(step) },
   });
+}
+
+/** The rows that came with the run, for an eval of its own environment: what is held out of them comes first. */
+async function rowsOf(
+  env: Env,
+  { scope, run_id, dataset, environment }: RunSpec,
+  asked: Asked,
+): Promise<{ readonly rows?: ResolvedDataset }> {
+  const { length } = dataset;
+  if (dataset.key === null || length === null || !evalsOwn(asked, environment)) return {};
+  const found = await getRun(env.DB, scope, run_id);
+  return { rows: { id: found?.run.dataset_id ?? null, dataset: { ...dataset, length } } };
 }
 
 /** As the series name it. */

@@ -60,7 +60,7 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   const { group } = arrival;
   const position = training.positions + 1;
   const arrived_step = training.step;
-  const facts = JSON.stringify(factsOf(spec, arrival));
+  const facts = JSON.stringify(factsOf(arrival));
   const voided = group.state === "dropped";
   const reason = voided ? group.reason : dropReason(asked, training, arrival);
   const columns = reason === null ? columnsOf(arrival) : NOTHING_KEPT;
@@ -138,8 +138,9 @@ function creditsOf(
   return credits;
 }
 
-function factsOf(spec: RunSpec, { group, members, made }: Arrival): GroupFacts {
-  const { id: env } = spec.environment;
+function factsOf({ group, members, made }: Arrival): GroupFacts {
+  // All are rollouts of one task; one that could not be started says nothing of it.
+  const whose = members.find(({ member }) => member !== null)?.member ?? null;
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
     return {
@@ -155,24 +156,36 @@ function factsOf(spec: RunSpec, { group, members, made }: Arrival): GroupFacts {
       error: member.outcome === "failed" ? member.reason : null,
     };
   });
-  const transitions = made === null ? {} : { transitions: made.transitions };
-  return { env, dispatch_version: group.dispatch_version, rollouts, ...transitions };
+  const { transitions, untrainable } = made ?? {};
+  const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }) };
+  const { dispatch_version } = group;
+  return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
 }
 
 /** What is counted of every group, whatever becomes of it. */
 function noted(training: TrainingState, { made }: Arrival): TrainingState {
   if (made === null) return training;
-  const { clean, forked, realigned } = training.transitions;
-  const transitions = {
-    clean: clean + made.transitions.clean,
-    forked: forked + made.transitions.forked,
-    realigned: realigned + made.transitions.realigned,
-  };
+  const transitions = together(training.transitions, made.transitions);
+  const branches = together(training.branches, made.branches);
   let untrainable: Counts = training.untrainable;
   for (const [cause, n] of Object.entries(made.untrainable)) {
     untrainable = plus(untrainable, cause, n);
   }
-  return { ...training, transitions, untrainable, seen: withSeen(training.seen, made) };
+  const seen = withSeen(training.seen, made);
+  return { ...training, transitions, branches, untrainable, seen };
+}
+
+const NONE = { clean: 0, forked: 0, realigned: 0 };
+
+function together(
+  one: GroupSamples["transitions"] = NONE,
+  other: GroupSamples["transitions"] = NONE,
+): GroupSamples["transitions"] {
+  return {
+    clean: one.clean + other.clean,
+    forked: one.forked + other.forked,
+    realigned: one.realigned + other.realigned,
+  };
 }
 
 function countedIn(
@@ -254,7 +267,8 @@ export function noteEmpty(store: RunStore, groups: number): void {
 const CAUSES: { readonly [Reason in Dropped]?: string } = {
   zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for it",
   too_few: "fewer members were scored than min_group_size",
-  untrainable: "the model's replies had no token ids or no logprobs",
+  untrainable:
+    "no token ids, no logprobs, or a version nobody published: see training.samples.untrainable",
   stale: "older than max_off_policy_steps",
 };
 

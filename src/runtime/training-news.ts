@@ -6,6 +6,7 @@
  * has leased it may finish. Versions are told of when they change.
  */
 import type { RunPaused } from "../core/run-events.ts";
+import type { StepMetrics } from "../core/training/view.ts";
 import { statusOf } from "./run-control.ts";
 import { appendEvent, settle } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
@@ -17,6 +18,7 @@ import type { RunSpec } from "./wire.ts";
 
 /** What the trainer measured stands under this in the series. */
 const TRAINER = "trainer/";
+const NOT_FINITE = "ack/not_finite";
 
 /** Takes it over. Units that now wait for nothing but their scores come back. */
 export function takeNews(
@@ -61,9 +63,10 @@ function takeAcks(
     const { step, batch_id } = batch;
     const ack = acks.find((one) => one.step === step);
     store.training.setBatch(batch, { state: "acked" });
-    store.training.noteStep(step, ack?.at ?? now, named(TRAINER, ack?.metrics ?? {}));
+    store.training.noteStep(step, ack?.at ?? now, measuredBy(ack));
     const produced_version = ack?.produced_version ?? step;
-    appendEvent(store, "batch.acked", { step, batch_id, produced_version });
+    const not_finite = ack?.not_finite === undefined ? {} : { not_finite: [...ack.not_finite] };
+    appendEvent(store, "batch.acked", { step, batch_id, produced_version, ...not_finite });
   }
   noteLate(store, acks.find(({ step }) => step === Math.min(known, acked_step)) ?? null);
   // A trainer that came back with older weights gets the batches after them once more.
@@ -75,10 +78,15 @@ function takeAcks(
 /** What was measured of a batch that counted as trained before its trainer said so: its weights came first. */
 function noteLate(store: RunStore, ack: TrainerSnapshot["acks"][number] | null): void {
   if (ack === null || Object.keys(ack.metrics).length === 0) return;
-  const { step, at, metrics } = ack;
-  if (!store.training.isMeasured(step)) {
-    store.training.noteStep(step, at, named(TRAINER, metrics));
-  }
+  const { step, at } = ack;
+  if (!store.training.isMeasured(step)) store.training.noteStep(step, at, measuredBy(ack));
+}
+
+/** What stands in the series of it; how many of the metrics were no finite number, where any was. */
+function measuredBy(ack: TrainerSnapshot["acks"][number] | undefined): StepMetrics["values"] {
+  const { metrics = {}, not_finite = [] } = ack ?? {};
+  const odd = not_finite.length === 0 ? {} : { [NOT_FINITE]: not_finite.length };
+  return { ...named(TRAINER, metrics), ...odd };
 }
 
 function named<T>(prefix: string, values: Readonly<Record<string, T>>): Record<string, T> {

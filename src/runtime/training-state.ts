@@ -66,6 +66,8 @@ export interface TrainingState {
   /** Largest off-policy lag of a rollout that was shipped. */
   readonly max_lag: number;
   readonly transitions: GroupSamples["transitions"];
+  /** Rows that were made; absent in what was stored before they were counted. */
+  readonly branches?: GroupSamples["transitions"];
   readonly untrainable: Counts;
   /** Its trainer's object, as last heard of; its acks are rows of batches. */
   readonly trainer: KnownTrainer;

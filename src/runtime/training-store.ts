@@ -12,6 +12,7 @@ export interface MemberRow {
   readonly reason: string | null;
   readonly reward: number | null;
   readonly is_truncated: number;
+  readonly member: string | null;
 }
 
 export class TrainingStore {
@@ -40,7 +41,7 @@ export class TrainingStore {
 
   members(group: number): MemberRow[] {
     return this.#all<MemberRow>(
-      `select id, status, outcome, reason, reward, is_truncated from rollouts
+      `select id, status, outcome, reason, reward, is_truncated, member from rollouts
         where group_index = ? and superseded_by is null order by slot`,
       group,
     );
@@ -173,14 +174,16 @@ export class TrainingStore {
     return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
   }
 
-  /** Adds to what is known of a step; a name that is there already gets the later number. */
+  /** Adds to what is known of a step; a name that is there already gets the later value, a null as well. */
   noteStep(step: number, at: number, values: Readonly<Record<string, number | null>>): void {
+    const sql = "select metrics from train_steps where step = ?";
+    const known = this.#one<{ metrics: string }>(sql, step);
     this.#sql.exec(
       `insert into train_steps values (?, ?, ?)
-        on conflict (step) do update set metrics = json_patch(metrics, excluded.metrics)`,
+        on conflict (step) do update set metrics = excluded.metrics`,
       step,
       at,
-      JSON.stringify(values),
+      JSON.stringify({ ...JSON.parse(known?.metrics ?? "{}"), ...values }),
     );
   }
 

@@ -12,6 +12,8 @@ import type { KnownTrainer, TrainingState } from "./training-state.ts";
 import type { TrainingSpec } from "./training-wire.ts";
 import type { RunSpec } from "./wire.ts";
 
+const NO_SAMPLES = { clean: 0, forked: 0, realigned: 0 };
+
 /** Null for a run that trains nothing. */
 export function trainingView(store: RunStore, spec: RunSpec): TrainingView | null {
   const { training } = store.head();
@@ -38,7 +40,7 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
     },
     buffered: bufferedOf(training),
     batches: batchesOf(store, asked, training),
-    samples: { ...training.transitions, untrainable: { ...training.untrainable } },
+    samples: { ...NO_SAMPLES, ...training.branches, untrainable: { ...training.untrainable } },
     trainer: trainerOf(asked, trainer),
     evals: store.training.evals().flatMap(({ step, run_id, policy_version }) => {
       return run_id === null ? [] : [{ step, run_id, policy_version }];

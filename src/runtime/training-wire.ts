@@ -40,6 +40,8 @@ export interface GroupSamples {
   readonly samples: readonly SampleNote[];
   /** Rollouts no sample could be made of, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
   readonly untrainable: Readonly<Record<string, number>>;
+  /** The rows: rollouts' first ones, those begun anew, and those of which something was overwritten. */
+  readonly branches?: GroupSamples["transitions"];
   /** Between turns: continued by exact prefix, started anew. */
   readonly transitions: {
     readonly clean: number;
@@ -93,6 +95,8 @@ export interface TrainerSnapshot {
     readonly at: number;
     readonly produced_version: number;
     readonly metrics: Readonly<Record<string, number | null>>;
+    /** Names of metrics that came as no finite number. */
+    readonly not_finite?: readonly string[];
   }[];
   readonly dead: {
     readonly step: number;
@@ -113,6 +117,10 @@ export type TrainerRefusal =
   | { readonly code: "epoch_fenced"; readonly epoch: number }
   | { readonly code: "step_mismatch"; readonly next_step: number }
   | { readonly code: "lease_lost" }
+  | { readonly code: "wrong_token" }
+  | { readonly code: "wrong_batch"; readonly message: string }
+  /** `next_step`: the batch that has to be acknowledged first. */
+  | { readonly code: "version_ahead"; readonly message: string; readonly next_step: number }
   | { readonly code: "lease_held"; readonly message: string }
   | { readonly code: "needs_reset"; readonly published: number }
   | { readonly code: "run_finished" }
@@ -170,6 +178,7 @@ export interface TrainerRpc {
       readonly sha256: string;
       readonly produced_version: number;
       readonly metrics: Readonly<Record<string, number | null>>;
+      readonly not_finite?: readonly string[];
       /** The weights it made are out: taken with the acknowledgement, in one write. */
       readonly published?: WeightsOut | undefined;
     },

@@ -2,8 +2,9 @@
  * Which weights there are and who serves them, as the trainer reports it. Pure.
  *
  * Invariants. Published versions only grow within an epoch, and so does what an engine serves: a report that comes late
- * takes nothing back. No version is ahead of what was trained. What a version's state is follows from what is published
- * and what is served: only what was reported of it is kept.
+ * takes nothing back. No version is published or applied before its batch is acknowledged; where a batch was offered and
+ * the answer to that is still awaited, the report is that acknowledgement. What a version's state is follows from what is
+ * published and what is served: only what was reported of it is kept.
  */
 import type { Acked, WeightLedger, WeightsOut } from "../core/training/trainer-wire.ts";
 import { acknowledged, fence, granted, type Outcome, refused } from "./trainer-ledger.ts";
@@ -39,7 +40,7 @@ export function report(
   if (fenced !== null) return refused(before, fenced);
   const state = seen(before, now);
   if (told) return granted(state, false);
-  const trained = asBeforeAck(state, asked, now);
+  const trained = asAnswered(state, asked, now);
   const refusal = refuseReport(trained, asked);
   if (refusal !== null) return refused(state, refusal);
   return granted(after(trained, asked), true);
@@ -65,12 +66,17 @@ export function ackedAndPublished(
   return granted(reported.state, { ...reply, published: Math.max(reply.published, reply.step) });
 }
 
-/** Weights that are out were trained: their batch is acknowledged, though the trainer's word of that may still be on its way. */
-function asBeforeAck(state: TrainerState, asked: Report, now: number): TrainerState {
-  const out = state.lease ?? state.offer;
-  if (!isOut(asked) || out?.step !== asked.version) return state;
-  const batch = batchAt(state, out.step);
-  return batch === null ? state : acknowledged(state, batch, {}, now);
+/**
+ * A trainer that is pushed to may acknowledge by its answer to the offer, and its report of the weights may overtake that
+ * answer: then the report says that the batch is trained. Whoever acknowledges by a call has made it before.
+ */
+function asAnswered(state: TrainerState, asked: Report, now: number): TrainerState {
+  const { lease, offer } = state;
+  const awaited = lease?.by === "push" && lease.answered !== true ? lease : offer;
+  if (!isOut(asked) || awaited?.step !== asked.version) return state;
+  const batch = batchAt(state, awaited.step);
+  if (batch === null) return state;
+  return acknowledged(state, batch, { metrics: {}, lease: awaited.serial }, now);
 }
 
 function isOut(asked: Report): boolean {
@@ -100,9 +106,9 @@ function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null
   const { version } = asked;
   const { published, acked_step } = state;
   if (version > (isOut(asked) ? acked_step : acked_step + 1)) {
-    return conflict(
-      `version ${version} cannot be ${asked.state}: batch ${acked_step} is the last that was trained`,
-    );
+    const next_step = acked_step + 1;
+    const message = `version ${version} cannot be ${asked.state}: acknowledge batch ${next_step} first`;
+    return { code: "version_ahead", message, next_step };
   }
   if (asked.state === "published" && version < published) {
     return conflict(

@@ -84,6 +84,8 @@ export interface RolloutSpec extends Place {
   readonly rollout_id: string;
   readonly example_id: number;
   readonly task_key: string;
+  /** Whose task it is, in a run of a group of environments. */
+  readonly member?: string;
   readonly row: JsonObject;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
@@ -112,6 +114,8 @@ export interface RolloutReport extends Place {
   readonly rollout_id: string;
   readonly example_id: number;
   readonly task_key: string;
+  /** Whose task it is, in a run of a group of environments. */
+  readonly member?: string;
   readonly failure: FailureClass | null;
   readonly cancelled: CancelReason | null;
   readonly error: SerializedError | null;
@@ -171,6 +175,8 @@ export interface Unit {
   readonly unit: number;
   /** It may have ended the process before: it is scored alone (suspects.ts). */
   readonly suspect?: boolean;
+  /** Of a training run: no weights can have sampled it that have a later version. */
+  readonly newest_version?: number;
   readonly members: readonly Member[];
 }
 

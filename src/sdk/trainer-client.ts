@@ -2,8 +2,8 @@
  * A trainer's side of a training run, on `fetch` alone: what docs/training.md tells, typed.
  *
  * Invariants. Every call may be made twice, so one that was lost on the way is made again (transport.ts). A refusal is
- * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `conflict`, and
- * `run_finished` once nothing is left to train), `details` what to go on with.
+ * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `wrong_lease_token`,
+ * `wrong_batch`, `version_ahead`, `conflict`, and `run_finished` once nothing is left to train), `details` what to go on with.
  */
 import type {
   Acked,
@@ -18,9 +18,10 @@ import type {
   WeightLedger,
   WeightVersionReportInput,
 } from "../core/training/trainer-wire.ts";
+import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
 import { readJson } from "./reply.ts";
-import { unreadableReply } from "./request-error.ts";
+import { ApiRequestError, unreadableReply } from "./request-error.ts";
 import { type Call, Transport, type TransportOptions } from "./transport.ts";
 
 export interface TrainerClientOptions extends TransportOptions {
@@ -42,6 +43,8 @@ export type LeaseAnswer =
 /** Beyond what a lease itself waits. */
 const PATIENCE_MS = 20_000;
 const LEASE_WAIT_S = 30;
+/** JSON whose value no number holds. */
+const TOO_LARGE = "1e999";
 
 export class TrainerClient {
   readonly #v1: string;
@@ -75,9 +78,13 @@ export class TrainerClient {
     return this.#post(`${this.#lease(leaseId)}/heartbeat`, request, options);
   }
 
-  /** Said again, it is answered the same. */
+  /**
+   * Said again under the same lease, it is answered the same. A metric that is NaN or infinite is null to the platform, and
+   * `not_finite` of the reply names it.
+   */
   ack(leaseId: string, request: AckRequestInput, options: CallOptions = {}): Promise<Acked> {
-    return this.#post(`${this.#lease(leaseId)}/ack`, request, options);
+    const call = { ...posted(request), body: ackText(request), ...options };
+    return this.#transport.request(`${this.#lease(leaseId)}/ack`, call, readJson<Acked>);
   }
 
   nack(
@@ -114,6 +121,29 @@ export class TrainerClient {
     });
   }
 
+  /**
+   * Every object of a batch, gzipped, in the manifest's order: in one request, or one by one where they are too many for
+   * that. Throws BatchDigestError where the bytes are not those the manifest names.
+   */
+  async objects(
+    manifest: BatchManifest,
+    options: CallOptions = {},
+  ): Promise<Uint8Array<ArrayBuffer>[]> {
+    const { step, objects } = manifest;
+    try {
+      return await splitObjects(manifest, await this.#joined(step, options));
+    } catch (error) {
+      if (!(error instanceof ApiRequestError && error.code === "too_large")) throw error;
+    }
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    for (const { sha256 } of objects) {
+      const part = await this.object(step, sha256, options);
+      await checkDigest(part, sha256);
+      parts.push(part);
+    }
+    return parts;
+  }
+
   /** Lines of rl.credit/1, one for each row, in the order of the manifest. */
   credits(step: number, options: CallOptions = {}): Promise<string> {
     return this.#transport.request(`${this.#batch(step)}/credits`, options, (reply) => {
@@ -129,6 +159,14 @@ export class TrainerClient {
     });
   }
 
+  /** Read to its end here: what breaks off is asked for again. */
+  #joined(step: number, options: CallOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
+      return new Uint8Array(await reply.arrayBuffer());
+    });
+  }
+
+  /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
   reportVersion(
     report: WeightVersionReportInput,
     options: CallOptions = {},
@@ -160,6 +198,15 @@ function posted(body: unknown): Call {
     "idempotency-key": crypto.randomUUID(),
   };
   return { method: "POST", headers, body: JSON.stringify(body) };
+}
+
+/** `JSON.stringify` would make null of a metric that is no finite number: sent so that it is known to be none. */
+function ackText({ metrics = {}, ...request }: AckRequestInput): string {
+  const values = Object.entries(metrics).map(([name, value]) => {
+    const isOdd = typeof value === "number" && !Number.isFinite(value);
+    return `${JSON.stringify(name)}:${isOdd ? TOO_LARGE : JSON.stringify(value)}`;
+  });
+  return `${JSON.stringify(request).slice(0, -1)},"metrics":{${values.join(",")}}}`;
 }
 
 async function leaseAnswer(reply: Response): Promise<LeaseAnswer> {

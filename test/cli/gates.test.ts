@@ -89,6 +89,20 @@ test("a run that broke is not judged; one with too few scores is", async () => {
   expect(few.slice(0, 2)).toEqual(["failed", 3]);
 });
 
+test("a run with too few scores is judged by --min-scored alone: no mean of it is held against anything", async () => {
+  const error = { code: "too_few_scored", message: "" };
+  const run = ended({ mean: 0.1 }, { status: "failed", error });
+  const asked = { ...NO_GATES, failUnder: 0.8, maxDrop: 0.02 };
+  const { client } = recorded(() => Response.json(COMPARISON));
+  const baseline = { id: "run_b", why: "as named" };
+  expect(await judge(client, run, asked, baseline)).toEqual({ gates: [], comparison: null });
+  const counted = await judge(client, run, { ...asked, minScored: 0.95 }, baseline);
+  expect(counted.gates.map(({ gate, verdict }) => [gate, verdict])).toEqual([
+    ["min_scored", "failed"],
+  ]);
+  expect(exitOfGates(counted.gates)).toBe(3);
+});
+
 test("a gate that failed weighs more than one nobody can decide", () => {
   const message = "";
   const failed = { gate: "fail_under", verdict: "failed", message } as const;

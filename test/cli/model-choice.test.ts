@@ -48,6 +48,17 @@ test("arguments the caller gave are left alone, and sampling is filled up", () =
   });
 });
 
+test("a seed that was given is that of the policy's draws, unless its sampling says otherwise; no other model is sent it", () => {
+  const seedOf = (draft: Parameters<typeof chooseModel>[0]) =>
+    chooseModel(draft, "calculator", POLICY, options).sampling?.seed;
+  expect([seedOf({}), seedOf({ seed: 0 }), seedOf({ seed: 7 })]).toEqual([undefined, 0, 7]);
+  expect(seedOf({ seed: 7, sampling: { seed: 9 } })).toBe(9);
+  expect(seedOf({ seed: 7, sampling: { seed: null } })).toBeNull();
+  expect(seedOf({ seed: 7, model: "m", endpoint: { base_url: "https://m.example/v1" } })).toBe(
+    undefined,
+  );
+});
+
 test("what the policy has never seen is refused with the names it knows, unless forced", () => {
   const [exit, message] = refusal(() => chooseModel({}, "mine", POLICY, options));
   expect(exit).toBe(EXIT.usage);

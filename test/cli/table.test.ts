@@ -67,3 +67,22 @@ test("what judges cost stands apart from the policy's tokens, where any was aske
   );
   expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
 });
+
+test("the environments of a group stand below it, each with its own figures, and their metrics are not one", () => {
+  const run = aRun({ scored: 6, failed: { provider: 2 } });
+  const { reward } = run.report;
+  const of = (mean: number, n_error: number) => ({
+    reward: { ...reward, mean, se: 0.125, n_tasks: 2, n_rollouts: 3, n_unscored: 0, n_error },
+    metrics: { right: { mean, se: null, n: 3 } },
+  });
+  const members = { math: of(0.25, 0), "tools/sql": of(0.75, 2) };
+  const report = { ...run.report, metrics: { right: { mean: 0.5, se: null, n: 6 } }, members };
+  const lines = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
+  expect(lines[3]).toMatch(/^- math +0\.250 ± 0\.125 +2 +3 +scored 3$/);
+  expect(lines[4]).toMatch(/^- tools\/sql +0\.750 ± 0\.125 +2 +5 +scored 3, failed 2$/);
+  const notes = lines.filter((line) => line.includes("right"));
+  expect(notes).toEqual([
+    expect.stringMatching(/^ {2}calculator: math: right 0\.250/),
+    expect.stringMatching(/^ {2}calculator: tools\/sql: right 0\.750/),
+  ]);
+});

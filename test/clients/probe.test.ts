@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { probeEndpoint } from "../../src/clients/probe.ts";
+import { whyUntrainable } from "../../src/core/training/engine-exactness.ts";
+import { completionBody } from "../fakes/completion-body.ts";
+import { type EngineKind, probeReply } from "../fakes/probe-reply.ts";
 
 interface Call {
   readonly route: string;
@@ -76,19 +79,96 @@ test("a server that knows everything is asked for its models and for one complet
     logprobs: true,
     token_ids: true,
     tools: true,
+    exactness: {
+      one_logprob_a_token: false,
+      logprobs_mode: null,
+      penalties: null,
+      neutral_defaults: null,
+      refused: null,
+    },
     error: null,
     checked_at: 1_792_000_000,
   });
-  expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", "POST /v1/chat/completions"]);
-  expect(calls.map(({ authorization }) => authorization)).toEqual([
-    `Bearer ${KEY}`,
-    `Bearer ${KEY}`,
-  ]);
+  const asked = "POST /v1/chat/completions";
+  expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", ...Array(5).fill(asked)]);
+  expect(new Set(calls.map(({ authorization }) => authorization))).toEqual(
+    new Set([`Bearer ${KEY}`]),
+  );
   expect(calls[1]?.body).toMatchObject({
     model: "qwen3-4b",
     max_tokens: 2,
     return_token_ids: true,
   });
+});
+
+const RIGHT = {
+  ...{ one_logprob_a_token: true, logprobs_mode: "processed", penalties: true },
+  ...{ neutral_defaults: true, refused: null },
+};
+const KINDS: [EngineKind, object | null, RegExp | null][] = [
+  ["exact", RIGHT, null],
+  ["own_defaults", { ...RIGHT, neutral_defaults: false }, null],
+  ["short", { ...RIGHT, one_logprob_a_token: false }, /another number of logprobs/],
+  [
+    "raw",
+    { ...RIGHT, logprobs_mode: "raw", penalties: null, neutral_defaults: null },
+    /--logprobs-mode processed_logprobs/,
+  ],
+  ["penalties_ignored", { ...RIGHT, penalties: false }, /--generation-config vllm/],
+  ["no_ids", null, /token ids and logprobs.*no token ids and no logprobs/],
+];
+const engine = (kind: EngineKind) =>
+  serve(({ route, body }) =>
+    route === "GET /v1/models"
+      ? [200, MODELS]
+      : [200, completionBody(probeReply(body, kind), "m", 1, 1)],
+  );
+
+test.each(KINDS)(
+  "of an engine that is %s it is told what can be proven",
+  async (kind, exactness, why) => {
+    const found = await probe((await engine(kind)).base_url);
+    expect(found).toMatchObject({ exactness, error: null, chat: true });
+    if (why === null) expect(whyUntrainable(found)).toBeNull();
+    else expect(whyUntrainable(found)).toMatch(why);
+  },
+);
+
+test("a server that refuses a field of training is believed, unless the run takes the field back", async () => {
+  const { base_url, calls } = await serve(({ route, body }) => {
+    if (route === "GET /v1/models") return [200, MODELS];
+    if ("cache_salt" in body) return [400, { error: { message: `${KEY}: unknown cache_salt` } }];
+    return [200, completionBody(probeReply(body), "m", 1, 1)];
+  });
+  const found = await probe(base_url);
+  expect(found.exactness?.refused).toBe("[key]: unknown cache_salt");
+  expect(whyUntrainable(found)).toMatch(/unknown cache_salt.*take it back with null/);
+  const sampling = { extra_body: { cache_salt: null, repetition_penalty: null } };
+  const again = await probe(base_url, { sampling });
+  expect(again.exactness).toEqual({ ...RIGHT, penalties: null });
+  expect(calls.filter(({ body }) => "repetition_penalty" in body).length).toBeGreaterThan(0);
+});
+
+test("a server that is sparing with lists of tokens is not taken for one that refuses a field", async () => {
+  const { base_url } = await serve(({ route, body }) => {
+    if (route === "GET /v1/models") return [200, MODELS];
+    if ("top_logprobs" in body) return [400, { error: { message: "at most 0 logprobs" } }];
+    return [200, completionBody(probeReply(body), "m", 1, 1)];
+  });
+  const found = await probe(base_url);
+  expect(found.exactness).toMatchObject({ logprobs_mode: null, penalties: null, refused: null });
+  expect(whyUntrainable(found)).toBeNull();
+});
+
+test("a list of more tokens than are looked at says nothing", async () => {
+  const many = Array.from({ length: 300 }, (_, at) => ({ token: `${at}`, logprob: -at }));
+  const content = [{ token: "0", logprob: -0.1, top_logprobs: many }];
+  const { base_url } = await serve(({ route }) =>
+    route === "GET /v1/models"
+      ? [200, MODELS]
+      : [200, completion({ ...CHOICE, token_ids: [5], logprobs: { content } })],
+  );
+  expect((await probe(base_url)).exactness?.logprobs_mode).toBeNull();
 });
 
 test("a server that refuses an extra is asked with less until it answers", async () => {

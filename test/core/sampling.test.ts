@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
+import { seededRandom } from "../../src/core/random.ts";
 import {
   cacheSalt,
   evalSampling,
   mergeSampling,
   Sampling,
   trainingSampling,
+  withCallSeed,
 } from "../../src/core/sampling.ts";
 
 test("R-gen-12, D9: the run's sampling arguments go over the environment's, objects member by member", () => {
@@ -71,4 +73,35 @@ test("an eval of a training run asks what an eval asks, and the salt of its weig
   });
   const refused = { cache_salt: null, repetition_penalty: null };
   expect(evalSampling({ extra_body: refused }, "s")).toEqual({ extra_body: {} });
+});
+
+const PLACE = { group: 3, slot: 1, attempt: 0, turn: 2 };
+
+test("each call has a seed of its own, the same for the same place, which any engine takes", () => {
+  const seedAt = (change: object, seed = 7) => withCallSeed({ seed }, { ...PLACE, ...change }).seed;
+  expect(seedAt({})).toBe(seedAt({}));
+  const others = [{ group: 4 }, { slot: 2 }, { attempt: 1 }, { turn: 3 }, { group: 1, slot: 3 }];
+  const seeds = [seedAt({}), seedAt({}, 8), ...others.map((change) => seedAt(change))];
+  expect(new Set(seeds).size).toBe(seeds.length);
+  const many = Array.from({ length: 5000 }, (_, group) => seedAt({ group }) ?? -1);
+  expect(many.every((seed) => Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31)).toBe(true);
+});
+
+test("without a seed none is sent, and one in extra_body is sent as it is", () => {
+  const asked = { temperature: 1, extra_body: { seed: 5 } };
+  expect(withCallSeed(asked, PLACE)).toEqual(asked);
+  expect(withCallSeed({ seed: null }, PLACE)).toEqual({ seed: null });
+});
+
+test("what an engine draws first in different places is spread evenly, and one place says nothing of the next", () => {
+  const firsts = Array.from({ length: 10_000 }, (_, at) => {
+    const { seed } = withCallSeed({ seed: 11 }, { ...PLACE, group: at >> 3, slot: at & 7 });
+    return seededRandom("sample", seed ?? -1)();
+  });
+  const mean = firsts.reduce((sum, draw) => sum + draw, 0) / firsts.length;
+  const products = firsts.slice(1).map((draw, at) => (draw - 0.5) * ((firsts[at] ?? 0) - 0.5));
+  const correlation = (12 * products.reduce((sum, one) => sum + one, 0)) / products.length;
+  // Four standard errors of each.
+  expect(Math.abs(mean - 0.5)).toBeLessThan((4 * Math.sqrt(1 / 12)) / 100);
+  expect(Math.abs(correlation)).toBeLessThan(4 / 100);
 });

@@ -16,6 +16,11 @@ export interface ReplyParts {
   readonly token_ids?: readonly number[];
   /** One per completion token. */
   readonly logprobs?: readonly number[];
+  /** The likeliest at each place, from the first on. */
+  readonly top_logprobs?: readonly (readonly {
+    readonly token: string;
+    readonly logprob: number;
+  }[])[];
   /** Absent: a quarter of the bytes. Null: the completion has no usage. */
   readonly usage?: Usage | null;
   /** More top-level fields, such as a policy version. */
@@ -62,7 +67,7 @@ function choice(parts: ReplyParts, serial: number): Record<string, unknown> {
       ...(calls.length > 0 && { tool_calls: calls.map((call, at) => wireCall(call, serial, at)) }),
     },
     ...(parts.token_ids && { token_ids: parts.token_ids }),
-    logprobs: parts.logprobs === undefined ? null : wireLogprobs(parts.logprobs, parts.token_ids),
+    logprobs: parts.logprobs === undefined ? null : wireLogprobs(parts),
     finish_reason: parts.finish_reason ?? (calls.length > 0 ? "tool_calls" : "stop"),
   };
 }
@@ -76,12 +81,12 @@ function wireCall(call: ScriptedCall, serial: number, at: number): Record<string
   };
 }
 
-function wireLogprobs(logprobs: readonly number[], ids: readonly number[] = []): unknown {
+function wireLogprobs({ logprobs = [], token_ids: ids = [], top_logprobs = [] }: ReplyParts) {
   const content = logprobs.map((logprob, at) => ({
-    token: `token_id:${ids[at] ?? at}`,
+    token: top_logprobs[at]?.[0]?.token ?? `token_id:${ids[at] ?? at}`,
     logprob,
     bytes: null,
-    top_logprobs: [],
+    top_logprobs: top_logprobs[at] ?? [],
   }));
   return { content };
 }

@@ -45,6 +45,8 @@ export interface ScriptedTrainerOptions {
   readonly trainer_id?: string;
   /** Reported as having applied each version; null: nobody reports it. */
   readonly replica?: string | null;
+  /** Its acknowledgements say that the weights are out, instead of a report after them. */
+  readonly publishesWithAck?: boolean;
   readonly diesAt?: { readonly point: CrashPoint; readonly step: number };
   /** Stands for the optimiser: what happens, or is waited for, between the batch's arrival and the checkpoint. */
   readonly train?: (leased: Leased) => Promise<void>;
@@ -169,10 +171,12 @@ export class ScriptedTrainer {
     dies("before the checkpoint");
     this.#keep(manifest);
     dies("after the checkpoint");
-    await this.ack(leased);
+    const { publishesWithAck = false } = this.#options;
+    await this.ack(leased, publishesWithAck ? { published: {} } : {});
     dies("before the ack is read");
     dies("after the ack");
-    await this.publish();
+    if (publishesWithAck) await this.#applied();
+    else await this.publish();
     dies("after publishing");
     return true;
   }
@@ -186,6 +190,10 @@ export class ScriptedTrainer {
   /** Says that its weights are out, and that they are served. */
   async publish(): Promise<void> {
     await this.report("published");
+    await this.#applied();
+  }
+
+  async #applied(): Promise<void> {
     const { replica = "scripted" } = this.#options;
     if (replica !== null) await this.report("applied", { replica });
   }

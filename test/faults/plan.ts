@@ -69,7 +69,7 @@ export interface FaultPlan {
   /** The chance that an answer between objects is lost. */
   readonly lost_replies: number;
   readonly queues: QueueFaults;
-  /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s without judges. */
+  /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s. */
   readonly late_drops: boolean;
   /** False: the run's alarm never fires. Only to prove that the suite notices. */
   readonly sweep: boolean;
@@ -129,9 +129,7 @@ export function planOf(
   } as const;
   const asks = random() < 0.5;
   const judges = plan.environment === "errands" && (judged ?? asks);
-  // A judgement message that is lost for good costs its unit five minutes: longer than a plan may take.
-  const late_drops = plan.late_drops && !judges;
-  return { ...plan, judged: judges, late_drops, ...alsoOf(seed, plan.incidents, judges) };
+  return { ...plan, judged: judges, ...alsoOf(seed, plan.incidents, judges) };
 }
 
 /** Drawn apart: what a seed has meant so far it goes on to mean. */

@@ -72,6 +72,35 @@ test("one that holds other code does not: a throw-away platform plays it, and sa
   expect(result.stderr).not.toContain(`on ${platform.url}\n`);
 }, 60_000);
 
+test("a run of a version that is gone is scored anew by the one there is, named or not", async () => {
+  writeEnvironment("numbers");
+  const directory = join(base, "kept");
+  const start = () =>
+    bootPlatform({
+      directory,
+      environments: [resolveEnvironmentPackage("./numbers", base)],
+      port: testPort(31),
+      say: (line) => process.stderr.write(`${line}\n`),
+    });
+  const ask = (argv: readonly string[]) =>
+    rollcall([...argv, "--json"], { ROLLCALL_DIR: directory }, undefined, base);
+  const first = await start();
+  const played = json(await ask(["eval", "./numbers", "--force", "-n", "2"]));
+  await first.stop();
+  const manifest = join(base, "numbers/package.json");
+  writeFileSync(manifest, readFileSync(manifest, "utf8").replace("0.1.0", "0.2.0"));
+  const second = await start();
+  try {
+    const scored = { status: "completed", environment: "numbers@0.2.0" };
+    const expected = { ...scored, rescored_from: played.run_id };
+    expect(json(await ask(["rescore", played.run_id]))).toMatchObject(expected);
+    const named = await ask(["rescore", played.run_id, "--environment", "./numbers"]);
+    expect(json(named)).toMatchObject(expected);
+  } finally {
+    await second.stop();
+  }
+}, 180_000);
+
 test("a platform elsewhere that holds other code of the same version plays that, and it is said", async () => {
   const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
   const model = ["-m", "m", "-b", platform.policyUrl];

@@ -10,6 +10,28 @@ import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
   ...editsOf(
+    "src/core/sampling.ts",
+    ["core/sampling", "local/policy/exact"],
+    [
+      ["repetition_penalty: 1 };", "repetition_penalty: undefined };"],
+      [
+        "presence_penalty: 0, frequency_penalty: 0 }",
+        "presence_penalty: 1, frequency_penalty: 0 }",
+      ],
+      ["[run_id, generation, version].join", "[run_id, version, version].join"],
+      ["...(salt !== null && { cache_salt: salt })", "...(salt === null && { cache_salt: salt })"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/training/engine-exactness.ts",
+    ["clients/probe", "local/policy/exact"],
+    [
+      ["if (before < TELLING) return null;", "if (before > TELLING) return null;"],
+      ["Math.abs(after - 2 * before) <", "Math.abs(after - 3 * before) <"],
+      ["exact.penalties === false", "exact.penalties === null"],
+    ],
+  ),
+  ...editsOf(
     "src/core/rollout.ts",
     ["core/rollout", "conformance/vectors"],
     [

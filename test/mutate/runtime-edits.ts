@@ -3,6 +3,16 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const RUNTIME_EDITS: readonly Edit[] = [
   ...editsOf(
+    "src/runtime/asked-tools.ts",
+    ["local/policy/exact"],
+    [["policy_version === undefined", "policy_version !== undefined"]],
+  ),
+  ...editsOf(
+    "src/runtime/refuse-engine.ts",
+    ["workers/training-requests"],
+    [["error !== null && (!chat", "error === null && (!chat"]],
+  ),
+  ...editsOf(
     "src/runtime/judging-ledger.ts",
     ["workers/judging-faults"],
     [

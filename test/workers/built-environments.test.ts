@@ -11,6 +11,7 @@ function shelf() {
   const built = new BuiltEnvironments({
     kept: 2,
     leaseMs: 100,
+    buildMs: 10_000,
     retire: (environment) => retired.push(environment),
   });
   const made: string[] = [];
@@ -54,4 +55,30 @@ test("a build that failed is tried again", async () => {
   const failing = built.get("one", () => Promise.reject(new Error("not today")), 0);
   await expect(failing).rejects.toThrow("not today");
   expect((await get("one", 1)).players).toHaveLength(1);
+});
+
+test("a build that never settles is waited for in vain by each who asks, and made anew for the next", async () => {
+  const built = new BuiltEnvironments({
+    kept: 2,
+    leaseMs: 100,
+    buildMs: 5,
+    retire: () => undefined,
+  });
+  let builds = 0;
+  const never = () => {
+    builds += 1;
+    return new Promise<AnyEnvironment>(() => undefined);
+  };
+  const both = [built.get("slow", never, 0), built.get("slow", never, 0)];
+  for (const one of await Promise.allSettled(both)) {
+    expect(one).toMatchObject({ reason: { message: "its build did not settle within 0.005 s" } });
+  }
+  expect(builds).toBe(1);
+  const made = await built.get(
+    "slow",
+    async () => new SingleTurnEnv({ dataset: rows, rubric: {} }),
+    0,
+  );
+  expect(await built.get("slow", never, 0)).toBe(made);
+  expect(builds).toBe(1);
 });

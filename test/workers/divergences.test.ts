@@ -39,6 +39,25 @@ test("D11: max_concurrent counts rollouts, in groups too, which are scored when 
   expect(report.reward).toMatchObject({ mean: 4, n_rollouts: 4 });
 });
 
+test("D18: a sampling seed is the run's: each rollout and turn is sent one of its own, and the same request the same ones", async () => {
+  const seedsOf = async (sampling: object) => {
+    const model = script(RIGHT);
+    const dataset = questions(2);
+    const asked = { environment: "gsm8k", dataset, model, rollouts_per_example: 3, sampling };
+    await platform.finish(asked);
+    const sent = (await requestsOf(model)).map(({ idempotency_key, sampling: { seed } }) => {
+      return [idempotency_key.split("_").slice(2, 5).join("_"), seed] as const;
+    });
+    return Object.fromEntries(sent);
+  };
+  const first = await seedsOf({ seed: 5 });
+  expect(new Set(Object.values(first)).size).toBe(6);
+  expect(await seedsOf({ seed: 5 })).toEqual(first);
+  expect(Object.values(await seedsOf({ seed: 6 }))).not.toEqual(Object.values(first));
+  expect(new Set(Object.values(await seedsOf({})))).toEqual(new Set([undefined]));
+  expect(new Set(Object.values(await seedsOf({ extra_body: { seed: 5 } })))).toEqual(new Set([5]));
+});
+
 test("A9: every rollout is a durable record with verifiers' keys, whatever becomes of its run's object", async () => {
   const run = await platform.finish({
     environment: "gsm8k",

@@ -75,7 +75,9 @@ test("a scorer of one's own needs a secret that is set and, where private ones a
   expect((await refused(body))[2]).toContain("needs secret:SCORER, which is not set");
   const parsed = EvalRequest.parse({ ...body, endpoint: "none" });
   const shut = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
-  expect(await checkRun(shut, platform.scope, parsed, false)).toMatchObject({
+  expect(
+    await checkRun(shut, platform.scope, parsed, { training: false, rows: undefined }),
+  ).toMatchObject({
     ok: false,
     error: {
       code: "url_not_allowed",

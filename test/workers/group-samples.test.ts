@@ -35,19 +35,20 @@ function turn(logprobs: readonly number[] | null): StoredTurn {
   };
 }
 
-type Given = readonly [reward: number | null, turn: StoredTurn];
+type Given = readonly [reward: number | null, ...turns: StoredTurn[]];
 
-function group(given: readonly Given[]) {
+function group(given: readonly Given[], newest_version?: number) {
   const trajectories = given.map(
-    ([, one], slot): Trajectory =>
-      finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns: [one] }),
+    ([, ...turns], slot): Trajectory =>
+      finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns }),
   );
   const members = given.map(([reward], slot): ScoredMember => {
     const rollout_id = `ro_run_7_${slot}_0_mac`;
     const record = { rollout_id, reward, scores: [], scoring_errors: [], unscored: null };
     return { group: 7, slot, attempt: 0, record };
   });
-  return samplesOfGroup(env, SPEC, environment, members, trajectories, new Subrequests());
+  const scored = { members, trajectories, newest_version };
+  return samplesOfGroup(env, SPEC, environment, scored, new Subrequests());
 }
 
 async function unzipped(sha256: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -106,8 +107,42 @@ test("members without samples are counted by cause, what cannot even be read inc
   expect(made?.untrainable).toEqual({ missing_logprob: 1, no_tokens: 1, unreadable: 1 });
 });
 
+test("the rows are counted as what they are: as many as there are in the object, by their branches", async () => {
+  const { tokens } = GOOD;
+  const anew = { ...GOOD, index: 1, tokens: tokens && { ...tokens, forked: true } };
+  const made = await group([
+    [1, GOOD, anew],
+    [0, GOOD],
+    [0, turn(null)],
+  ]);
+  const text = new TextDecoder().decode(await unzipped(made?.object?.sha256 ?? ""));
+  const ids = text
+    .trimEnd()
+    .split("\n")
+    .map((line): string => JSON.parse(line).sample_id);
+  const first = ids.filter((id) => id.endsWith(".0")).length;
+  expect([ids.length, first]).toEqual([3, 2]);
+  expect(made?.branches).toEqual({ clean: first, forked: ids.length - first, realigned: 0 });
+  const alike = await group([
+    [1, GOOD],
+    [1, GOOD],
+  ]);
+  expect(alike?.branches).toEqual({ clean: 0, forked: 0, realigned: 0 });
+});
+
+test("what was sampled by weights that nobody can have published is in no row, and is counted", async () => {
+  const given: Given[] = [
+    [1, GOOD],
+    [0, { ...GOOD, policy_version: "4" }],
+    [0, { ...GOOD, policy_version: "-1" }],
+  ];
+  const made = await group(given, 3);
+  expect(made?.samples.map(({ policy_version_end }) => policy_version_end)).toEqual([3]);
+  expect(made?.untrainable).toEqual({ unpublished_version: 2 });
+});
+
 test("a run that trains nothing has no samples", async () => {
   const { training: _, ...spec } = SPEC;
-  const parts = [[], [], new Subrequests()] as const;
+  const parts = [{ members: [], trajectories: [] }, new Subrequests()] as const;
   expect(await samplesOfGroup(env, spec, environment, ...parts)).toBeNull();
 });

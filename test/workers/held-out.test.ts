@@ -58,6 +58,12 @@ test("rows that an eval asks are never trained on, whichever asks, and others ta
   expect(await played(rows, 30, [17])).toEqual([tasks[17]]);
 });
 
+test("one row that is left of many is found by every group", async () => {
+  const rows = rowsOf({ dataset: named("row", 300) });
+  const tasks = await played(rows, 299, first(16));
+  expect(new Set(tasks)).toEqual(new Set(["row 299"]));
+});
+
 test("what is held out is the task, wherever its row stands", async () => {
   const rows = rowsOf({ dataset: named("row", 4), evalDataset: named("row", 2) });
   const [, , ...others] = await played(rows, 2, first(4));
@@ -79,7 +85,9 @@ test("where every task is held out a row has none, and says so", async () => {
   const [task] = await played(rowsOf({ dataset: endless(8) }), 16, [5]);
   expect(task).toBeInstanceOf(HeldOut);
   const environment = new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric });
-  const given = rowsGiven(environment, [{ question: "a" }, { question: "b" }], 0);
+  const two = { kind: "uploaded", key: null, length: 2 } as const;
+  const asked = { dataset: two, seed: 0, shuffle: false, training: TRAINING };
+  const given = rowsGiven(asked, environment, [{ question: "a" }, { question: "b" }]);
   expect(await played(given, 1, [1])).toEqual(["b"]);
   expect(await played(given, 2, [1])).toEqual([expect.any(HeldOut)]);
 });

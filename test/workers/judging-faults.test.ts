@@ -3,6 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { judgeUnit } from "../../src/runtime/consume-judgements.ts";
+import { MOST_UNHEARD, SENT_MS } from "../../src/runtime/judging-ledger.ts";
 import { judgementQueue } from "../../src/runtime/run-queues.ts";
 import { Subrequests } from "../../src/runtime/subrequests.ts";
 import type { RolloutReport } from "../../src/runtime/wire.ts";
@@ -24,6 +25,7 @@ beforeAll(async () => {
 const GOOD = verdict("good");
 const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
 const MINUTE = 60_000;
+const FIRST = { id: "message", attempt: 1 };
 
 function essayRun(judge: string, count: number, more: object = {}) {
   const judges = { default: { endpoint: "bench", model: judge } };
@@ -76,7 +78,7 @@ test("a judgement message that was lost is sent again, and the judge is asked on
   expect(judgements.given).toHaveLength(1);
   judgements.losing = false;
   await within(async (run) => {
-    run.now = () => Date.now() + 5 * MINUTE + 1;
+    run.now = () => Date.now() + SENT_MS + 1;
     await run.alarm();
   });
   expect(judgements.given).toHaveLength(2);
@@ -92,7 +94,7 @@ test("the units of a run are dealt out over the queues, each always to the same"
 
 test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {
   const { id, within } = await owing(script([GOOD]));
-  for (let tries = 0; tries <= 5; tries += 1) {
+  for (let tries = 0; tries <= MOST_UNHEARD; tries += 1) {
     await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
     await within((run) => run.alarm());
   }
@@ -133,12 +135,53 @@ test("a verdict whose reply was lost after it was taken in is told again, and ch
     return reply;
   });
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
-  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, new Subrequests());
+  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, FIRST, new Subrequests());
   expect(told).toBe(2);
   const ended = await platform.ended(id);
   expect(ended.counts).toMatchObject({ scored: 1 });
   expect(ended.report.usage.judge).toMatchObject({ ...usage, calls: 1 });
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("an answer that is lost after a unit was taken costs one more try of its message, not the unit's lease", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(judge);
+  const RUN = interposed(env.RUN, "takeJudging", async (call) => {
+    await call();
+    throw new Error("the answer was lost");
+  });
+  const { scope } = platform;
+  const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
+  const lost = judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  await expect(lost).rejects.toThrow("the answer was lost");
+  // A copy of the message finds it taken, as does the same try once more; the next try of it takes it over.
+  await judgeUnit(env, message, { id: "copy", attempt: 2 }, new Subrequests());
+  await judgeUnit(env, message, FIRST, new Subrequests());
+  expect(await requestsOf(judge)).toHaveLength(asked);
+  await judgeUnit(env, message, { ...FIRST, attempt: 2 }, new Subrequests());
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("a unit that is long in its queue is sent again and again, keeps its permits, and counts none of it as a failure", async () => {
+  const judge = script([GOOD]);
+  const { id, within, judgements } = await owing(judge);
+  const before = await unitOf(id);
+  const sends = await within(async (run) => {
+    let at = Date.now();
+    const times: number[] = [];
+    for (let wait = SENT_MS; wait <= 8 * SENT_MS; wait *= 2) {
+      at += wait;
+      run.now = () => at - 1;
+      await run.alarm();
+      run.now = () => at;
+      await run.alarm();
+      times.push(judgements.given.length);
+    }
+    return times;
+  });
+  expect(sends).toEqual([2, 3, 4, 5]);
+  expect(await unitOf(id)).toMatchObject({ ...before, unheard: 4, ask_at: expect.any(Number) });
 });
 
 test("whoever lost the claim of a unit is told so, and neither its verdict nor its giving back counts any more", async () => {
@@ -172,7 +215,7 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
 });
 
 /** The unit's row, as the run keeps it. */
-function unitOf(id: string): Promise<unknown> {
+function unitOf(id: string): Promise<object> {
   return platform.inRun(id, (_, { storage }) =>
     storage.sql.exec("select * from judging where unit = 1").one(),
   );
@@ -230,7 +273,8 @@ test("a unit that takes all there is to be read is asked for all the same, one v
   const subrequests = new Subrequests();
   for (let read = 0; read < 400; read += 1) await subrequests.object(() => Promise.resolve());
   const { scope } = platform;
-  await judgeUnit(env, { kind: "judgement", scope, run_id: id, unit: 1, members: 1 }, subrequests);
+  const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
+  await judgeUnit(env, message, FIRST, subrequests);
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
 });

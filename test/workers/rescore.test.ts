@@ -81,6 +81,28 @@ test("whole groups are scored as one where only the new rubric looks at groups",
   await holds(made.id);
 });
 
+test("where the version that played a run is gone, the code there is of its environment scores it", async () => {
+  const model = script(["3"]);
+  const run = await platform.finish({ environment: "marked", dataset: ask(["a", "b"]), model });
+  // As a deployment with an earlier version would have left it.
+  const earlier = "update runs set environment_version = '0.9.0' where id = ?";
+  await env.DB.prepare(earlier).bind(run.id).run();
+  const made = await rescored(run.id);
+  expect(made).toMatchObject({
+    ...{ status: "completed", environment: { id: "marked", version: "1.0.0" } },
+    ...{ rescored_from: run.id, counts: { scored: 2 } },
+  });
+  const named = await rescore(run.id, { environment: "marked@0.9.0" });
+  expect([named.status, await named.json()]).toMatchObject([
+    404,
+    { error: { code: "not_found", param: "environment" } },
+  ]);
+  await env.DB.prepare("update runs set environment_id = 'unheard-of' where id = ?")
+    .bind(run.id)
+    .run();
+  expect((await rescore(run.id, {})).status).toBe(404);
+});
+
 test("each place answers: what failed ends as it did, and what never ran as its run ended", async () => {
   const model = script(["7"], { refused: REFUSED, silent: ["nothing"], hangs: HANGS });
   const dataset = ask(["plain", "refused", "silent", "hangs", "never"]);

@@ -180,6 +180,7 @@ test("scoring that was cut off by any number of restarts is sent again, and give
   expect(tried.unscored).toEqual({ scorer: 1 });
 });
 
+const BY_HAND = { unit: 0, by: undefined };
 const JUDGED = {
   ...{ whole_groups: true, rollouts_per_example: 2 },
   judges: { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } },
@@ -198,7 +199,7 @@ test("who asked for a group before its retry does not hold the claim of who asks
       run.dispatch();
       run.answer();
       send(run);
-      return takeUnit(store, spec, 0, run.now)?.claim;
+      return takeUnit(store, spec, BY_HAND, run.now)?.claim;
     };
     const first = claim();
     run.stop();
@@ -219,7 +220,7 @@ test("judging that restarts cut off is not lost by that, and what breaks is wait
     run.answer();
     send(run);
     for (let restarts = 0; restarts < 9; restarts += 1) {
-      takeUnit(store, spec, 0, run.now);
+      takeUnit(store, spec, BY_HAND, run.now);
       store.askAll(run.now);
       run.now += 6000;
       sweepJudging(store, spec, run.now, 10);
@@ -227,7 +228,7 @@ test("judging that restarts cut off is not lost by that, and what breaks is wait
     }
     const losses = store.judging.unit(0)?.losses;
     const waits = Array.from({ length: 5 }, () => {
-      const claim = takeUnit(store, spec, 0, run.now)?.claim;
+      const claim = takeUnit(store, spec, BY_HAND, run.now)?.claim;
       const broken = { unit: 0, endpoint_id: "ep_judge", calls: 1, failed: true };
       owe(store, spec, [{ ...broken, ...(claim && { claim }) }], run.now);
       const wait = (store.judging.unit(0)?.ask_at ?? 0) - run.now;

@@ -4,6 +4,7 @@
  */
 import type { ToolDefinition } from "../../src/core/messages.ts";
 import type { Reply } from "../fakes/completion-body.ts";
+import type { EngineKind } from "../fakes/probe-reply.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 
 /**
@@ -32,6 +33,8 @@ export interface Script {
   readonly slots?: readonly Reply[];
   /** It judges groups: the longest of the attempts it is shown gets 1, the others their share of its length. */
   readonly ranks?: boolean;
+  /** With `tokens`, what a probe meets; absent: an engine that is exact. */
+  readonly engine?: EngineKind;
   /** It answers with token ids and logprobs, as training needs them. */
   readonly tokens?: boolean;
 }
@@ -68,7 +71,7 @@ export interface Inquiry {
 export function script(
   turns: Turns,
   when?: Script["when"],
-  more: Pick<Script, "slots" | "ranks" | "tokens"> = {},
+  more: Pick<Script, "slots" | "ranks" | "tokens" | "engine"> = {},
 ): string {
   const salt = crypto.randomUUID().slice(0, 8);
   return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);

@@ -7,6 +7,7 @@ import type { TestProject } from "vitest/node";
 import { textOf } from "../../src/core/messages.ts";
 import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
+import { probeReply } from "../fakes/probe-reply.ts";
 import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { withTokens } from "../fakes/token-model.ts";
 import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
@@ -71,6 +72,9 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
     tools: request.tools,
     sampling: samplingOf(request.body),
   });
+  // Whoever asks without a key wants to know what the engine can do.
+  const probed = headers["idempotency-key"] === undefined && order.tokens === true;
+  if (probed) return probeReply(request.body, order.engine);
   if (order.ranks) return rankingOf(request);
   const bySlot = order.slots?.[slotOf(request)];
   if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages) : bySlot;

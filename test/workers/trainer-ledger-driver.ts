@@ -38,6 +38,7 @@ export function batch(step: number, generation = 0): ReadyBatch {
 interface AckSaid {
   readonly epoch?: number;
   readonly metrics?: Readonly<Record<string, number | null>>;
+  readonly not_finite?: readonly string[];
   readonly published?: WeightsOut;
 }
 
@@ -79,12 +80,12 @@ export class Ledger {
     return answer.lease.serial;
   }
 
-  heartbeat(serial: number, epoch = this.state.epoch) {
+  heartbeat(serial: number | null, epoch = this.state.epoch) {
     return this.#keep(heartbeat(this.state, this.terms, serial, epoch, this.now));
   }
 
-  /** `told`: its weights were reported before. */
-  ack(serial: number, step: number, said: AckSaid = {}, told = false) {
+  /** `serial` null: the token is not the lease's. `told`: its weights were reported before. */
+  ack(serial: number | null, step: number, said: AckSaid = {}, told = false) {
     const { batch_id, sha256 } = batch(step, this.state.generation);
     const named = { token: "", batch_id, sha256, produced_version: step };
     const asked = { ...named, epoch: this.state.epoch, metrics: {}, ...said };
@@ -95,7 +96,7 @@ export class Ledger {
     return this.#keep(ackedAndPublished(this.state, acked, reported));
   }
 
-  nack(serial: number, retryable = true, reason = "oom") {
+  nack(serial: number | null, retryable = true, reason = "oom") {
     const asked = { token: "", epoch: this.state.epoch, reason, retryable };
     return this.#keep(nack(this.state, this.terms, serial, asked, this.now));
   }

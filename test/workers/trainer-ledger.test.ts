@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { revived } from "../../src/runtime/trainer-ledger.ts";
 import { sharesOf } from "../../src/runtime/trainer-time.ts";
-import { Ledger, terms } from "./trainer-ledger-driver.ts";
+import { Ledger, PUSH, terms } from "./trainer-ledger-driver.ts";
 
 test("a trainer that died after its lease gets the batch again once the lease has ended, with one attempt more", () => {
   const ledger = new Ledger();
@@ -98,7 +98,7 @@ test("a trainer cannot hold weights that nothing was acknowledged for", () => {
   const ledger = new Ledger();
   ledger.ready(1, 2);
   ledger.register();
-  expect(ledger.register({ version: 1 })).toBe("conflict");
+  expect(ledger.register({ version: 1 })).toBe("version_ahead");
   expect(ledger.register({ version: 2, last: 2 })).toBe("conflict");
 });
 
@@ -159,20 +159,81 @@ test("a heartbeat keeps a lease for as long as it was asked for", () => {
   }
 });
 
-test("weights are published once and in order; a batch whose weights are out was trained, though its ack is still on its way", () => {
+test("weights are published and applied after the ack of their batch, once and in order; what is only pending may be the next", () => {
   const ledger = new Ledger();
   ledger.ready(1, 2);
   ledger.register();
-  expect(ledger.report("published", 1)).toBe("conflict");
+  expect(ledger.report("published", 1)).toBe("version_ahead");
   const serial = ledger.leased();
-  expect(ledger.report("published", 1)).toBe(true);
-  expect(ledger.state.acked_step).toBe(1);
+  for (const state of ["published", "applied"] as const) {
+    expect(ledger.report(state, 1)).toBe("version_ahead");
+  }
+  expect(ledger.report("pending", 1)).toBe(true);
+  expect(ledger.report("pending", 2)).toBe("version_ahead");
+  expect(ledger.state).toMatchObject({ acked_step: 0, published: 0, replicas: {} });
   expect(ledger.ack(serial, 1)).toMatchObject({ next_step: 2 });
+  expect(ledger.report("published", 1)).toBe(true);
   expect(ledger.report("published", 1, true)).toBe(false);
   ledger.trained(2);
   ledger.report("published", 2);
   expect(ledger.report("published", 1)).toBe("conflict");
-  expect(ledger.report("applied", 3)).toBe("conflict");
+  expect(ledger.report("applied", 3)).toBe("version_ahead");
+});
+
+test("a batch is acknowledged under the lease that is on it: a former holder, another's token and another batch are told so", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  const former = ledger.leased();
+  ledger.now += 60_000;
+  const holder = ledger.leased();
+  expect(ledger.ack(null, 1)).toBe("wrong_token");
+  expect(ledger.heartbeat(null)).toBe("wrong_token");
+  expect(ledger.nack(null)).toBe("wrong_token");
+  expect(ledger.ack(former, 1)).toBe("lease_lost");
+  expect(ledger.ack(holder, 2)).toBe("wrong_batch");
+  expect(ledger.ack(holder, 7)).toBe("wrong_batch");
+  expect(ledger.state).toMatchObject({ acked_step: 0, lease: { serial: holder } });
+  const reply = ledger.ack(holder, 1);
+  expect(reply).toMatchObject({ step: 1 });
+  expect(ledger.ack(former, 1)).toBe("lease_lost");
+  expect(ledger.ack(holder, 1)).toEqual(reply);
+  expect(ledger.ack(ledger.leased(), 1)).toBe("wrong_batch");
+});
+
+test("after a registration the lease that was out may still say what it trained, and no other may", () => {
+  const ledger = new Ledger();
+  ledger.ready(1, 2);
+  ledger.register();
+  const serial = ledger.leased();
+  ledger.register({ version: 1, last: 1 });
+  expect(ledger.ack(serial, 1)).toMatchObject({ step: 1, next_step: 2 });
+  expect(ledger.ack(serial + 5, 1)).toBe("lease_lost");
+});
+
+test("an ack that was stored before its lease was noted is repeated as it was", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  const reply = ledger.ack(serial, 1);
+  const batches = ledger.state.batches.map(({ ack, ...batch }) => {
+    const { lease: _, ...stored } = ack ?? { lease: 0 };
+    return { ...batch, ack: stored } as (typeof ledger.state.batches)[number];
+  });
+  ledger.state = { ...ledger.state, batches };
+  expect(ledger.ack(serial, 1)).toEqual(reply);
+});
+
+test("metrics that were no finite number are named in the reply, also in one to a repeat", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  const measured = { metrics: { loss: null, entropy: 1 }, not_finite: ["loss"] };
+  const reply = ledger.ack(serial, 1, measured);
+  expect(reply).toMatchObject({ step: 1, not_finite: ["loss"] });
+  expect(ledger.ack(serial, 1)).toEqual(reply);
 });
 
 test("after its last step a run hands out nothing, and its trainer may still publish", () => {
@@ -195,8 +256,7 @@ function trainFor40s(ledger: Ledger, step: number, metrics: Record<string, numbe
   ledger.ready(step + 1);
 }
 
-function training(): Ledger {
-  const ledger = new Ledger();
+function training(ledger = new Ledger()): Ledger {
   ledger.ready(1);
   ledger.register();
   return ledger;
@@ -232,9 +292,10 @@ test("what a trainer tells of a step goes before what the platform saw of it, an
 });
 
 test("what a trainer tells of a step only after its weights were out counts the same", () => {
-  const ledger = training();
+  const ledger = training(new Ledger(terms({ ...PUSH, delivery: "both" })));
   trainFor40s(ledger, 1, { wait_s: 3, train_s: 24 });
-  const serial = ledger.leased();
+  const { serial } = ledger.offer();
+  ledger.heartbeat(serial);
   ledger.now += 30_000;
   ledger.report("published", 2);
   expect(sharesOf(ledger.state.time)).toMatchObject({ waiting_for_batch: 10 / 70 });

@@ -99,11 +99,12 @@ test("a push trainer that is down for an hour loses nothing: the same lease is o
   expect(await delivery.trainer.batch(1)).toMatchObject({ state: "leased" });
 });
 
-test("a manifest too long to travel is linked, and a trainer that has trained by its answer is acknowledged", async () => {
+test("a manifest too long to travel is linked, and a trainer that has trained by its answer is acknowledged, its weights published", async () => {
   const delivery = await openDelivery(door.scope, { target: PUSH });
   const many = Array.from({ length: 150 }, () => 3);
   const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1, many);
-  const acked = { acked: true, sha256: manifest.sha256, produced_version: 1, metrics: { loss: 2 } };
+  const trained = { acked: true, sha256: manifest.sha256, produced_version: 1 };
+  const acked = { ...trained, metrics: { loss: 2 }, published: { label: "step_1" } };
   const { sent, fire } = await listening(delivery, [reply(200, acked)]);
   await delivery.trainer.ready([ready], GOING);
   await fire();
@@ -112,6 +113,9 @@ test("a manifest too long to travel is linked, and a trainer that has trained by
   expect(data.manifest_url).toBe(`http://platform.test/v1/runs/${delivery.run_id}/batches/1`);
   const snapshot = await delivery.trainer.snapshot({ acked_step: 0 });
   expect(snapshot).toMatchObject({ acked_step: 1, acks: [{ step: 1, metrics: { loss: 2 } }] });
+  expect(await delivery.trainer.ledger()).toMatchObject({
+    ...{ published: 1, versions: [{ version: 1, label: "step_1", state: "published" }] },
+  });
   // Once more to a run that knew of it: it may have heard before the metrics were there.
   const again = await delivery.trainer.snapshot({ acked_step: 1 });
   expect(again?.acks).toMatchObject([{ step: 1, metrics: { loss: 2 } }]);
@@ -163,7 +167,7 @@ test("an object nobody created answers that it is unknown and keeps nothing", as
   const kept = await inTrainer(nobody, async (object, { storage }) => {
     const lease = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };
     expect(await object.lease(lease)).toEqual({ ok: false, refusal: { code: "unknown" } });
-    expect([await object.ready([], GOING), object.ledger(), object.batch(1)]).toEqual([
+    expect([await object.ready([], GOING), object.ledger(), await object.batch(1)]).toEqual([
       ...[null, null, null],
     ]);
     expect(await object.revive(1)).toBe(false);

@@ -104,3 +104,37 @@ test("a trainer that trains before it answers is acknowledged by its answer", ()
   expect(ledger.state).toMatchObject({ acked_step: 1, published: 1, lease: null, offer: null });
   expect(ledger.state.batches[0]?.ack?.metrics).toEqual({ loss: 1 });
 });
+
+test("a pushed batch that was accepted is acknowledged by a call: weights reported before it are ahead", () => {
+  const ledger = new Ledger(terms(PUSH));
+  ledger.ready(1, 2);
+  const made = ledger.offer();
+  ledger.heartbeat(made.serial);
+  ledger.answered(made, { kind: "accepted" });
+  expect(ledger.report("published", 1)).toBe("version_ahead");
+  expect(ledger.ack(null, 1)).toBe("wrong_token");
+  expect(ledger.ack(made.serial, 2)).toBe("wrong_batch");
+  expect(ledger.ack(made.serial, 1)).toMatchObject({ next_step: 2 });
+  expect(ledger.report("published", 1)).toBe(true);
+});
+
+test("an answer that acknowledges another batch costs an attempt, and one that comes after the ack costs nothing", () => {
+  const ledger = new Ledger(terms({ ...PUSH, delivery: "both" }));
+  ledger.ready(1, 2);
+  ledger.register();
+  const other = {
+    kind: "acked",
+    sha256: batch(2).sha256,
+    produced_version: 1,
+    metrics: {},
+  } as const;
+  const first = ledger.offer();
+  ledger.answered(first, other);
+  expect(ledger.state.batches[0]).toMatchObject({ state: "ready", attempts: 1 });
+  ledger.now = ledger.offerAt() ?? Number.NaN;
+  const second = ledger.offer();
+  ledger.trained(1);
+  ledger.answered(second, other);
+  expect(ledger.state).toMatchObject({ acked_step: 1 });
+  expect(ledger.state.batches[0]).toMatchObject({ state: "acked", attempts: 2 });
+});

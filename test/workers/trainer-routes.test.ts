@@ -101,7 +101,14 @@ test("refusals say what to go on with: the next step, the epoch, the version tha
   const done = { token: lease.token, epoch: 1, batch_id, sha256, produced_version: 1 };
   const ack = `/v1/leases/${lease.id}/ack`;
   expect(await errorOf(await post(ack, { ...done, token: "guessed" }))).toMatchObject({
-    ...{ status: 409, code: "lease_lost" },
+    ...{ status: 403, code: "wrong_lease_token", param: "token" },
+  });
+  expect(await errorOf(await post(ack, { ...done, batch_id: "bat_other" }))).toMatchObject({
+    ...{ status: 409, code: "wrong_batch", param: "batch_id" },
+  });
+  const early = { version: 1, state: "applied", epoch: 1, replica: "gpu-0" };
+  expect(await errorOf(await run("weight-versions", early))).toMatchObject({
+    ...{ status: 409, code: "version_ahead", param: "version", next_step: 1 },
   });
   expect(await errorOf(await post(ack, { ...done, sha256: "0".repeat(64) }))).toMatchObject({
     ...{ status: 409, code: "conflict", param: "sha256" },
@@ -122,6 +129,38 @@ test("refusals say what to go on with: the next step, the epoch, the version tha
   expect(await errorOf(await post(`/v1/leases/${lease.id}/nack`, nack))).toMatchObject({
     code: "lease_lost",
   });
+});
+
+test("a loss that became NaN is null, named in the reply and told to the run; NaN anywhere else is no JSON", async () => {
+  const delivery = await openDelivery(door.scope);
+  const { run } = asTrainer(delivery);
+  const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
+  await delivery.trainer.ready([ready], GOING);
+  await run("trainer/register", ME);
+  const { lease } = Leased.parse(await (await run("trainer/lease", LEASE)).json());
+  const { batch_id, sha256 } = manifest;
+  const ack = (metrics: string, version = "1") =>
+    door.ask(`/v1/leases/${lease.id}/ack`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${delivery.token}`,
+        "content-type": "application/json",
+      },
+      body: `{"token": "${lease.token}", "epoch": 1, "batch_id": "${batch_id}", "sha256": "${sha256}",
+        "produced_version": ${version}, "metrics": ${metrics}}`,
+    });
+  expect((await ack('{"loss": NaN}', "NaN")).status).toBe(400);
+  const names = Array.from({ length: 201 }, (_, at) => `"m${at}": NaN`);
+  const many = await ack(`{${names.join(",")}}`);
+  expect([many.status, (await bodyOf(many)).error["param"]]).toEqual([400, "metrics"]);
+  const long = await ack(`{"${"m".repeat(101)}": NaN}`);
+  expect([long.status, (await bodyOf(long)).error["code"]]).toEqual([400, "invalid_request"]);
+  const acked = await ack('{"loss": NaN, "grad_norm": Infinity, "entropy": 0.5}');
+  const not_finite = ["loss", "grad_norm"];
+  expect([acked.status, await acked.json()]).toMatchObject([200, { step: 1, not_finite }]);
+  expect((await delivery.trainer.snapshot({ acked_step: 0 }))?.acks).toMatchObject([
+    { step: 1, metrics: { loss: null, grad_norm: null, entropy: 0.5 }, not_finite },
+  ]);
 });
 
 test("a batch is read as it is stored: its manifest, objects by digest, credits, and all rows as one stream", async () => {

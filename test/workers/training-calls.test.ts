@@ -97,10 +97,14 @@ async function applied(trainer: TrainerRpc, epoch: number, version: number): Pro
   }
 }
 
-/** Of calls, in the order in which they came; a probe has no key. */
+/** Calls of rollouts, in the order in which they came, once there are so many. A probe has no key. */
 async function callsOf(model: string, atLeast = 0) {
-  const seen = await requestsOf(model, atLeast);
-  return seen.filter(({ idempotency_key: key }) => key.startsWith("ro_"));
+  for (let seen = 0; ; ) {
+    const requests = await requestsOf(model, seen);
+    const calls = requests.filter(({ idempotency_key: key }) => key.startsWith("ro_"));
+    if (calls.length >= atLeast) return calls;
+    seen = requests.length + 1;
+  }
 }
 
 const saltsOf = async (model: string) =>

@@ -15,6 +15,21 @@ test("what a trainer measured is kept, though its batch counted as trained befor
   });
 });
 
+test("metrics that were no finite number are null in the series, counted there, and named by the event", async () => {
+  await ledger({}, (run) => {
+    fill(run, 2);
+    run.cut();
+    const ack = { step: 1, at: 5000, produced_version: 1, metrics: { loss: null, entropy: 1 } };
+    run.tell({ acked_step: 1, published: 1, acks: [{ ...ack, not_finite: ["loss"] }] });
+    const [first] = run.store.training.steps(0, 1);
+    expect(JSON.parse(first?.metrics ?? "{}")).toMatchObject({
+      ...{ "trainer/loss": null, "trainer/entropy": 1, "ack/not_finite": 1 },
+    });
+    const acked = run.store.events(0, 100).find(({ event }) => event === "batch.acked");
+    expect(JSON.stringify(acked)).toContain("not_finite");
+  });
+});
+
 test("what the trainer's object said before is not taken over after what it said later, nor a second time", async () => {
   await ledger({ max_steps: 9 }, (run) => {
     fill(run, 4);

@@ -2,11 +2,13 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "../../src/core/entry.ts";
 import { CreatedRun } from "../../src/core/run.ts";
+import type { EngineKind } from "../fakes/probe-reply.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce, registerTestEnvironments } from "./registered.ts";
 import { script } from "./script.ts";
+import { jsonLines, uploaded } from "./upload.ts";
 
 const Task = z.object({ question: z.string() });
 const rubric = { rewards: { one: () => 1 } };
@@ -24,6 +26,29 @@ const numbers = defineEnvironment({
       rubric,
     }),
 });
+/** Its rows come with the run. */
+const bare = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }),
+});
+/** Rows with an end, and for evals others without one. */
+const endless = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      evalDataset: dataset(Task, (index) => ({ question: `${index}?` })),
+      rubric,
+    }),
+});
+const named = (name: string) =>
+  defineEnvironment({
+    args: z.strictObject({}),
+    build: () =>
+      new EnvGroup({
+        [name]: new SingleTurnEnv({ dataset: dataset(Task, [{ question: "?" }]), rubric }),
+      }),
+  });
 const greedy = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -33,7 +58,10 @@ const greedy = defineEnvironment({
       rubric,
     }),
 });
-for (const [id, { args, needs, load }] of Object.entries({ numbers, greedy })) {
+for (const [id, { args, needs, load }] of Object.entries({
+  ...{ numbers, greedy, bare, endless },
+  ...{ "group-all": named("all"), "group-agg": named("agg") },
+})) {
   registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
 }
 registerTestEnvironments();
@@ -45,6 +73,7 @@ const NO_POOL = {
   ...{ easy: NONE, unseen: NONE },
 };
 const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
+const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
 const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
 
 let door: Door;
@@ -59,6 +88,22 @@ test.each([
   ["a kind that is none", { kind: "train" }, "kind"],
   ["a field of evals", { num_examples: 3 }, "num_examples"],
   ["an estimator that is none", { advantage: { name: "grpo" } }, "advantage.name"],
+  ["a penalty", { sampling: { presence_penalty: 0.5 } }, "sampling.presence_penalty"],
+  [
+    "no parallel calls",
+    { sampling: { parallel_tool_calls: false } },
+    "sampling.parallel_tool_calls",
+  ],
+  [
+    "a repeated word made rare",
+    { sampling: { extra_body: { repetition_penalty: 1.1 } } },
+    "sampling.extra_body.repetition_penalty",
+  ],
+  [
+    "a reply held to a form",
+    { sampling: { extra_body: { structured_outputs: { regex: "a" } } } },
+    "sampling.extra_body.structured_outputs",
+  ],
   ["groups no member of which may fail", { group_size: 2, min_group_size: 3 }, "min_group_size"],
   ["groups of one against their mean", { group_size: 1 }, "group_size"],
   ["sampling that never differs", { sampling: { temperature: 0 } }, "sampling.temperature"],
@@ -69,6 +114,30 @@ test.each([
   ["an eval of nothing known", { eval: { every: 1, environment: "nope" } }, "eval.environment"],
   ["an eval without its judge", { eval: { every: 1, environment: "judged" } }, "eval.environment"],
   ["every row held out", { holdout: 4 }, "holdout"],
+  ["more held out than there are rows", { ...BARE, holdout: 3 }, "holdout"],
+  ["every row that came with the run held out", { ...BARE, holdout: 2 }, "holdout"],
+  [
+    "an eval of more of the run's rows than are held out",
+    { ...BARE, holdout: 1, eval: { every: 1, num_examples: 2 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of the run's rows none of which is held out",
+    { ...BARE, eval: { every: 1, num_examples: 1 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of another environment that has no rows",
+    { eval: { every: 1, environment: "asked-bare" } },
+    "eval.environment",
+  ],
+  [
+    "an order of evals without end",
+    { environment: "asked-endless", shuffle: true, holdout: 1 },
+    "shuffle",
+  ],
+  ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
+  ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
   [
     "every task of rows without end held out",
     { holdout: 16, environment_args: { kinds: 8 } },
@@ -82,16 +151,38 @@ test.each([
   expect(error.message).not.toMatch(/invalid|union|discriminator/i);
 });
 
-test("an endpoint whose probe saw no token ids is refused", async () => {
-  const created = await door.post("/v1/endpoints", {
-    ...{ name: "no-ids", base_url: env.MODEL_URL, model: script(["Hi."]) },
-  });
-  expect(created.status).toBe(201);
-  const reply = await post({ endpoint: "no-ids" });
+const engine = (kind: EngineKind) => script(["no"], undefined, { tokens: true, engine: kind });
+const ENGINES: [EngineKind, string][] = [
+  ["no_ids", "no token ids"],
+  ["short", "another number of logprobs"],
+  ["raw", "--logprobs-mode processed_logprobs"],
+  ["penalties_ignored", "--generation-config vllm"],
+];
+
+test.each(ENGINES)(
+  "an engine that is %s is refused, in words that say what to do",
+  async (kind, words) => {
+    const reply = await post({ model: engine(kind) });
+    expect(reply.status).toBe(400);
+    expect(await reply.json()).toMatchObject({
+      error: {
+        code: "invalid_request",
+        param: "endpoint",
+        message: expect.stringContaining(words),
+      },
+    });
+  },
+);
+
+test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
+  const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
+  const { id } = await uploaded(door, jsonLines(rows));
+  const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
+  const reply = await post({ ...asked, holdout: 3000 });
   expect(reply.status).toBe(400);
-  expect(await reply.json()).toMatchObject({
-    error: { param: "endpoint", message: expect.stringContaining("no token ids") },
-  });
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect(error.param).toBe("holdout");
+  expect(error.message).toMatch(/3000 shuffled rows lie in 25[78] blocks .* hold out 256/);
 });
 
 test("token and push secret are shown once: a replay and a read know them no more", async () => {
@@ -116,4 +207,27 @@ test("token and push secret are shown once: a replay and a read know them no mor
   const series = await (await door.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
   expect(series).toMatchObject({ object: "list", data: [], has_more: false });
   await door.post(`/v1/runs/${created.id}/cancel`, {});
+});
+
+test("an endpoint is asked anew for each run, and is taken for what it was while it is away", async () => {
+  const named = async (name: string, model: string, more: object = {}) => {
+    const endpoint = { name, base_url: env.MODEL_URL, model, ...more };
+    expect((await door.post("/v1/endpoints", endpoint)).status).toBe(201);
+  };
+  await named("was-exact", engine("exact"));
+  // Started again with other flags: what was seen of it before does not count.
+  expect((await post({ endpoint: "was-exact", model: engine("raw") })).status).toBe(400);
+  // The scripted model fails whatever has no script for a name.
+  const away = await post({ endpoint: "was-exact", ...SMALL });
+  expect(away.status).toBe(202);
+  await door.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});
+  await named("never-seen", engine("exact"), { probe: false });
+  const unseen = await post({ endpoint: "never-seen" });
+  expect(unseen.status).toBe(400);
+  expect(await unseen.json()).toMatchObject({
+    error: {
+      param: "endpoint",
+      message: expect.stringMatching(/could not be asked.*start the server/),
+    },
+  });
 });

@@ -12,6 +12,7 @@ import { batchKeys, runObject, sampleKey, trainerObject } from "../../src/runtim
 import { RunObject } from "../../src/runtime/run-object.ts";
 import { TrainingLoop } from "../../src/runtime/training-loop.ts";
 import type { TrainerRpc } from "../../src/runtime/training-wire.ts";
+import type { Reply } from "../fakes/completion-body.ts";
 import { type Door, expectLaw, inside, openPlatform } from "./platform.ts";
 import { registerOnce } from "./registered.ts";
 import { script } from "./script.ts";
@@ -44,7 +45,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-async function begin(request: object, slots: readonly string[] = ["yes", "no", "no", "yes"]) {
+async function begin(request: object, slots: readonly Reply[] = ["yes", "no", "no", "yes"]) {
   const model = script(["no"], undefined, { slots, tokens: true });
   const endpoint = { base_url: env.MODEL_URL };
   const response = await door.post("/v1/runs", { ...REQUEST, model, endpoint, ...request });
@@ -135,6 +136,47 @@ async function expectStored(id: string, manifest: BatchManifest | undefined): Pr
     const object = await env.STORE.head(sampleKey(door.scope, id, sha256));
     expect(object?.size).toBe(bytes);
   }
+}
+
+test("a version that nobody can have published trains nothing and is counted, and the rows counted are those stored", async () => {
+  const from = (content: string, weight_version: string | number) => ({
+    content,
+    extra: { weight_version },
+  });
+  const slots = [from("yes", 0), from("no", "base"), from("no", 7), from("yes", "-1")];
+  const asked = { max_steps: 2, batch_size: { rollouts: 4 } };
+  const { id, trainer } = await begin(asked, slots);
+  const epoch = await registered(trainer);
+  for (const step of [1, 2]) await trainStep(trainer, epoch, step);
+  const { training } = await door.ended(id);
+  const stored = await storedRows(id);
+  const rollouts = new Set(stored.map(({ rollout_id }) => rollout_id)).size;
+  expect(training?.samples).toEqual({
+    ...{ clean: rollouts, forked: stored.length - rollouts, realigned: 0 },
+    untrainable: { unpublished_version: stored.length },
+  });
+  expect(stored.length).toBeGreaterThanOrEqual(8);
+  const versions = stored.flatMap(({ weight_versions }) => weight_versions);
+  expect(Math.max(...versions.map(({ version }) => version))).toBeLessThanOrEqual(2);
+  const [first] = (await runObject(env, door.scope, id).stepMetrics(0, 1)) ?? [];
+  expect(first?.values["rollout/untrainable/unpublished_version"]).toBeGreaterThanOrEqual(4);
+});
+
+interface StoredRow {
+  readonly rollout_id: string;
+  readonly weight_versions: readonly { readonly version: number }[];
+}
+
+/** Every row of the run that is in R2, read by hand. */
+async function storedRows(id: string): Promise<StoredRow[]> {
+  const { objects } = await env.STORE.list({ prefix: sampleKey(door.scope, id, "") });
+  const read = objects.map(async ({ key }) => {
+    const object = await env.STORE.get(key);
+    const plain = object?.body.pipeThrough(new DecompressionStream("gzip"));
+    const lines = (await new Response(plain).text()).trimEnd().split("\n");
+    return lines.map((line): StoredRow => JSON.parse(line));
+  });
+  return (await Promise.all(read)).flat();
 }
 
 test("a batch that the trainer gives up pauses the run with the reason, over a restart too, until somebody resumes it", async () => {

@@ -28,12 +28,16 @@ export interface AnyEnvironment {
   forkable: boolean;
   /** Those that play rollouts: itself, or the members of a group and of the groups in it. */
   readonly players: readonly PlayedEnvironment[];
+  /** Names of the members of a group that play, as its report and its training series name them; none of any other. */
+  readonly members: readonly string[];
   /** Who plays a row, and the row as that environment knows it. Throws RangeError for a row that is nobody's. */
   route(row: RoutedRow): Route;
 }
 
 export interface Route extends RoutedRow {
   readonly environment: PlayedEnvironment;
+  /** Its name as one of `members`; null where no group is on the way. */
+  readonly member: string | null;
 }
 
 // Methods, not function properties: their parameters are compared both ways, so that an environment with a task and a

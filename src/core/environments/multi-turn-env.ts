@@ -131,8 +131,12 @@ export class MultiTurnEnv<
     return [this];
   }
 
+  get members(): readonly string[] {
+    return [];
+  }
+
   route(row: RoutedRow): Route {
-    return { environment: this, ...row };
+    return { environment: this, member: null, ...row };
   }
 
   get toolDefinitions(): readonly ToolDefinition[] {

@@ -13,8 +13,8 @@
 import type { ScoringArgs } from "../environments/contract.ts";
 import { commonPrefix, type Messages } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
-import { permute } from "../permutation.ts";
-import { seededRandom } from "../random.ts";
+import { seededRandom, seededWords } from "../random.ts";
+import { shuffledOrder } from "../shuffled-order.ts";
 import { cutMiddle, fenced, transcriptOf } from "./evidence.ts";
 import type { Judge } from "./judges.ts";
 import { Rubric } from "./rubric.ts";
@@ -101,7 +101,7 @@ export class GroupJudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, 
     const { attempts, context, leftOut } = contest;
     const seed = seedOf(this.#options.name, contest, pass);
     const ids = drawIds(attempts.length, seededRandom("group judge ids", seed));
-    const order = attempts.map((_, place) => permute(place, attempts.length, seed));
+    const order = shuffledOrder(attempts.length, seededWords("group judge order", seed));
     const shown = order.map((at) => `Attempt ${ids[at]}:\n${fenced(attempts[at] ?? "")}`);
     const prompt = `${TASK}\n\n${this.#options.criteria}\n\nWhat all attempts began with:\n${fenced(context)}\n\n${shown.join("\n\n")}`;
     const asked = {
@@ -145,9 +145,14 @@ function sharedPrefix(histories: readonly Messages[]): number {
   );
 }
 
+/**
+ * The number in the purpose is that of the way to draw an order: with another way comes another, so that a recorded seed
+ * never stands for two orders. A verdict belongs to what was asked, order and ids included: one of an earlier way is none of
+ * a later one.
+ */
 function seedOf(name: string, { context, attempts }: Contest, pass: number): number {
   return Math.floor(
-    seededRandom("group judge order", name, pass, context, ...attempts)() * 2 ** 32,
+    seededRandom("group judge order 2", name, pass, context, ...attempts)() * 2 ** 32,
   );
 }
 

@@ -37,6 +37,21 @@ export function isFresh(version: number, step: number, maxOffPolicySteps: number
   return version >= minFreshVersion(step, maxOffPolicySteps);
 }
 
+/**
+ * The newest version that weights can have which sample now: the last one whose batch is acknowledged, for that may be
+ * published at any moment, or the one after the last published, whose acknowledgement may still be on its way.
+ */
+export function newestPossible({
+  published,
+  acked_step,
+}: {
+  readonly published: number;
+  /** The last batch that is acknowledged: it made the version of its number. */
+  readonly acked_step: number;
+}): number {
+  return Math.max(acked_step, published + 1);
+}
+
 export interface OffPolicyLag {
   /** Versions between the weights that began to sample and the weights that train. */
   readonly total: number;

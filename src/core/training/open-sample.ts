@@ -33,6 +33,8 @@ export class OpenSample {
   length = 0;
   /** Where the last answer begins. */
   answerStart = 0;
+  /** Something of it was overwritten. */
+  realigned = false;
   #ids = new Int32Array(FIRST_CAPACITY);
   #mask = new Uint8Array(FIRST_CAPACITY);
   #logprobs = new Float32Array(FIRST_CAPACITY);
@@ -55,6 +57,11 @@ export class OpenSample {
     this.length = end;
   }
 
+  /** Whether anything in it was sampled. */
+  get trains(): boolean {
+    return this.#spans.length > 0;
+  }
+
   /** How many of its first tokens are those of `prompt`. */
   commonPrefix(prompt: Int32Array): number {
     const most = Math.min(this.length, prompt.length);
@@ -71,6 +78,7 @@ export class OpenSample {
       .filter(({ start }) => start < length)
       .map((span) => ({ ...span, end: Math.min(span.end, length) }));
     this.length = length;
+    this.realigned = true;
   }
 
   /** Its ids, and `more` after them. */

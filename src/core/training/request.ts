@@ -142,12 +142,16 @@ export const TrainingRequest = z.strictObject({
     .max(LIMITS.holdoutTasks)
     .default(0)
     .describe(
-      "tasks never trained on: the first that an eval of this environment with this seed asks",
+      "tasks never trained on: the first that an eval asks which has the run's environment, rows, seed and order",
     ),
   eval: z
     .strictObject({
       every: Step.describe("steps between evals"),
-      environment: z.string().min(1).optional().describe("default: the run's own"),
+      environment: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("default: the run's own, which plays the run's rows in the run's order"),
       environment_args: z.record(z.string(), z.unknown()).optional(),
       num_examples: z.int().min(1).max(10_000).default(200),
       rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),

@@ -67,7 +67,7 @@ export type SampleRow = z.output<typeof SampleRow>;
 export interface RowOrigin {
   readonly rollout_id: string;
   readonly group_id: string;
-  /** `id@version`. */
+  /** `id@version`; of a group of environments the member's name. */
   readonly env: string;
   /** That the tokens were sampled at, above 0. */
   readonly temperature: number;

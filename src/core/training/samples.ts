@@ -20,6 +20,7 @@ export type UntrainableCause =
   | "missing_logprob"
   | "nonfinite"
   | "positive_logprob"
+  | "unpublished_version"
   | "tokens_cut"
   | "empty";
 
@@ -33,6 +34,8 @@ export interface RolloutSamples {
     readonly forked: number;
     readonly realigned: number;
   };
+  /** The samples: a rollout's first, one begun anew, or one of which something was overwritten. */
+  readonly branches: RolloutSamples["transitions"];
   /** Tokens that were overwritten. */
   readonly drift_tokens: number;
   readonly lengths: Lengths;
@@ -41,6 +44,8 @@ export interface RolloutSamples {
 export interface SamplingFacts {
   /** The version the rollout was begun for: that of a turn whose engine does not name one. */
   readonly dispatch_version: number;
+  /** No weights can have a later version; absent: nobody knows. */
+  readonly newest_version?: number | undefined;
   /**
    * A prompt that differs from the sample only within the last answer, by fewer tokens than this, goes on it: what
    * differs becomes context. 0: never, it begins a sample of its own.
@@ -50,7 +55,7 @@ export interface SamplingFacts {
 
 type TrainedTurn = Pick<
   StoredTurn,
-  "tokens" | "policy_version" | "usage" | "is_truncated" | "finish_reason"
+  "tokens" | "policy_version" | "first_policy_version" | "usage" | "is_truncated" | "finish_reason"
 > & { readonly dispatch_version?: number };
 
 type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
@@ -72,19 +77,19 @@ const MISSING = -9000;
 const ABOVE_ZERO = 1e-6;
 
 export function samplesOf(trajectory: TrainedTrajectory, facts: SamplingFacts): RolloutSamples {
-  const turns = readTurns(trajectory, facts.dispatch_version);
+  const turns = readTurns(trajectory, facts);
   return typeof turns === "string" ? untrainable(trajectory, turns) : build(turns, facts);
 }
 
 function readTurns(
   { error, cancelled, turns }: TrainedTrajectory,
-  dispatched: number,
+  facts: SamplingFacts,
 ): readonly TurnArrays[] | UntrainableCause {
   if (error !== null) return "errored";
   if (cancelled !== null) return "cancelled";
   const read: TurnArrays[] = [];
   for (const turn of turns) {
-    const arrays = readTurn(turn, dispatched);
+    const arrays = readTurn(turn, facts);
     if (typeof arrays === "string") return arrays;
     // The first token of a sample is never trained: something must come before an answer.
     const begins = arrays.forked || read.length === 0;
@@ -100,7 +105,7 @@ function isCut(turn: TrainedTurn): boolean {
   return turn.is_truncated && turn.finish_reason !== "length";
 }
 
-function readTurn(turn: TrainedTurn, dispatched: number): TurnArrays | UntrainableCause {
+function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | UntrainableCause {
   const { tokens } = turn;
   if (tokens === null) return "no_tokens";
   if (tokens.completion_logprobs === null) return "missing_logprob";
@@ -110,7 +115,9 @@ function readTurn(turn: TrainedTurn, dispatched: number): TurnArrays | Untrainab
   const suffix = int32s(tokens.prompt_suffix_ids);
   const fault = logprobFault(logprobs);
   if (fault !== null) return fault;
-  return { suffix, forked: tokens.forked, answer, logprobs, version: versionOf(turn, dispatched) };
+  const version = versionOf(turn, facts);
+  if (version === null) return "unpublished_version";
+  return { suffix, forked: tokens.forked, answer, logprobs, version };
 }
 
 /** The first thing that is wrong with sampling logprobs, or null. */
@@ -125,13 +132,24 @@ export function logprobFault(
   return null;
 }
 
-/** Engines name their weights as they like: only a whole number is one of our versions. */
-function versionOf(
-  { policy_version: label, dispatch_version }: TrainedTurn,
-  dispatched: number,
-): number {
-  if (label !== null && /^\d{1,15}$/.test(label)) return Number(label);
-  return dispatch_version ?? dispatched;
+/** The version a turn's last token was sampled by; null where a label says one that nobody can have published. */
+function versionOf(turn: TrainedTurn, { dispatch_version, newest_version }: SamplingFacts) {
+  const newest = newest_version ?? Number.MAX_SAFE_INTEGER;
+  const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
+  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest))
+    return null;
+  return last ?? turn.dispatch_version ?? dispatch_version;
+}
+
+/**
+ * Engines name their weights as they like, and a name is no version: null. What reads as a number says a version; one
+ * that is negative or no whole number is none of ours: undefined.
+ */
+function versionIn(label: string | null | undefined): number | null | undefined {
+  const said = label?.trim() ?? "";
+  if (/^\d{1,15}$/.test(said)) return Number(said);
+  const isNumber = !Number.isNaN(Number(said)) || /^[+-]?nan$/i.test(said);
+  return said !== "" && isNumber ? undefined : null;
 }
 
 function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSamples {
@@ -149,13 +167,19 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
     place.sample.addAnswer(turn.answer, turn.logprobs, turn.version);
     last = place.sample;
   }
-  const samples = open
-    .map((sample) => sample.close(facts.dispatch_version))
-    .filter(({ trainable_tokens }) => trainable_tokens > 0);
+  const kept = open.filter(({ trains }) => trains);
+  const samples = kept.map((sample) => sample.close(facts.dispatch_version));
   const total = samples.reduce((sum, { token_ids }) => sum + token_ids.length, 0);
   const output = turns.reduce((sum, { answer }) => sum + answer.length, 0);
   const lengths = { output, total, turns: turns.length };
-  return { samples, untrainable: null, transitions, drift_tokens, lengths };
+  const branches = branchesOf(kept);
+  return { samples, untrainable: null, transitions, branches, drift_tokens, lengths };
+}
+
+function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] {
+  const realigned = samples.filter((sample) => sample.realigned).length;
+  const clean = samples[0]?.realigned === false ? 1 : 0;
+  return { clean, forked: samples.length - clean - realigned, realigned };
 }
 
 interface Place {
@@ -219,6 +243,7 @@ function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): Rol
     samples: [],
     untrainable: cause,
     transitions: { clean: 0, forked: 0, realigned: 0 },
+    branches: { clean: 0, forked: 0, realigned: 0 },
     drift_tokens: 0,
     lengths: { output, total, turns: turns.length },
   };

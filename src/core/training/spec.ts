@@ -28,6 +28,14 @@ export interface TrainingSpec {
   readonly sampling?: Sampling;
 }
 
+/** Whether evals are of the run's own environment: then they are asked as the run was, with its rows in its order. */
+export function evalsOwn(
+  { environment }: NonNullable<TrainingSpec["eval"]>,
+  { id }: { readonly id: string },
+): boolean {
+  return environment === undefined || environment.split("@")[0] === id;
+}
+
 /** What acceptance made for a run's trainer, as it is kept with the run. */
 export interface StoredTrainer {
   /** AES-GCM, as endpoints' keys are; null where nothing is pushed. */

@@ -22,7 +22,8 @@ export interface RolloutFacts {
 }
 
 export interface GroupFacts {
-  readonly env: string;
+  /** Whose task it is, of a group of environments. */
+  readonly member?: string;
   readonly dispatch_version: number;
   readonly rollouts: readonly RolloutFacts[];
   /** From turn to turn: how often a sample was gone on with, and how often not. */
@@ -31,6 +32,8 @@ export interface GroupFacts {
     readonly forked: number;
     readonly realigned: number;
   };
+  /** Scored members no sample could be made of, by cause. */
+  readonly untrainable?: Readonly<Record<string, number>>;
 }
 
 export interface StepFacts {
@@ -54,6 +57,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...perEnvironment(arrived, effective),
     ...staleness(step, effective),
     ...breaks(arrived),
+    ...untrainable(arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
   return Object.fromEntries(
@@ -61,13 +65,14 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
   );
 }
 
-/** Of each environment where there are several; one alone is what `agg` says. */
+/** Of each member of a group of environments; one environment alone is what `agg` says. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
-  const names = [...new Set([...arrived, ...shipped].map(({ env }) => env))];
-  if (names.length < 2) return [];
+  const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
   const of = (groups: readonly GroupFacts[], name: string) =>
-    groups.filter(({ env }) => env === name);
-  return names.flatMap((name) => cohort(`train/${name}`, of(arrived, name), of(shipped, name)));
+    groups.filter(({ member }) => member === name);
+  return [...names].flatMap((name) =>
+    cohort(`train/${name}`, of(arrived, name), of(shipped, name)),
+  );
 }
 
 function cohort(
@@ -171,6 +176,15 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
     ["rollout/fork_frac", forked / total],
     ["rollout/realign_frac", realigned / total],
   ];
+}
+
+/** Rollouts that arrived and cannot be trained on, by cause; absent for a cause of none. */
+function untrainable(arrived: readonly GroupFacts[]): Named[] {
+  const counts = new Map<string, number>();
+  for (const [cause, n] of arrived.flatMap((group) => Object.entries(group.untrainable ?? {}))) {
+    counts.set(cause, (counts.get(cause) ?? 0) + n);
+  }
+  return [...counts].map(([cause, n]) => [`rollout/untrainable/${cause}`, n]);
 }
 
 function spread(name: string, values: readonly number[]): Named[] {

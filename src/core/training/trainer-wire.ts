@@ -151,7 +151,18 @@ export const AckRequest = z
   .meta({ id: "AckRequest" });
 export type AckRequestInput = z.input<typeof AckRequest>;
 export const Acked = z
-  .object({ batch_id: z.string(), step: Step, next_step: Step, published: Version })
+  .object({
+    batch_id: z.string(),
+    step: Step,
+    next_step: Step,
+    published: Version,
+    not_finite: z
+      .array(z.string())
+      .optional()
+      .describe(
+        "metrics that came as NaN or an infinity: null in the series. Absent where none did",
+      ),
+  })
   .meta({ id: "Acked" });
 export type Acked = z.infer<typeof Acked>;
 export const NackRequest = z

@@ -46,9 +46,9 @@ export const TrainingView = z
         clean: Count,
         forked: Count,
         realigned: Count,
-        untrainable: z.record(z.string(), Count).describe("rollouts, by cause"),
+        untrainable: z.record(z.string(), Count).describe("scored rollouts without rows, by cause"),
       })
-      .describe("of scored rollouts: turns that went on the ids before them, or did not"),
+      .describe("rows made: the first of a rollout, one begun anew, one partly overwritten"),
     trainer: z
       .object({
         id: z.string(),

@@ -25,7 +25,7 @@ export const chatCompletions: Handler = async (context, { json, signal }) => {
   const request = parseSampled(ChatRequest, json());
   requireModel(context, request.model);
   checkToolChoice(request);
-  const plan = chatPlan(request);
+  const plan = chatPlan(request, context.serving);
   const prompt = promptOf(request);
   // Checked before a stream begins: what is wrong must be its status.
   roomFor(plan, prompt.length, context.engine.contextLength);

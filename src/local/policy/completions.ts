@@ -20,7 +20,7 @@ export const completions: Handler = async (context, { json, signal }) => {
   const { engine } = context;
   const request = parseSampled(CompletionRequest, json());
   requireModel(context, request.model);
-  const plan = completionPlan(request);
+  const plan = completionPlan(request, context.serving);
   const prompts = promptsOf(request.prompt, engine.vocabularySize);
   // Checked before a stream begins: what is wrong must be its status.
   for (const prompt of prompts) roomFor(plan, prompt.length, engine.contextLength);

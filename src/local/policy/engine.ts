@@ -5,7 +5,7 @@
  * Invariants. What a request samples depends on its prompt, its seed and the weights, never on who runs beside it.
  * Requests start in the order they came; at most `maxRunning` run, the others wait. Weights change between two steps:
  * a running sequence goes on with the keys and values it has (vLLM calls this `keep`), and nothing computed under old
- * weights is shared with a later request. Each request is settled exactly once.
+ * weights is shared with a later request, unless the cache was asked to be kept. Each request is settled exactly once.
  */
 import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "../../core/random.ts";
@@ -36,6 +36,8 @@ export interface EngineOptions {
   /** The base of the seeds of requests that name none; random by default. */
   readonly seed?: number;
   readonly config?: ModelConfig;
+  /** New weights leave what the cache holds, for requests with the same salt, until `resetPrefixCache`. */
+  readonly keepPrefixCache?: boolean;
 }
 
 export class Engine {
@@ -46,6 +48,7 @@ export class Engine {
   readonly #cache: KvCache;
   readonly #maxRunning: number;
   readonly #seed: number;
+  readonly #keepsPrefixCache: boolean;
   readonly #running = new Set<Sequence>();
   #waiting: Waiting[] = [];
   #version: string;
@@ -72,6 +75,7 @@ export class Engine {
     this.#cache = new KvCache(config, arena, slots);
     this.#maxRunning = maxRunning;
     this.#seed = seed;
+    this.#keepsPrefixCache = options.keepPrefixCache ?? false;
     this.#version = options.version;
     this.#load(options.weights);
   }
@@ -103,6 +107,11 @@ export class Engine {
   async updateWeights(weights: Float32Array, version: string): Promise<void> {
     this.#load(weights);
     this.#version = version;
+    if (!this.#keepsPrefixCache) this.#cache.invalidate();
+  }
+
+  /** Nothing computed so far is handed to a later request. */
+  resetPrefixCache(): void {
     this.#cache.invalidate();
   }
 

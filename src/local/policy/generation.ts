@@ -1,5 +1,7 @@
 /** What the engine is asked for and what it gives. Token ids throughout: text is the caller's business. */
+import type { Penalties } from "./penalties.ts";
 import type { SampledToken, SamplingOptions } from "./sampler.ts";
+import type { ToolGrammar } from "./tool-grammar.ts";
 
 export interface GenerationRequest extends SamplingOptions {
   readonly prompt: readonly number[];
@@ -12,6 +14,11 @@ export interface GenerationRequest extends SamplingOptions {
   /** `<|end|>` and the stop tokens are not sampled before there are this many. */
   readonly minTokens: number;
   readonly stopTokenIds: readonly number[];
+  readonly penalties: Penalties;
+  /** What its tool calls are held to; null: nothing. */
+  readonly grammar: ToolGrammar | null;
+  /** Log probabilities are of the logits as the weights give them. */
+  readonly rawLogprobs: boolean;
   /** Only requests with the same salt share what the cache holds. */
   readonly cacheSalt: string | null;
   readonly signal?: AbortSignal;

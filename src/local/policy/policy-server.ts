@@ -6,12 +6,15 @@ import { once } from "node:events";
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import * as z from "zod";
+import type { ServingOptionsInput } from "./serving-options.ts";
 
 export interface PolicyServerOptions {
   /** 0 or absent: any free port. A busy port falls back to any free one. */
   readonly port?: number;
   /** Of requests that name no seed; absent: random. */
   readonly seed?: number;
+  /** Settings that do harm to training; absent: none does. */
+  readonly serving?: ServingOptionsInput;
   /** Called if the server dies by itself after it began to listen. */
   readonly onLost?: (reason: unknown) => void;
 }
@@ -31,8 +34,8 @@ const THREAD = join(import.meta.dirname, `thread${extname(import.meta.filename)}
 
 /** Resolves when it listens. Rejects with what kept it from starting. */
 export async function startPolicyServer(options: PolicyServerOptions = {}): Promise<PolicyServer> {
-  const { port: wanted = 0, seed, onLost } = options;
-  const worker = new Worker(THREAD, { workerData: { port: wanted, seed } });
+  const { port: wanted = 0, seed, serving, onLost } = options;
+  const worker = new Worker(THREAD, { workerData: { port: wanted, seed, serving } });
   let listens = false;
   worker.on("error", (reason) => {
     if (listens) onLost?.(reason);

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Choice } from "./choice.ts";
 import type { Engine } from "./engine.ts";
 import { RequestError } from "./errors.ts";
+import type { ServingOptions } from "./serving-options.ts";
 import { tokenText } from "./tokenizer.ts";
 
 /** What a handler works with. */
@@ -10,6 +11,7 @@ export interface PolicyContext {
   readonly engine: Engine;
   /** The one model served. */
   readonly model: string;
+  readonly serving: ServingOptions;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }

@@ -22,6 +22,9 @@ const sampling = {
   top_p: z.number().gt(0).max(1).nullish(),
   top_k: z.int().min(-1).nullish(),
   min_p: z.number().min(0).max(1).nullish(),
+  repetition_penalty: z.number().positive().nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
   n: z.int().min(1).max(MAX_CHOICES).nullish(),
   seed: z.int().nullish(),
   stop: z.union([Stop, z.array(Stop).max(MAX_STOPS)]).nullish(),
@@ -63,7 +66,14 @@ const ChatMessage = z.object({
     .transform((calls) => calls ?? undefined),
 });
 
-const Tools = z.array(z.object({ type: z.literal("function") })).nullish();
+const Tool = z.object({
+  name: z.string(),
+  parameters: z.unknown().optional(),
+  strict: z.boolean().nullish(),
+});
+const Tools = z
+  .array(z.object({ type: z.literal("function"), function: Tool.nullish().catch(null) }))
+  .nullish();
 
 const chat = {
   messages: z.array(ChatMessage).min(1),
@@ -149,9 +159,6 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   guided_regex: isAbsent,
   guided_choice: isAbsent,
   guided_grammar: isAbsent,
-  presence_penalty: is(0),
-  frequency_penalty: is(0),
-  repetition_penalty: is(1),
   length_penalty: is(1),
   logit_bias: isNothing,
   bad_words: isNothing,

@@ -3,7 +3,8 @@
  *
  * Invariants. Log probabilities are those of the distribution before truncation: log_softmax(logits / temperature), so
  * that top-p, top-k and min-p do not change them and a trainer can compute the same; greedy (temperature 0) reports
- * log_softmax(logits). The same logits, options and random number give the same token.
+ * log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities are log_softmax of the logits as
+ * they came, whatever is drawn from. The same logits, options and random number give the same token.
  */
 
 export interface SamplingOptions {
@@ -29,24 +30,42 @@ export interface SampledToken extends TokenLogprob {
   readonly top: readonly TokenLogprob[];
 }
 
-/** `forbidden` ids are never drawn; log probabilities do not know of it. `random` gives numbers in [0, 1). */
+/** What holds for one token beside its request's options. */
+export interface Held {
+  /** Never drawn; log probabilities do not know of it. */
+  readonly forbidden?: readonly number[];
+  /** All that may be drawn, which log probabilities do know of; null: any may. */
+  readonly allowed?: readonly number[] | null;
+  /** What log probabilities are told of; absent: of the logits that are drawn from. */
+  readonly raw?: Float32Array;
+}
+
+/** `random` gives numbers in [0, 1). */
 export function sampleToken(
-  logits: Float32Array,
+  given: Float32Array,
   options: SamplingOptions,
   random: () => number,
-  forbidden: readonly number[] = [],
+  { forbidden = [], allowed: only = null, raw }: Held = {},
 ): SampledToken {
+  const logits = only === null ? given : onlyOf(given, only);
   const greedy = options.temperature === 0;
   const temperature = greedy ? 1 : options.temperature;
   const distribution = softmax(logits, temperature);
-  const top = likeliest(distribution.weights, options.topLogprobs).map((id) => ({
+  const told = raw === undefined ? distribution : softmax(raw, 1);
+  const top = likeliest(told.weights, options.topLogprobs).map((id) => ({
     id,
-    logprob: distribution.logprob(id),
+    logprob: told.logprob(id),
   }));
   const { weights: allowed } =
     forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
   const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
-  return { id, logprob: distribution.logprob(id), top };
+  return { id, logprob: told.logprob(id), top };
+}
+
+function onlyOf(logits: Float32Array, ids: readonly number[]): Float32Array {
+  const kept = new Float32Array(logits.length).fill(Number.NEGATIVE_INFINITY);
+  for (const id of ids) kept[id] = logits[id] ?? 0;
+  return kept;
 }
 
 /** Their weights are made anew, not cut: beside a forbidden peak a low temperature leaves nothing of the others. */

@@ -8,6 +8,7 @@
 import type { Row } from "./decoder.ts";
 import type { Generation, GenerationRequest } from "./generation.ts";
 import type { KvSlot } from "./kv-cache.ts";
+import { penalised } from "./penalties.ts";
 import { type SampledToken, sampleToken } from "./sampler.ts";
 import { END } from "./vocabulary.ts";
 
@@ -52,7 +53,7 @@ export class Sequence {
   /** Takes one more token; why the generation ends with it, or null while it goes on. */
   sample(logits: Float32Array, version: string): "stop" | "length" | null {
     const { maxTokens, onToken } = this.request;
-    const token = sampleToken(logits, this.request, this.#random, this.#forbidden());
+    const token = this.#draw(logits);
     this.#tokens.push(token);
     this.#ids.push(token.id);
     this.#firstVersion ??= version;
@@ -60,6 +61,16 @@ export class Sequence {
     const stopped = onToken?.(token) === true;
     if (stopped || this.#endsWith(token.id)) return "stop";
     return this.#tokens.length >= maxTokens ? "length" : null;
+  }
+
+  #draw(logits: Float32Array): SampledToken {
+    const { prompt, penalties, grammar, rawLogprobs } = this.request;
+    const answer = this.#ids.slice(prompt.length);
+    return sampleToken(penalised(logits, penalties, prompt, answer), this.request, this.#random, {
+      forbidden: this.#forbidden(),
+      allowed: grammar?.allowedAfter(answer) ?? null,
+      ...(rawLogprobs && { raw: logits }),
+    });
   }
 
   /** What came of it. `version` stands for the weights of a sequence that sampled nothing. */

@@ -14,7 +14,7 @@ import { errorBody, RequestError } from "./errors.ts";
 import { load, metrics } from "./metrics.ts";
 import type { Handler, PolicyContext, PolicyReply } from "./reply.ts";
 import { detokenize, tokenize } from "./tokenize.ts";
-import { updateWeights, weightInfo } from "./weights-routes.ts";
+import { resetPrefixCache, updateWeights, weightInfo } from "./weights-routes.ts";
 
 /** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
 const KEEP_ALIVE_MS = 600_000;
@@ -56,6 +56,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/metrics": { GET: metrics },
   "/weight_info": { GET: weightInfo },
   "/update_weights": { POST: updateWeights },
+  "/reset_prefix_cache": { POST: resetPrefixCache },
 };
 
 export interface PolicyListener {

@@ -1,5 +1,5 @@
 /**
- * GET /weight_info and POST /update_weights: which weights sample, and new ones for them.
+ * GET /weight_info, POST /update_weights and /reset_prefix_cache: which weights sample, new ones for them, and nothing left of the old.
  *
  * Ours, not vLLM's: vLLM moves weights over NCCL between its own processes, and this server takes them as the body of
  * the request: little-endian 32-bit floats in the model's order. The header `x-weight-version` names them; a page in a
@@ -17,6 +17,11 @@ export const weightInfo: Handler = ({ engine }) => ({
   kind: "json",
   body: { weight_version: engine.weightVersion, sha256: engine.weightsDigest },
 });
+
+export const resetPrefixCache: Handler = ({ engine }) => {
+  engine.resetPrefixCache();
+  return { kind: "text", type: "text/plain", text: "" };
+};
 
 /** Answers when the new weights have been taken over: whatever is asked after that is sampled by them. */
 export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => {

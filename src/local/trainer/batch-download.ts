@@ -1,8 +1,8 @@
 /**
  * A batch from its manifest: objects fetched, checked and joined with their credits.
  *
- * Invariants. Every object is held against the digest that names it, and the digests together against the batch's: what
- * trains is exactly what the platform cut. A sample without a credit does not train.
+ * Invariants. Every object is held against the digest that names it (by the client), and the digests together against
+ * the batch's: what trains is exactly what the platform cut. A sample without a credit does not train.
  */
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
@@ -16,18 +16,19 @@ import {
 } from "../../core/training/sample-encoding.ts";
 import type { SampleRow } from "../../core/training/sample-row.ts";
 import type { BatchManifest } from "../../core/training/trainer-wire.ts";
+import { BatchDigestError } from "../../sdk/batch-objects.ts";
 import type { TrainerClient } from "../../sdk/trainer-client.ts";
 import { BatchFault } from "./batch-fault.ts";
 import type { TrainingSample } from "./training-sample.ts";
 
-type Source = Pick<TrainerClient, "object" | "credits">;
+export type BatchSource = Pick<TrainerClient, "objects" | "credits">;
 
 const ENCODINGS: readonly SampleEncoding[] = ["msgpack", "jsonl"];
 const unzip = promisify(gunzip);
 
 /** In manifest order. Throws BatchFault, or what the platform refused with. */
 export async function downloadBatch(
-  source: Source,
+  source: BatchSource,
   manifest: BatchManifest,
 ): Promise<TrainingSample[]> {
   const digests = manifest.objects.map(({ sha256 }) => sha256);
@@ -36,14 +37,14 @@ export async function downloadBatch(
     throw new BatchFault("decode", "the manifest's digest is not its own");
   const [credits, rows] = await Promise.all([
     downloadCredits(source, manifest),
-    Promise.all(manifest.objects.map((object) => downloadRows(source, manifest.step, object))),
+    downloadRows(source, manifest),
   ]);
   const byId = new Map(credits.map((credit) => [credit.sample_id, credit]));
-  return rows.flat().flatMap((row) => credited(row, byId.get(row.sample_id)));
+  return rows.flatMap((row) => credited(row, byId.get(row.sample_id)));
 }
 
 async function downloadCredits(
-  source: Source,
+  source: BatchSource,
   { step, credits }: BatchManifest,
 ): Promise<CreditLine[]> {
   const text = await source.credits(step);
@@ -51,16 +52,22 @@ async function downloadCredits(
   return parseCredits(text);
 }
 
-async function downloadRows(
-  source: Source,
-  step: number,
-  { sha256, format }: BatchManifest["objects"][number],
-): Promise<SampleRow[]> {
+async function downloadRows(source: BatchSource, manifest: BatchManifest): Promise<SampleRow[]> {
+  const objects = await source.objects(manifest).catch((error: unknown) => {
+    if (!(error instanceof BatchDigestError)) throw error;
+    throw new BatchFault("decode", error.message, { cause: error });
+  });
+  const rows: SampleRow[] = [];
+  for (const [at, bytes] of objects.entries()) {
+    rows.push(...(await rowsOf(bytes, manifest.objects[at]?.format ?? "")));
+  }
+  return rows;
+}
+
+async function rowsOf(bytes: Uint8Array<ArrayBuffer>, format: string): Promise<SampleRow[]> {
   const encoding = ENCODINGS.find((known) => formatOf(known) === format);
   if (encoding === undefined)
     throw new BatchFault("decode", `${format} is no format this trainer reads`);
-  const bytes = await source.object(step, sha256);
-  check(bytes, sha256);
   try {
     return decodeRows(new Uint8Array(await unzip(bytes)), encoding);
   } catch (error) {
@@ -85,7 +92,7 @@ function credited(row: SampleRow, credit: CreditLine | undefined): TrainingSampl
 function check(bytes: Uint8Array, expected: string): void {
   const found = digest(bytes);
   if (found === expected) return;
-  throw new BatchFault("decode", `an object's digest is ${found}, not ${expected}`);
+  throw new BatchFault("decode", `the digest of the credits is ${found}, not ${expected}`);
 }
 
 function digest(bytes: Uint8Array): string {

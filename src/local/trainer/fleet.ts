@@ -26,10 +26,19 @@ export interface Applied {
   readonly sha256: string;
 }
 
-interface Latest {
+/** Weights as replicas take them, and their digest. */
+export interface PackedWeights {
   readonly version: number;
   readonly sha256: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export function packWeights(version: number, weights: Float32Array): PackedWeights {
+  const bytes = bytesFromWeights(weights);
+  return { version, bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
+}
+
+interface Latest extends PackedWeights {
   /** Replicas that the platform knows to serve it. */
   readonly reported: Set<string>;
 }
@@ -52,12 +61,9 @@ export class Fleet {
     this.#say = say;
   }
 
-  /** From the next `sync` on. Their digest. */
-  set(version: number, weights: Float32Array): string {
-    const bytes = bytesFromWeights(weights);
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
-    this.#latest = { version, sha256, bytes, reported: new Set() };
-    return sha256;
+  /** From the next `sync` on. */
+  set(packed: PackedWeights): void {
+    this.#latest = { ...packed, reported: new Set() };
   }
 
   /**

@@ -30,54 +30,54 @@ export interface LearnerState {
 const ADAM: AdamOptions = { meanDecay: 0.9, squareDecay: 0.95, weightDecay: 0, maxNorm: 1 };
 const MINIBATCHES = 2;
 
+/** What a batch made of the weights, and what was measured on the way. */
+export interface Trained {
+  readonly state: LearnerState;
+  readonly metrics: Record<string, number>;
+}
+
 export class Learner {
   readonly #options: LearnerOptions;
   readonly #gradientOf: Pick<GradientOf, "at">;
-  readonly #weights: Float32Array<ArrayBuffer>;
-  readonly #adam: Adam;
-  #version: number;
 
-  constructor(options: LearnerOptions, gradientOf: Pick<GradientOf, "at">, state: LearnerState) {
+  constructor(options: LearnerOptions, gradientOf: Pick<GradientOf, "at">) {
     this.#options = options;
     this.#gradientOf = gradientOf;
-    this.#weights = state.weights.slice();
-    this.#adam = new Adam(ADAM, state.adam);
-    this.#version = state.version;
-  }
-
-  /** The live vectors, not copies. */
-  get state(): LearnerState {
-    return { weights: this.#weights, adam: this.#adam.state, version: this.#version };
   }
 
   /**
-   * What it measured. How far the samples are from the policy (`ratio`, `kl`) is told before the first update, by the
-   * first minibatch. Rejects with BatchFault, having moved nothing, when no token trains or a sample is too long.
+   * The version after `before`, made of these samples. How far the samples are from the policy (`ratio`, `kl`) is told
+   * before the first update, by the first minibatch. Rejects with BatchFault when no token trains or a sample is too long.
    */
-  async train(samples: readonly TrainingSample[]): Promise<Record<string, number>> {
-    const minibatches = this.#minibatches(samples).map((minibatch) =>
+  async train(before: LearnerState, samples: readonly TrainingSample[]): Promise<Trained> {
+    const weights = before.weights.slice();
+    const { mean, square, steps } = before.adam;
+    const adam = new Adam(ADAM, { mean: mean.slice(), square: square.slice(), steps });
+    const minibatches = this.#minibatches(samples, before.version).map((minibatch) =>
       layOut(minibatch, 1 / trainableTokens(minibatch)),
     );
     const every = new TokenStatistics();
     let drift: TokenStatistics["drift"] | null = null;
     let [loss, norm] = [0, 0];
     for (const batches of minibatches) {
-      const gradient = await this.#gradientOf.at(this.#weights, batches);
+      const gradient = await this.#gradientOf.at(weights, batches);
       every.add(batches, gradient.facts);
       drift ??= every.drift;
       loss += gradient.loss / minibatches.length;
-      const length = this.#adam.step(this.#weights, gradient.vector, this.#options.learningRate);
+      const length = adam.step(weights, gradient.vector, this.#options.learningRate);
       norm = Math.max(norm, length);
     }
-    this.#version += 1;
     const learning_rate = this.#options.learningRate;
-    return { loss, ...every.health, ...drift, grad_norm: norm, learning_rate };
+    return {
+      state: { weights, adam: adam.state, version: before.version + 1 },
+      metrics: { loss, ...every.health, ...drift, grad_norm: norm, learning_rate },
+    };
   }
 
-  #minibatches(samples: readonly TrainingSample[]): TrainingSample[][] {
+  #minibatches(samples: readonly TrainingSample[], version: number): TrainingSample[][] {
     const able = samples.filter((sample) => trainableTokens([sample]) > 0);
     if (able.length === 0) throw new BatchFault("invalid", "no sample has a token to train");
-    const mixed = shuffled(able, seededRandom("minibatches", this.#options.seed, this.#version));
+    const mixed = shuffled(able, seededRandom("minibatches", this.#options.seed, version));
     const size = Math.ceil(mixed.length / MINIBATCHES);
     const count = Math.ceil(mixed.length / size);
     return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));

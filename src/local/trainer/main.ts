@@ -11,11 +11,10 @@ import { baseWeights, WEIGHT_COUNT } from "../policy/weights.ts";
 import { newAdamState } from "./adam.ts";
 import { type Batches, pulledBatches } from "./batches.ts";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.ts";
-import { GradientOf, startJax } from "./gradient.ts";
 import { Learner } from "./learner.ts";
 import { pushedBatches } from "./pushed-batches.ts";
-import { emptyBatch, FIRST_SHAPE } from "./row-batch.ts";
 import { HELP, readSettings, type Settings, Task } from "./settings.ts";
+import { ThreadedGradient } from "./threaded-gradient.ts";
 import { Trainer, type TrainerEvent } from "./trainer.ts";
 
 const TRAINER_ID = "rollcall-reference";
@@ -32,9 +31,7 @@ async function main(settings: Settings): Promise<void> {
   const stop = stopSignal();
   // Listened to from the start: a line that nobody reads is lost.
   const asked = settings.run === undefined ? taskFromStdin(stop) : taskFromEnvironment(settings);
-  const gradientOf = new GradientOf(settings.loss);
-  await startJax();
-  await gradientOf.at(baseWeights(), [emptyBatch(FIRST_SHAPE)]);
+  const gradientOf = await ThreadedGradient.start(settings.loss);
   tell({ event: "ready" });
   const task = await asked;
   if (task === null) return;
@@ -49,11 +46,11 @@ async function main(settings: Settings): Promise<void> {
     client,
     batches,
     replicas: replicasOf(settings.policy),
-    learner: new Learner({ learningRate, seed }, gradientOf, state),
+    learner: new Learner({ learningRate, seed }, gradientOf),
     directory: task.checkpoint,
     run_id,
     trainer_id: TRAINER_ID,
-    batch,
+    from: { batch, state },
     rewind,
     say,
     tell,

@@ -1,9 +1,11 @@
 /**
  * A training run from the trainer's side: take a batch, train, remember it, acknowledge it, serve what came of it.
  *
- * Invariants. The order of a step is train, checkpoint, acknowledge, publish: whatever is cut off in between, the next
- * registration says which batch the weights have seen, so none is trained twice and none is left out. While new weights
- * are published the next batch is already asked for. Told to stop, a trainer ends the step it is in.
+ * Invariants. The order of a step is train, checkpoint, acknowledge and publish, serve: whatever is cut off in between, the
+ * next registration says which batch the weights have seen, so none is trained twice and none is left out. Meanwhile the
+ * next step trains already, on the batch that was read ahead: what came of it counts once that very batch is leased, and
+ * the step before is acknowledged; until then it is only in memory, and nobody has heard of it. Told to stop, a trainer
+ * ends the step whose lease it has.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, Registered } from "../../core/training/trainer-wire.ts";
@@ -13,13 +15,14 @@ import { downloadBatch } from "./batch-download.ts";
 import { BatchFault } from "./batch-fault.ts";
 import type { Batches, Registration } from "./batches.ts";
 import { type Checkpoint, writeCheckpoint } from "./checkpoint.ts";
-import { type Applied, Fleet, type Replica } from "./fleet.ts";
+import { type Applied, Fleet, type PackedWeights, packWeights, type Replica } from "./fleet.ts";
 import { holdLease } from "./held-lease.ts";
-import type { Learner } from "./learner.ts";
-import { type TrainingSample, trainableTokens } from "./training-sample.ts";
+import type { Learner, LearnerState, Trained } from "./learner.ts";
+import { type BatchRead, ReadAhead } from "./read-ahead.ts";
+import { trainableTokens } from "./training-sample.ts";
 
 export interface TrainerParts {
-  readonly client: Omit<TrainerClient, "lease" | "stream" | "ledger">;
+  readonly client: Omit<TrainerClient, "lease" | "object" | "stream" | "ledger">;
   readonly batches: Batches;
   readonly replicas: readonly Replica[];
   readonly learner: Learner;
@@ -27,8 +30,8 @@ export interface TrainerParts {
   readonly directory: string;
   readonly run_id: string;
   readonly trainer_id: string;
-  /** The batch that made the learner's version; null for a beginning. */
-  readonly batch: Checkpoint["batch"];
+  /** What it goes on from: its checkpoint, or a beginning. */
+  readonly from: Pick<Checkpoint, "batch" | "state">;
   /** Where later versions were published already, everything sampled by them is given up. */
   readonly rewind: boolean;
   /** For people. */
@@ -50,8 +53,30 @@ export type TrainerEvent =
   | { readonly event: "published"; readonly version: number; readonly sha256: string };
 
 interface Taken extends Leased {
-  readonly samples: readonly TrainingSample[];
-  readonly held: { end(): void };
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What a batch came to, and the times in which it did: epoch milliseconds. */
+interface Attempt {
+  readonly read: BatchRead;
+  readonly made: Trained | BatchFault;
+  readonly began: number;
+  readonly ended: number;
+}
+
+interface Step {
+  readonly taken: Taken;
+  readonly state: LearnerState;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** The end of a step, which goes on while the next one trains. */
+interface Closing {
+  /** In the checkpoint, acknowledged, published. */
+  readonly acked: Promise<void>;
+  /** And given to every replica that is in reach. */
+  readonly served: Promise<void>;
 }
 
 const KIND = "rollcall-reference";
@@ -64,26 +89,29 @@ const WAIT_MS = 1000;
 export class Trainer {
   readonly #parts: TrainerParts;
   readonly #fleet: Fleet;
-  #batch: Checkpoint["batch"];
+  readonly #ahead: ReadAhead;
+  /** What the checkpoint has. */
+  #kept: TrainerParts["from"];
   /** Null: not registered. */
   #epoch: number | null = null;
-  #waitsSince: number;
+  /** The lease that is kept alive. */
+  #held: { end(): void } | null = null;
 
   constructor(parts: TrainerParts) {
     this.#parts = parts;
     this.#fleet = new Fleet(parts.replicas, (applied) => this.#report(applied), parts.say);
-    this.#batch = parts.batch;
-    this.#waitsSince = parts.now();
+    this.#ahead = new ReadAhead(parts.client);
+    this.#kept = parts.from;
   }
 
   get version(): number {
-    return this.#parts.learner.state.version;
+    return this.#kept.state.version;
   }
 
   /** Until the run is over and its last weights are served, or until `stop` aborts. */
   async run(stop: AbortSignal): Promise<void> {
-    const { learner, say } = this.#parts;
-    this.#fleet.set(this.version, learner.state.weights);
+    const { say } = this.#parts;
+    this.#fleet.set(packWeights(this.version, this.#kept.state.weights));
     const watch = setInterval(() => {
       this.#fleet.sync().catch((error: unknown) => say(`nothing was reported: ${String(error)}`));
     }, WATCH_MS);
@@ -122,7 +150,7 @@ export class Trainer {
       kind: KIND,
       protocol: "rl.batch/1",
       version,
-      last_acked: this.#batch,
+      last_acked: this.#kept.batch,
     } as const;
     const options = { signal: stop };
     try {
@@ -146,74 +174,160 @@ export class Trainer {
   async #trainAll({ epoch, published, max_steps }: Registered, stop: AbortSignal): Promise<void> {
     this.#epoch = epoch;
     const who = { trainer_id: this.#parts.trainer_id, epoch };
-    let known = published;
-    while (this.version < max_steps) {
-      const [, taken] = await Promise.all([this.#publish(epoch, known), this.#take(who, stop)]);
-      known = this.version;
-      try {
-        if (stop.aborted) return await this.#giveBack(who, taken, "shutdown");
-        await this.#step(who, taken);
-      } finally {
-        taken.held.end();
+    let { state } = this.#kept;
+    let closing = this.#publishKept(epoch, published);
+    try {
+      while (state.version < max_steps && !stop.aborted) {
+        const next = { before: state, acked: closing.acked, last: max_steps };
+        const step = await this.#next(who, next, stop);
+        await closing.served;
+        if (step === null) continue;
+        state = step.state;
+        closing = this.#close(epoch, step);
       }
-      if (stop.aborted) break;
+    } finally {
+      this.#ahead.end();
+      this.#letGo();
     }
-    await this.#publish(epoch, known);
+    await closing.served;
   }
 
-  async #publish(epoch: number, known: number): Promise<void> {
-    const { client, learner, tell } = this.#parts;
-    const { version, weights } = learner.state;
-    const sha256 = this.#fleet.set(version, weights);
-    if (version > known) await client.reportVersion({ version, state: "published", epoch, sha256 });
-    await this.#fleet.sync();
-    tell({ event: "published", version, sha256 });
+  #letGo(): void {
+    this.#held?.end();
+    this.#held = null;
   }
 
-  /** The next batch that can be read. */
-  async #take(who: Registration, stop: AbortSignal): Promise<Taken> {
-    const { client, batches, now, say } = this.#parts;
-    for (;;) {
-      const leased = await batches.next(who, this.version + 1, stop);
-      const held = holdLease(client, leased.lease, who.epoch, now(), say);
-      try {
-        return { ...leased, held, samples: await downloadBatch(client, leased.manifest) };
-      } catch (error) {
-        held.end();
-        if (!(error instanceof BatchFault)) throw error;
-        await this.#giveBack(who, leased, error.reason, error.message);
-      }
+  /** What the checkpoint has and the platform does not know to be out; and whoever serves something else gets it. */
+  #publishKept(epoch: number, published: number): Closing {
+    const { version } = this;
+    const packed = packWeights(version, this.#kept.state.weights);
+    const { sha256 } = packed;
+    const report = async () => {
+      if (version <= published) return;
+      await this.#parts.client.reportVersion({ version, state: "published", epoch, sha256 });
+    };
+    return this.#served(report(), packed);
+  }
+
+  #close(epoch: number, { taken, state, metrics }: Step): Closing {
+    const packed = packWeights(state.version, state.weights);
+    const acked = this.#acknowledge(epoch, { taken, state, metrics }, packed.sha256);
+    return this.#served(
+      acked.finally(() => this.#letGo()),
+      packed,
+    );
+  }
+
+  #served(before: Promise<void>, packed: PackedWeights): Closing {
+    const { version, sha256 } = packed;
+    const serve = async () => {
+      this.#fleet.set(packed);
+      await this.#fleet.sync();
+      this.#parts.tell({ event: "published", version, sha256 });
+    };
+    const acked = heardLater(before);
+    return { acked, served: heardLater(acked.then(serve)) };
+  }
+
+  async #acknowledge(epoch: number, { taken, state, metrics }: Step, sha256: string) {
+    const { client, directory, run_id, tell } = this.#parts;
+    const { lease, manifest } = taken;
+    const batch = { batch_id: manifest.batch_id, sha256: manifest.sha256 };
+    await writeCheckpoint(directory, { run_id, batch, state });
+    this.#kept = { batch, state };
+    const { step } = manifest;
+    tell({ event: "checkpoint", step, ...batch });
+    const said = { token: lease.token, epoch, ...batch, produced_version: state.version, metrics };
+    await client.ack(lease.id, { ...said, published: { sha256 } });
+    tell({ event: "acked", step });
+  }
+
+  /** Trains the step after `before`. Null: its batch was given back. */
+  async #next(
+    who: Registration,
+    { before, acked, last }: { before: LearnerState; acked: Promise<void>; last: number },
+    stop: AbortSignal,
+  ): Promise<Step | null> {
+    const free = this.#parts.now();
+    const leasing = heardLater(acked.then(() => this.#lease(who, before.version + 1, stop)));
+    const ahead = await this.#trainAhead(before, leasing, last);
+    const taken = await leasing;
+    if (taken === null) return null;
+    const isSame = ahead?.read.manifest.sha256 === taken.manifest.sha256;
+    const attempt = isSame ? ahead : await this.#trainLeased(before, taken);
+    const { read, made, began, ended } = attempt;
+    if (made instanceof BatchFault) {
+      this.#letGo();
+      this.#ahead.end();
+      await this.#giveBack(who, taken, made.reason, made.message);
+      return null;
+    }
+    const metrics = {
+      ...made.metrics,
+      samples: read.samples.length,
+      tokens: read.manifest.tokens,
+      trainable_tokens: trainableTokens(read.samples),
+      wait_s: (began - free + Math.max(0, taken.at - ended)) / 1000,
+      train_s: (ended - began) / 1000,
+    };
+    return { taken, state: made.state, metrics };
+  }
+
+  /** On what is there before the lease is. Null: it could not be read. Rejects as the lease does. */
+  async #trainAhead(
+    before: LearnerState,
+    leasing: Promise<Taken | null>,
+    last: number,
+  ): Promise<Attempt | null> {
+    const step = before.version + 1;
+    const reading = this.#ahead.of(step).catch((error: unknown) => {
+      this.#parts.say(`batch ${step} was not read ahead: ${String(error)}`);
+      return null;
+    });
+    const read = await Promise.race([
+      reading,
+      leasing.then((taken) => (taken === null ? null : reading)),
+    ]);
+    if (read === null) return null;
+    if (step < last) this.#ahead.begin(step + 1);
+    const attempt = this.#train(before, read);
+    // The one thread that computes is to be free again before anything else is done about a lease that is not to be had.
+    await Promise.allSettled([attempt, leasing]);
+    return attempt;
+  }
+
+  async #trainLeased(before: LearnerState, { manifest }: Taken): Promise<Attempt> {
+    try {
+      const samples = await downloadBatch(this.#parts.client, manifest);
+      return await this.#train(before, { manifest, samples });
+    } catch (error) {
+      if (!(error instanceof BatchFault)) throw error;
+      const at = this.#parts.now();
+      return { read: { manifest, samples: [] }, made: error, began: at, ended: at };
     }
   }
 
-  async #step(who: Registration, taken: Taken): Promise<void> {
-    const { client, learner, directory, run_id, now, tell } = this.#parts;
-    const { manifest, lease, samples } = taken;
-    const { step, batch_id, sha256 } = manifest;
+  async #train(before: LearnerState, read: BatchRead): Promise<Attempt> {
+    const { learner, now } = this.#parts;
     const began = now();
-    const measured = await learner.train(samples).catch((error: unknown) => {
+    const made = await learner.train(before, read.samples).catch((error: unknown) => {
       if (error instanceof BatchFault) return error;
       throw error;
     });
-    if (measured instanceof BatchFault) {
-      return this.#giveBack(who, taken, measured.reason, measured.message);
+    return { read, made, began, ended: now() };
+  }
+
+  /** Null: told to stop, it gave the batch back. */
+  async #lease(who: Registration, step: number, stop: AbortSignal): Promise<Taken | null> {
+    const { client, batches, now, say } = this.#parts;
+    const leased = await batches.next(who, step, stop);
+    if (stop.aborted) {
+      await this.#giveBack(who, leased, "shutdown");
+      return null;
     }
-    this.#batch = { batch_id, sha256 };
-    const metrics = {
-      ...measured,
-      samples: samples.length,
-      tokens: manifest.tokens,
-      trainable_tokens: trainableTokens(samples),
-      wait_s: (began - this.#waitsSince) / 1000,
-      train_s: (now() - began) / 1000,
-    };
-    await writeCheckpoint(directory, { run_id, batch: this.#batch, state: learner.state });
-    tell({ event: "checkpoint", step, batch_id, sha256 });
-    const { token } = lease;
-    const acked = { token, epoch: who.epoch, batch_id, sha256, produced_version: this.version };
-    await client.ack(lease.id, { ...acked, metrics });
-    tell({ event: "acked", step });
-    this.#waitsSince = now();
+    const at = now();
+    this.#held = holdLease(client, leased.lease, who.epoch, at, say);
+    return { ...leased, at };
   }
 
   async #giveBack(
@@ -235,12 +349,27 @@ function isRefused(error: unknown, code: ApiRequestError["code"]): error is ApiR
   return error instanceof ApiRequestError && error.code === code;
 }
 
+/** Where the platform and the trainer are not at one, a registration with the checkpoint says who is where. */
+const AT_ODDS: readonly ApiRequestError["code"][] = [
+  "lease_lost",
+  "step_mismatch",
+  "wrong_lease_token",
+  "wrong_batch",
+  "version_ahead",
+];
+
 /** A lease that ended, or a platform that is not well at the moment. */
 function mayPass(error: unknown): error is ApiRequestError {
-  if (isRefused(error, "lease_lost") || isRefused(error, "step_mismatch")) return true;
-  return error instanceof ApiRequestError && (error.status >= 500 || error.code === "unreadable");
+  if (!(error instanceof ApiRequestError)) return false;
+  return AT_ODDS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
 }
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
+}
+
+/** Its rejection is heard where it is awaited, which may be long after. */
+function heardLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

@@ -248,3 +248,24 @@ test("a rollout's time is its environment's", async () => {
   });
   expect(report.stop_condition).toBe("timeout_reached");
 });
+
+test("a member has one name throughout, of nested groups the names on its way", () => {
+  const solo = new SingleTurnEnv({ dataset: math.dataset, rubric: { rewards: { one: () => 1 } } });
+  const nested = new EnvGroup({ outer: both, solo });
+  expect(nested.members).toEqual(["outer/math", "outer/code", "solo"]);
+  const names = rowsOf(nested).map((row) => nested.route(row).member);
+  expect(names).toEqual(["outer/math", "outer/math", "outer/code", "solo", "solo"]);
+  expect([math.members, math.route({ task: {}, info: {} }).member]).toEqual([[], null]);
+});
+
+test("a group holds so many environments, by names that are short and differ", () => {
+  const many = (count: number) =>
+    new EnvGroup(Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, math])));
+  expect(many(64).members).toHaveLength(64);
+  expect(() => many(65)).toThrow("a group of 65 environments: at most 64");
+  expect(() => new EnvGroup({ all: many(64), math })).toThrow(/65 environments/);
+  expect(() => new EnvGroup({ outer: both, "outer/math": math })).toThrow(
+    "two environments are called outer/math",
+  );
+  expect(() => new EnvGroup({ ["n".repeat(201)]: math })).toThrow(/over 200 characters/);
+});

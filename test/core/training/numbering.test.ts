@@ -7,6 +7,7 @@ import {
   isFresh,
   leadOf,
   minFreshVersion,
+  newestPossible,
   offPolicyLag,
   withinLead,
 } from "../../../src/core/training/numbering.ts";
@@ -143,4 +144,11 @@ test("a batch counted in tokens is worth as many rollouts as it took so far", ()
   expect(batchRollouts({ tokens: 1000 }, { rollouts: 0, tokens: 0 }, 8)).toBe(8);
   expect(batchRollouts({ tokens: 1000 }, { rollouts: 10, tokens: 300 }, 8)).toBe(34);
   expect(batchRollouts({ tokens: 10 }, { rollouts: 10, tokens: 3000 }, 8)).toBe(1);
+});
+
+test("no weights are newer than the last acknowledged batch makes, or than one more than is published", () => {
+  expect(newestPossible({ published: 0, acked_step: 0 })).toBe(1);
+  expect(newestPossible({ published: 4, acked_step: 4 })).toBe(5);
+  expect(newestPossible({ published: 4, acked_step: 5 })).toBe(5);
+  expect(newestPossible({ published: 1, acked_step: 3 })).toBe(3);
 });

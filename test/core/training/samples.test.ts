@@ -56,9 +56,10 @@ function stored(turns: readonly Sampled[]): StoredTurn[] {
 
 const rollout = (turns: readonly StoredTurn[]) => ({ turns, error: null, cancelled: null });
 const DISPATCHED = { dispatch_version: 3 };
-const of = (turns: readonly Sampled[], facts: { fork_threshold_tokens?: number } = {}) =>
+type Facts = { fork_threshold_tokens?: number; newest_version?: number };
+const of = (turns: readonly Sampled[], facts: Facts = {}) =>
   samplesOf(rollout(stored(turns)), { ...DISPATCHED, ...facts });
-const plain = (turns: readonly Sampled[], facts: { fork_threshold_tokens?: number } = {}) =>
+const plain = (turns: readonly Sampled[], facts: Facts = {}) =>
   of(turns, facts).samples.map(({ token_ids, mask, logprobs, ...rest }) => ({
     token_ids: [...token_ids],
     mask: [...mask],
@@ -175,6 +176,46 @@ test("a turn's version is the engine's where it is a number, else the one it was
   const turns = turn === undefined ? [] : [{ ...turn, dispatch_version: 5 }];
   const [sample] = samplesOf({ turns, error: null, cancelled: null }, DISPATCHED).samples;
   expect(sample?.weight_versions[0]?.version).toBe(5);
+});
+
+test("a label that is no version anybody can have published makes the rollout untrainable, and is in no sample", () => {
+  const cause = (version: string, newest_version = 4) =>
+    of([FIRST, { ...GOES_ON, version }], { newest_version }).untrainable;
+  expect([cause("4"), cause("0"), cause(" 2 "), cause("4", 4)]).toEqual([null, null, null, null]);
+  const foreign = [
+    "5",
+    "-1",
+    "1.5",
+    "1e3",
+    "1795302000",
+    "9".repeat(30),
+    "NaN",
+    "-Infinity",
+    "0x2",
+  ];
+  for (const label of foreign)
+    expect([label, cause(label)]).toEqual([label, "unpublished_version"]);
+  for (const name of ["base", "step_9", "", "v7", "a1b2c3"])
+    expect([name, cause(name)]).toEqual([name, null]);
+  const [first] = stored([FIRST]);
+  const turns = first === undefined ? [] : [{ ...first, first_policy_version: "9" }];
+  const begun = samplesOf(rollout(turns), { ...DISPATCHED, newest_version: 4 });
+  expect(begun).toMatchObject({ samples: [], untrainable: "unpublished_version" });
+});
+
+test("each sample is counted once: a rollout's first, one begun anew, or one that was overwritten", () => {
+  expect(of([FIRST]).branches).toEqual({ clean: 1, forked: 0, realigned: 0 });
+  expect(of([FIRST, GOES_ON]).branches).toEqual({ clean: 1, forked: 0, realigned: 0 });
+  expect(of([FIRST, BREAKS]).branches).toEqual({ clean: 1, forked: 1, realigned: 0 });
+  const overwritten = of([FIRST, BREAKS], { fork_threshold_tokens: 1024 });
+  expect(overwritten.branches).toEqual({ clean: 0, forked: 0, realigned: 1 });
+  const silent = of([{ ...FIRST, answer: [], logprobs: [] }, BREAKS]);
+  expect([silent.samples.length, silent.branches.clean]).toEqual([1, 1]);
+  expect(of([{ ...FIRST, logprobs: null }]).branches).toEqual({
+    clean: 0,
+    forked: 0,
+    realigned: 0,
+  });
 });
 
 test.each([

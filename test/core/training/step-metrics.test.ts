@@ -12,7 +12,7 @@ function rollout(reward: number | null, change: Partial<RolloutFacts> = {}): Rol
 }
 
 function group(rollouts: readonly RolloutFacts[], change: Partial<GroupFacts> = {}): GroupFacts {
-  return { env: "calculator", dispatch_version: 2, rollouts, ...change };
+  return { dispatch_version: 2, rollouts, ...change };
 }
 
 const FAILED = rollout(null, { outcome: "failed", error: "provider", lengths: null, samples: 0 });
@@ -65,6 +65,15 @@ test("lag is that of what shipped, at this step", () => {
   });
 });
 
+test("rollouts that cannot be trained on are counted by cause, over all groups that arrived", () => {
+  const one = group([rollout(1)], { untrainable: { no_tokens: 2, unpublished_version: 1 } });
+  const other = group([rollout(1)], { untrainable: { unpublished_version: 3 } });
+  const metrics = stepMetrics({ step: 1, arrived: [one, other], shipped: [], dropped_stale: 0 });
+  expect(metrics).toMatchObject({
+    ...{ "rollout/untrainable/no_tokens": 2, "rollout/untrainable/unpublished_version": 4 },
+  });
+});
+
 test("how often turns did not go on the tokens before them is a share of all transitions", () => {
   const chatty = group([rollout(1)], { transitions: { clean: 6, forked: 1, realigned: 1 } });
   const metrics = stepMetrics({
@@ -95,11 +104,11 @@ test("quantiles interpolate", () => {
   expect(two["train/agg/all/reward/p90"]).toBeCloseTo(0.9, 12);
 });
 
-test("of several environments each has its own numbers", () => {
-  const other = group([rollout(1)], { env: "guess-number" });
+test("of a group each member has its own numbers, alone in a step or not; who says of none is in none", () => {
+  const other = group([rollout(1)], { member: "guess-number" });
   const metrics = stepMetrics({
     step: 1,
-    arrived: [group([rollout(0)]), other],
+    arrived: [group([rollout(0)], { member: "calculator" }), group([FAILED]), other],
     shipped: [other],
     dropped_stale: 0,
   });
@@ -110,6 +119,8 @@ test("of several environments each has its own numbers", () => {
     "train/guess-number/effective/reward/mean": 1,
   });
   expect(metrics).not.toHaveProperty("train/calculator/effective/reward/mean");
+  const alone = stepMetrics({ step: 1, arrived: [other], shipped: [], dropped_stale: 0 });
+  expect(alone["train/guess-number/all/reward/mean"]).toBe(1);
 });
 
 test("a name nothing was measured for is absent", () => {

@@ -5,11 +5,13 @@
 import { textOf } from "../../../src/core/messages.ts";
 import { seededRandom } from "../../../src/core/random.ts";
 import type { ReplyParts } from "../../fakes/completion-body.ts";
+import { probeReply } from "../../fakes/probe-reply.ts";
 import type { ModelRequest } from "../../fakes/scripted-model.ts";
 import { withTokens } from "../../fakes/token-model.ts";
 
 export function sayingOf(seed: number, request: ModelRequest): ReplyParts {
   const { messages, tools, headers } = request;
+  if (headers["idempotency-key"] === undefined) return probeReply(request.body);
   const random = seededRandom("training model", seed, String(headers["idempotency-key"]));
   const reply = tools.length === 0 ? reversed(textOf(messages.at(-1)), random) : guessed(random);
   return withTokens(reply, messages);

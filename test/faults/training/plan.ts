@@ -38,6 +38,8 @@ export interface TrainingPlan {
   readonly queues: QueueFaults;
   /** At this step the trainer goes back to the version before the last one it published; null: never. */
   readonly rewinds_at: number | null;
+  /** Whether weights are published by the acknowledgement itself, or by a report after it. */
+  readonly publishes_with_ack: boolean;
   readonly crashes: readonly TrainerCrash[];
   readonly kills: readonly PlatformKill[];
   readonly outages: readonly StoreOutage[];
@@ -94,5 +96,6 @@ export function trainingPlanOf(seed: number): TrainingPlan {
       store: pick(["STORE", "DB"] as const),
       for_ms: whole(300, 2000),
     })),
+    publishes_with_ack: random() < 0.5,
   };
 }

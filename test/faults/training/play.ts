@@ -132,11 +132,11 @@ class Scene {
 
   /** One trainer's life. True: it trained the run to its end. */
   async #trainerLives(run: string, token: string): Promise<boolean> {
-    const { rewinds_at } = this.#plan;
+    const { rewinds_at, publishes_with_ack: publishesWithAck } = this.#plan;
     const diesAt = this.#crashes.shift();
     const { url } = this.#served();
     const trainer: ScriptedTrainer = new ScriptedTrainer({
-      ...{ url, run, token, checkpoint: this.#disk, patienceMs: PATIENCE_MS },
+      ...{ url, run, token, checkpoint: this.#disk, patienceMs: PATIENCE_MS, publishesWithAck },
       ...(diesAt && { diesAt }),
       train: async (leased) => await this.#train(trainer, leased),
     });

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { afterEach, expect } from "vitest";
 import type { ResultRow, RunView } from "../../../src/core/run.ts";
 import { resolveEnvironmentPackage } from "../../../src/local/environment-package.ts";
+import { healthOf } from "../../../src/local/healthz.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
+import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";
 import { testPort } from "../test-port.ts";
@@ -32,6 +34,36 @@ export async function play(
   examples: number,
   port: number,
 ): Promise<Poisoned> {
+  const stage = await openStage(port);
+  const platform = await stage.boot();
+  const id = await startRun(stage, platform, poisons, examples);
+  return await playedOut(stage, platform, id);
+}
+
+/** The same, where the platform is stopped as soon as it hangs, and another goes on in its directory. */
+export async function playAgain(
+  poisons: Readonly<Record<string, string>>,
+  examples: number,
+  port: number,
+): Promise<Poisoned> {
+  const stage = await openStage(port);
+  const first = await stage.boot();
+  const id = await startRun(stage, first, poisons, examples);
+  const silent = async () => (await healthOf(first.url)) === "silent";
+  await expect.poll(silent, { timeout: 60_000, interval: 200 }).toBe(true);
+  await first.stop();
+  return await playedOut(stage, await stage.boot(), id);
+}
+
+interface Stage {
+  readonly said: string[];
+  readonly model: ScriptedModel;
+  readonly desk: string;
+  /** On one directory, each time. */
+  readonly boot: () => Promise<Platform>;
+}
+
+async function openStage(port: number): Promise<Stage> {
   const base = mkdtempSync(join(tmpdir(), "rollcall-poison-"));
   undo.push(() => rmSync(base, { recursive: true }));
   mkdirSync(join(base, "poison"));
@@ -43,22 +75,36 @@ export async function play(
   undo.push(() => model.stop());
   const desk = await slowDesk();
   undo.push(() => new Promise<void>((done) => desk.close(() => done())));
-  const said: string[] = [];
-  const platform = await bootPlatform({
-    directory: null,
-    environments: [resolveEnvironmentPackage("./poison", base)],
-    port: testPort(port),
-    say: (line) => {
-      said.push(line);
-    },
-    hungAfterMs: 6000,
-  });
-  undo.push(() => platform.stop());
   const { port: deskPort } = desk.address() as AddressInfo;
-  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const directory = makeThrowAwayDirectory();
+  undo.push(() => rmSync(directory, { recursive: true }));
+  const said: string[] = [];
+  const boot = async () => {
+    const platform = await bootPlatform({
+      directory,
+      environments: [resolveEnvironmentPackage("./poison", base)],
+      port: testPort(port),
+      say: (line) => {
+        said.push(line);
+      },
+      hungAfterMs: 6000,
+    });
+    undo.push(() => platform.stop());
+    return platform;
+  };
+  return { said, model, desk: `http://127.0.0.1:${deskPort}/`, boot };
+}
+
+async function startRun(
+  { model, desk }: Stage,
+  { url, key }: Platform,
+  poisons: Readonly<Record<string, string>>,
+  examples: number,
+): Promise<string> {
+  const client = new RollcallClient({ baseUrl: url, apiKey: key });
   const { id } = await client.createRun({
     environment: "poison",
-    environment_args: { poisons, desk: `http://127.0.0.1:${deskPort}/` },
+    environment_args: { poisons, desk },
     num_examples: examples,
     rollouts_per_example: 1,
     max_concurrent: examples,
@@ -66,6 +112,15 @@ export async function play(
     model: "m",
     endpoint: { base_url: model.url, api_key: "sk-none" },
   });
+  return id;
+}
+
+async function playedOut(
+  { said, model }: Stage,
+  platform: Platform,
+  id: string,
+): Promise<Poisoned> {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const run = await ended(client, id);
   const results: ResultRow[] = [];
   for await (const row of client.results(id)) results.push(row);

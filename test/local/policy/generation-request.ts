@@ -19,6 +19,9 @@ export function requestFor(
     stopTokenIds: [],
     topLogprobs: 0,
     cacheSalt: null,
+    penalties: { repetition: 1, presence: 0, frequency: 0 },
+    grammar: null,
+    rawLogprobs: false,
     ...fields,
   };
 }

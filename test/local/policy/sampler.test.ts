@@ -11,7 +11,7 @@ function shares(options: Partial<SamplingOptions>, forbidden: number[] = []): nu
   const random = seededRandom("sampler");
   const counts = probabilities.map(() => 0);
   for (let draw = 0; draw < 20_000; draw += 1) {
-    const { id } = sampleToken(logits, { ...plain, ...options }, random, forbidden);
+    const { id } = sampleToken(logits, { ...plain, ...options }, random, { forbidden });
     counts[id] = (counts[id] ?? 0) + 1 / 20_000;
   }
   return counts;
@@ -45,7 +45,7 @@ test("greedy takes the likeliest, the lowest id among equals, and tells its plai
   expect(id).toBe(1);
   expect(logprob).toBeCloseTo(Math.log(0.4), 5);
   expect(sampleToken(new Float32Array([1, 3, 3]), greedy, () => 0.99).id).toBe(1);
-  expect(sampleToken(logits, greedy, () => 0.99, [1]).id).toBe(3);
+  expect(sampleToken(logits, greedy, () => 0.99, { forbidden: [1] }).id).toBe(3);
 });
 
 test.each([
@@ -86,7 +86,7 @@ test("beside a forbidden token that takes all the probability, the others keep t
     { ...cold, topK: 1 },
     { ...cold, minP: 1 },
   ]) {
-    expect(sampleToken(peaked, options, () => 0.5, [1]).id).toBe(3);
+    expect(sampleToken(peaked, options, () => 0.5, { forbidden: [1] }).id).toBe(3);
   }
 });
 

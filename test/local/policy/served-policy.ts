@@ -4,6 +4,10 @@ import { afterEach } from "vitest";
 import { renderChat, type TemplateMessage } from "../../../src/local/policy/chat-template.ts";
 import { Engine } from "../../../src/local/policy/engine.ts";
 import { servePolicy } from "../../../src/local/policy/server.ts";
+import {
+  ServingOptions,
+  type ServingOptionsInput,
+} from "../../../src/local/policy/serving-options.ts";
 import { encodeText } from "../../../src/local/policy/tokenizer.ts";
 import { END } from "../../../src/local/policy/vocabulary.ts";
 import { type Line, weightsThatSay } from "./scripted-weights.ts";
@@ -24,9 +28,16 @@ afterEach(async () => {
 });
 
 /** Stopped after the test. */
-export async function serve(weights: Float32Array, maxRunning = 256): Promise<Served> {
-  const engine = new Engine({ weights, version: "first", maxRunning, seed: 1 });
-  const listener = await servePolicy({ engine, model: MODEL, now: () => 1_700_000_000_000 }, 0);
+export async function serve(
+  weights: Float32Array,
+  maxRunning = 256,
+  given: ServingOptionsInput = {},
+): Promise<Served> {
+  const serving = ServingOptions.parse(given);
+  const keepPrefixCache = serving.keep_prefix_cache;
+  const engine = new Engine({ weights, version: "first", maxRunning, seed: 1, keepPrefixCache });
+  const context = { engine, model: MODEL, serving, now: () => 1_700_000_000_000 };
+  const listener = await servePolicy(context, 0);
   stops.push(async () => {
     await listener.close();
     engine.stop();

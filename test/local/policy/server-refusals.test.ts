@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { beforeAll, expect, test } from "vitest";
 import { Engine } from "../../../src/local/policy/engine.ts";
 import { servePolicy } from "../../../src/local/policy/server.ts";
+import { ServingOptions } from "../../../src/local/policy/serving-options.ts";
 import { randomWeights } from "./scripted-weights.ts";
 
 const HELLO = [{ role: "user", content: "Reverse: abc" }];
@@ -11,7 +12,8 @@ let url: string;
 
 beforeAll(async () => {
   const engine = new Engine({ weights: randomWeights(), version: "first" });
-  const context = { engine, model: "policy", now: Date.now };
+  const serving = ServingOptions.parse({});
+  const context = { engine, model: "policy", serving, now: Date.now };
   const { port, close } = await servePolicy(context, 0);
   url = `http://127.0.0.1:${port}`;
   return async () => {
@@ -59,7 +61,8 @@ test.each([
   [{ continue_final_message: true }, "continue_final_message"],
   [{ response_format: { type: "json_schema" } }, "response_format"],
   [{ structured_outputs: { regex: "a" } }, "structured_outputs"],
-  [{ presence_penalty: 0.5 }, "presence_penalty"],
+  [{ presence_penalty: 3 }, "presence_penalty"],
+  [{ repetition_penalty: 0 }, "repetition_penalty"],
   [{ logit_bias: { 5: 1 } }, "logit_bias"],
   [{ prompt_logprobs: 1 }, "prompt_logprobs"],
 ])("%j is refused with 400 by the field's name", async (fields, param) => {

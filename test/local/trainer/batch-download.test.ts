@@ -1,6 +1,7 @@
 /** What a trainer makes of a batch's objects and credits. */
 import { expect, test } from "vitest";
 import { downloadBatch } from "../../../src/local/trainer/batch-download.ts";
+import { splitObjects } from "../../../src/sdk/batch-objects.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 
 test("each sample gets its credit, in the order of the manifest, whatever the encoding", async () => {
@@ -23,15 +24,23 @@ test("a sample without a credit does not train", async () => {
 test("an object, a manifest or credits that were changed are refused", async () => {
   const { source, manifest, objects } = await handMadeBatch();
   const [first = ""] = objects.keys();
-  const cut = { ...source, object: async () => objects.get(first)?.slice(1) ?? new Uint8Array() };
+  const bytes = objects.get(first) ?? new Uint8Array();
+  const flipped = bytes.with(5, (bytes[5] ?? 0) ^ 1);
+  const withFirst = async (other: Uint8Array<ArrayBuffer>) => {
+    const parts = manifest.objects.map(({ sha256 }) => objects.get(sha256) ?? new Uint8Array());
+    return await splitObjects(manifest, new Uint8Array(Buffer.concat([other, ...parts.slice(1)])));
+  };
+  const cut = { ...source, objects: () => withFirst(bytes.slice(1)) };
+  const changed = { ...source, objects: () => withFirst(flipped) };
   const other = { ...source, credits: async () => `${await source.credits()}\n` };
   const swapped = { ...manifest, objects: manifest.objects.toReversed() };
   for (const refused of [
-    downloadBatch(cut, manifest),
-    downloadBatch(other, manifest),
-    downloadBatch(source, swapped),
+    () => downloadBatch(cut, manifest),
+    () => downloadBatch(changed, manifest),
+    () => downloadBatch(other, manifest),
+    () => downloadBatch(source, swapped),
   ]) {
-    await expect(refused).rejects.toMatchObject({ name: "BatchFault", reason: "decode" });
+    await expect(refused()).rejects.toMatchObject({ name: "BatchFault", reason: "decode" });
   }
 });
 

@@ -1,6 +1,6 @@
 /** The trainer's weights on the engine that samples: the real policy server. */
 import { expect, test } from "vitest";
-import { type Applied, Fleet } from "../../../src/local/trainer/fleet.ts";
+import { type Applied, Fleet, packWeights } from "../../../src/local/trainer/fleet.ts";
 import { randomWeights } from "../policy/scripted-weights.ts";
 import { serve } from "../policy/served-policy.ts";
 
@@ -18,7 +18,9 @@ function fleetOf(url: string) {
 test("a replica gets new weights once, under the version's number, and is reported with their digest", async () => {
   const served = await serve(randomWeights());
   const { fleet, applied } = fleetOf(served.url);
-  const sha256 = fleet.set(3, randomWeights(2));
+  const packed = packWeights(3, randomWeights(2));
+  const { sha256 } = packed;
+  fleet.set(packed);
   await fleet.sync();
   expect(await fleet.sync()).toBe(true);
   expect(served.engine.weightVersion).toBe("3");
@@ -29,7 +31,9 @@ test("a replica gets new weights once, under the version's number, and is report
 test("a replica that was started anew gets them again, and is reported again", async () => {
   const served = await serve(randomWeights());
   const { fleet, applied } = fleetOf(served.url);
-  const sha256 = fleet.set(1, randomWeights(2));
+  const packed = packWeights(1, randomWeights(2));
+  const { sha256 } = packed;
+  fleet.set(packed);
   await fleet.sync();
   await served.engine.updateWeights(randomWeights(), "base");
   await fleet.sync();
@@ -39,7 +43,7 @@ test("a replica that was started anew gets them again, and is reported again", a
 
 test("a replica out of reach is said once, holds up nobody and is not reported", async () => {
   const { fleet, applied, said } = fleetOf("http://127.0.0.1:9");
-  fleet.set(1, randomWeights());
+  fleet.set(packWeights(1, randomWeights()));
   expect([await fleet.sync(), await fleet.sync()]).toEqual([false, false]);
   expect(applied).toEqual([]);
   expect(said).toHaveLength(1);

@@ -8,6 +8,8 @@ import {
   type SampleEncoding,
 } from "../../../src/core/training/sample-encoding.ts";
 import type { SampleRow } from "../../../src/core/training/sample-row.ts";
+import type { BatchManifest } from "../../../src/core/training/trainer-wire.ts";
+import { splitObjects } from "../../../src/sdk/batch-objects.ts";
 
 const digest = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
 
@@ -67,7 +69,10 @@ export async function handMadeBatch(
   } as const;
   const manifest = await manifestOf(parts, async (bytes) => digest(bytes));
   const source = {
-    object: async (_step: number, sha256: string) => objects.get(sha256) ?? new Uint8Array(),
+    objects: async (asked: Pick<BatchManifest, "objects">) => {
+      const stored = asked.objects.map(({ sha256 }) => objects.get(sha256) ?? new Uint8Array());
+      return await splitObjects(asked, new Uint8Array(Buffer.concat(stored)));
+    },
     credits: async () => credits,
   };
   return { manifest, source, objects };

@@ -17,6 +17,7 @@ import { readCheckpoint, writeCheckpoint } from "../../../src/local/trainer/chec
 import { type Gradient, GradientOf, startJax } from "../../../src/local/trainer/gradient.ts";
 import { Learner, type LearnerState } from "../../../src/local/trainer/learner.ts";
 import { layOut } from "../../../src/local/trainer/row-batch.ts";
+import { ThreadedGradient } from "../../../src/local/trainer/threaded-gradient.ts";
 import {
   type TrainingSample,
   trainableTokens,
@@ -127,37 +128,47 @@ const folder = await mkdtemp(join(tmpdir(), "rollcall-checkpoint-"));
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("a learner made from a checkpoint goes on to the same weights, bit for bit", async () => {
-  const straight = new Learner(OPTIONS, DPPO, BEGINNING);
-  await straight.train(batch(1));
+test("what is trained from a checkpoint comes to the same weights, bit for bit, and nothing given is changed", async () => {
+  const learner = new Learner(OPTIONS, DPPO);
+  const beginning = digestOf(BEGINNING);
+  const first = (await learner.train(BEGINNING, batch(1))).state;
   const written = { run_id: "run_1", batch: { batch_id: "bat_1", sha256: "a" } };
-  await writeCheckpoint(folder, { ...written, state: straight.state });
-  await straight.train(batch(2));
+  await writeCheckpoint(folder, { ...written, state: first });
+  const kept = digestOf(first);
+  const straight = (await learner.train(first, batch(2))).state;
+  expect([digestOf(BEGINNING), digestOf(first)]).toEqual([beginning, kept]);
 
   const read = await readCheckpoint(folder);
   expect(read).toMatchObject(written);
-  const resumed = new Learner(OPTIONS, DPPO, read?.state ?? BEGINNING);
-  expect(resumed.state.version).toBe(1);
-  await resumed.train(batch(2));
-  expect(digestOf(resumed.state)).toBe(digestOf(straight.state));
-  expect(digestOf(resumed.state)).not.toBe(digestOf(BEGINNING));
+  expect(read?.state.version).toBe(1);
+  const resumed = (await learner.train(read?.state ?? BEGINNING, batch(2))).state;
+  expect(digestOf(resumed)).toBe(digestOf(straight));
+  expect(digestOf(resumed)).not.toBe(digestOf(BEGINNING));
   expect(await readdir(folder)).toEqual(["checkpoint.bin"]);
 });
 
 test("with learning rate 0 only the version moves", async () => {
-  const learner = new Learner({ ...OPTIONS, learningRate: 0 }, DPPO, BEGINNING);
-  const metrics = await learner.train(batch(1));
-  expect(learner.state.version).toBe(1);
-  expect(
-    Buffer.from(learner.state.weights.buffer).equals(Buffer.from(BEGINNING.weights.buffer)),
-  ).toBe(true);
+  const learner = new Learner({ ...OPTIONS, learningRate: 0 }, DPPO);
+  const { state, metrics } = await learner.train(BEGINNING, batch(1));
+  expect(state.version).toBe(1);
+  expect(Buffer.from(state.weights.buffer).equals(Buffer.from(BEGINNING.weights.buffer))).toBe(
+    true,
+  );
   expect(metrics["grad_norm"]).toBeGreaterThan(0);
 });
 
 test("a batch in which nothing trains is refused", async () => {
-  const learner = new Learner(OPTIONS, DPPO, BEGINNING);
+  const learner = new Learner(OPTIONS, DPPO);
   const idle = batch(1).map((sample) => ({ ...sample, mask: Array.from(sample.ids, () => 0) }));
-  await expect(learner.train(idle)).rejects.toThrow("no sample");
+  await expect(learner.train(BEGINNING, idle)).rejects.toThrow("no sample");
+});
+
+test("a thread computes the same gradient as the process that asks it", async () => {
+  const thread = await ThreadedGradient.start("dppo");
+  const { loss, vector } = await thread.at(weights, batches);
+  expect([loss, vector]).toEqual([gradient.loss, gradient.vector]);
+  await thread.stop();
+  await expect(thread.at(weights, batches)).rejects.toThrow("has ended");
 });
 
 test("without a checkpoint there is none, and one that is no checkpoint is named", async () => {

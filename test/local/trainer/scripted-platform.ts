@@ -20,10 +20,12 @@ export class ScriptedPlatform implements Client, Batches {
   readonly log: string[] = [];
   /** Thrown by the next acknowledgement, which is then not taken. */
   failsAck: Error | null = null;
+  /** What a manifest says that is read before the batch is leased, where that is another batch's. */
+  readAhead: Partial<Leased["manifest"]> = {};
   /** Called when a batch is leased. */
   onLease: () => void = () => undefined;
   /** Called when a batch is acknowledged. */
-  onAck: () => void = () => undefined;
+  onAck: () => void | Promise<void> = () => undefined;
   published = 0;
   #epoch = 0;
   #acked = 0;
@@ -66,14 +68,15 @@ export class ScriptedPlatform implements Client, Batches {
 
   heartbeat: Client["heartbeat"] = async () => ({ expires_at: 4_000_000_000 });
 
-  ack: Client["ack"] = async (_lease, { epoch, batch_id }) => {
+  ack: Client["ack"] = async (_lease, { epoch, batch_id, published: out }) => {
     const failure = this.failsAck;
     this.failsAck = null;
     if (failure !== null) throw failure;
     this.#fence(epoch);
     this.#acked += 1;
-    this.log.push(`ack ${this.#acked}`);
-    this.onAck();
+    this.log.push(`ack ${this.#acked}${out === undefined ? "" : ", published"}`);
+    if (out !== undefined) this.published = this.#acked;
+    await this.onAck();
     const { published } = this;
     return { batch_id, step: this.#acked, next_step: this.#acked + 1, published };
   };
@@ -83,10 +86,13 @@ export class ScriptedPlatform implements Client, Batches {
     return { state: retryable ? "ready" : "dead" };
   };
 
-  manifest: Client["manifest"] = async (step) => (await this.#batch(step)).manifest;
+  manifest: Client["manifest"] = async (step) => {
+    this.log.push(`read ${step}`);
+    return { ...(await this.#batch(step)).manifest, ...this.readAhead };
+  };
 
-  object: Client["object"] = async (step, sha256) =>
-    (await this.#batch(step)).objects.get(sha256) ?? new Uint8Array();
+  objects: Client["objects"] = async (manifest) =>
+    (await this.#batch(manifest.step)).source.objects(manifest);
 
   credits: Client["credits"] = async (step) => (await this.#batch(step)).source.credits();
 

@@ -9,6 +9,7 @@ import { readCheckpoint } from "../../../src/local/trainer/checkpoint.ts";
 import { Learner } from "../../../src/local/trainer/learner.ts";
 import type { RowBatch } from "../../../src/local/trainer/row-batch.ts";
 import { Trainer } from "../../../src/local/trainer/trainer.ts";
+import { handMadeBatch } from "./hand-made-batch.ts";
 import { refusal, ScriptedPlatform } from "./scripted-platform.ts";
 
 /** Of a loss that nobody asks for: the loop does not look at it. */
@@ -22,6 +23,15 @@ const gradientOf = {
   },
 };
 
+function gradientTold(tell: () => void): typeof gradientOf {
+  return {
+    at: (weights, batches) => {
+      tell();
+      return gradientOf.at(weights, batches);
+    },
+  };
+}
+
 const folder = await mkdtemp(join(tmpdir(), "rollcall-trainer-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 let directory = folder;
@@ -30,19 +40,23 @@ beforeEach(async () => {
 });
 
 /** A trainer as a process would make it: from the checkpoint, where there is one. */
-async function trainerOf(platform: ScriptedPlatform, rewind = false): Promise<Trainer> {
+async function trainerOf(
+  platform: ScriptedPlatform,
+  rewind = false,
+  onGradient: () => void = () => undefined,
+): Promise<Trainer> {
   const adam = newAdamState(WEIGHT_COUNT);
   const beginning = { batch: null, state: { weights: baseWeights(), adam, version: 0 } };
-  const { batch, state } = (await readCheckpoint(directory)) ?? beginning;
+  const from = (await readCheckpoint(directory)) ?? beginning;
   return new Trainer({
     client: platform,
     batches: platform,
     replicas: [],
-    learner: new Learner({ learningRate: 1e-3, seed: 1 }, gradientOf, state),
+    learner: new Learner({ learningRate: 1e-3, seed: 1 }, gradientTold(onGradient)),
     directory,
     run_id: "run_1",
     trainer_id: "t",
-    batch,
+    from,
     rewind,
     say: () => undefined,
     tell: ({ event }) => {
@@ -54,14 +68,72 @@ async function trainerOf(platform: ScriptedPlatform, rewind = false): Promise<Tr
 
 const never = new AbortController().signal;
 
-test("a step is trained, kept, acknowledged and published before the next is, and each is trained once", async () => {
+test("a step is trained, kept, acknowledged with its weights, and only then the next is leased; each is trained once", async () => {
   const platform = new ScriptedPlatform(2);
   const trainer = await trainerOf(platform);
   await trainer.run(never);
-  const first = ["register 0", "lease 1", "checkpoint", "ack 1"];
-  const second = ["published 1", "lease 2", "checkpoint", "ack 2", "published 2"];
-  expect(platform.log).toEqual([...first, ...second]);
+  const first = ["register 0", "lease 1", "checkpoint", "ack 1, published"];
+  const second = ["lease 2", "checkpoint", "ack 2, published"];
+  expect(platform.log.filter((entry) => !entry.startsWith("read"))).toEqual([...first, ...second]);
   expect(trainer.version).toBe(2);
+});
+
+test("the next batch is read while one trains, and trains while the one before is acknowledged", async () => {
+  const platform = new ScriptedPlatform(3);
+  let minibatches = 0;
+  let trains = Promise.withResolvers<void>();
+  const trainer = await trainerOf(platform, false, () => {
+    minibatches += 1;
+    trains.resolve();
+  });
+  platform.onAck = async () => {
+    // Taken only when the step after it has begun to train: two minibatches make a step.
+    const acked = platform.log.filter((entry) => entry.startsWith("ack")).length;
+    while (acked < 3 && minibatches <= 2 * acked) {
+      trains = Promise.withResolvers();
+      await trains.promise;
+    }
+  };
+  await trainer.run(never);
+  expect(minibatches).toBe(6);
+  expect(platform.log.indexOf("read 2")).toBeLessThan(platform.log.indexOf("ack 1, published"));
+  expect(trainer.version).toBe(3);
+});
+
+test("what was trained on a batch that was read ahead counts for nothing where another one is leased", async () => {
+  const [platform, plain] = [new ScriptedPlatform(1), new ScriptedPlatform(1)];
+  const other = await handMadeBatch(1, [0.5]);
+  const { objects, credits, sha256 } = other.manifest;
+  platform.readAhead = { objects, credits, sha256 };
+  const { source } = await handMadeBatch(1);
+  platform.credits = async () =>
+    platform.log.includes("lease 1") ? source.credits() : other.source.credits();
+  await (await trainerOf(platform)).run(never);
+  const made = await readCheckpoint(directory);
+  directory = await mkdtemp(join(folder, "plain-"));
+  await (await trainerOf(plain)).run(never);
+  const expected = await readCheckpoint(directory);
+  expect(made).toEqual(expected);
+});
+
+test("killed while the next step trains and the one before is not acknowledged yet, it has trained neither twice", async () => {
+  const platform = new ScriptedPlatform(3);
+  let steps = 0;
+  const failing = await trainerOf(platform, false, () => {
+    steps += 1;
+  });
+  platform.onAck = async () => {
+    throw new Error("killed");
+  };
+  await expect(failing.run(never)).rejects.toThrow("killed");
+  expect(steps).toBeGreaterThan(0);
+  expect((await readCheckpoint(directory))?.state.version).toBe(1);
+  platform.onAck = () => undefined;
+  const trainer = await trainerOf(platform);
+  await trainer.run(never);
+  expect(trainer.version).toBe(3);
+  const acked = platform.log.filter((entry) => entry.startsWith("ack"));
+  expect(acked).toEqual([1, 2, 3].map((step) => `ack ${step}, published`));
 });
 
 test("killed after the checkpoint, before the acknowledgement, it says so when it is back and trains nothing again", async () => {
@@ -70,7 +142,8 @@ test("killed after the checkpoint, before the acknowledgement, it says so when i
   await expect((await trainerOf(platform)).run(never)).rejects.toThrow("killed");
   platform.log.length = 0;
   await (await trainerOf(platform)).run(never);
-  expect(platform.log.slice(0, 3)).toEqual(["register 1", "published 1", "lease 2"]);
+  const log = platform.log.filter((entry) => !entry.startsWith("read"));
+  expect(log.slice(0, 3)).toEqual(["register 1", "published 1", "lease 2"]);
 });
 
 test("killed before the checkpoint, it gets the same batch again", async () => {
@@ -105,7 +178,8 @@ test("told to stop with a batch in hand, it gives that back", async () => {
   const stop = new AbortController();
   platform.onLease = () => stop.abort();
   await (await trainerOf(platform)).run(stop.signal);
-  expect(platform.log).toEqual(["register 0", "lease 1", "nack shutdown"]);
+  const log = platform.log.filter((entry) => !entry.startsWith("read"));
+  expect(log).toEqual(["register 0", "lease 1", "nack shutdown"]);
 });
 
 test("told to stop while a batch trains, it ends that step and publishes what came of it", async () => {
@@ -113,7 +187,9 @@ test("told to stop while a batch trains, it ends that step and publishes what ca
   const stop = new AbortController();
   platform.onAck = () => stop.abort();
   await (await trainerOf(platform)).run(stop.signal);
-  expect(platform.log.slice(-2)).toEqual(["ack 1", "published 1"]);
+  const log = platform.log.filter((entry) => !entry.startsWith("read"));
+  expect(log.slice(0, 4)).toEqual(["register 0", "lease 1", "checkpoint", "ack 1, published"]);
+  expect((await readCheckpoint(directory))?.state.version).toBe(1);
 });
 
 test("behind what was published it says how to go back, and goes back when told to", async () => {

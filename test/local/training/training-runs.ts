@@ -1,4 +1,5 @@
 /** Training runs and evals of them on a served platform. */
+import { gunzipSync } from "node:zlib";
 import type { RunView } from "../../../src/core/run.ts";
 import type { TrainingRequestInput } from "../../../src/core/training/request.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
@@ -60,6 +61,7 @@ export async function createTraining(
 export function smallRun(
   served: Served,
   trainer: TrainingRequestInput["trainer"],
+  more: Partial<TrainingRequestInput> = {},
 ): Promise<CreatedTraining> {
   return createTraining(served, {
     ...calculator(served.policy),
@@ -68,7 +70,28 @@ export function smallRun(
     batch_size: { rollouts: 8 },
     max_steps: 2,
     filters: { zero_variance: "keep" },
+    ...more,
   });
+}
+
+/** The rows of the first batch, in the order of their places in the run; of their ids the places alone. */
+export async function firstRowsOf(served: Served, created: CreatedTraining) {
+  const trainer = trainerOf(served, created);
+  const { objects } = await trainer.manifest(1, { maxWaitS: 60 });
+  const packed = await Promise.all(objects.map(({ sha256 }) => trainer.object(1, sha256)));
+  const rows = packed
+    .flatMap((bytes) => gunzipSync(bytes).toString().trimEnd().split("\n"))
+    .map((line): StoredRow => JSON.parse(line));
+  const placed = rows.map(({ rollout_id, token_ids, logprobs }) => {
+    return { place: rollout_id.split("_").slice(2, 5).join("_"), token_ids, logprobs };
+  });
+  return placed.sort((one, other) => (one.place < other.place ? -1 : 1));
+}
+
+interface StoredRow {
+  readonly rollout_id: string;
+  readonly token_ids: readonly number[];
+  readonly logprobs: readonly number[];
 }
 
 export async function ended(client: RollcallClient, id: string): Promise<RunView> {
@@ -87,7 +110,7 @@ export interface Held {
   readonly taskKeys: ReadonlySet<string>;
 }
 
-/** With a sampling seed the same weights say the same. */
+/** With a sampling seed the same weights say the same, each rollout by a seed of its own. */
 export async function evaluate(served: Served, policy: string, seed?: number): Promise<Held> {
   const { kind: _training, sampling, ...play } = calculator(policy);
   const client = clientOf(served);

@@ -1,0 +1,68 @@
+/**
+ * What is proven of an engine by how likely it calls tokens, and why a training run refuses it.
+ *
+ * Two calls are never the same to the last bit on a real engine, and which tokens it lists may change at the end of the list: what is
+ * compared is large beside that.
+ */
+import type { EndpointCapabilities, EngineExactness } from "../endpoint.ts";
+import type { LikelyTokens } from "../probe-replies.ts";
+
+/** Below this a difference between two tokens says nothing. */
+const TELLING = 0.02;
+/** Beyond this the same token is not as likely as it was: what half precision rounds is below it. */
+const APART = 0.25;
+
+/**
+ * Of the same place at half the temperature: `processed` where differences between tokens doubled, `raw` where they stayed. Null where
+ * neither can be told.
+ */
+export function scaleOf(warm: LikelyTokens, cool: LikelyTokens): "processed" | "raw" | null {
+  const common = [...warm].flatMap(([token, logprob]) => {
+    const cooled = cool.get(token);
+    return cooled === undefined ? [] : [{ logprob, cooled }];
+  });
+  const [most, least] = [common.at(0), common.at(-1)];
+  if (most === undefined || least === undefined) return null;
+  const before = most.logprob - least.logprob;
+  const after = most.cooled - least.cooled;
+  if (before < TELLING) return null;
+  return Math.abs(after - 2 * before) < Math.abs(after - before) ? "processed" : "raw";
+}
+
+/** Whether two lists of one place cannot be of one distribution; null where one is empty. */
+export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
+  const [likeliest] = one;
+  if (likeliest === undefined || other.size === 0) return null;
+  const [token, logprob] = likeliest;
+  const again = other.get(token);
+  return again === undefined || Math.abs(again - logprob) > APART;
+}
+
+const START_LINE = "docs/vllm.md has the whole start line";
+
+/** Why no run may train on what the probe saw, in words that end with what to do; null where nothing speaks against it. */
+export function whyUntrainable(seen: EndpointCapabilities): string | null {
+  const { chat, error, token_ids, logprobs, exactness } = seen;
+  if (chat && !(token_ids && logprobs)) {
+    const lacking = [...(token_ids ? [] : ["token ids"]), ...(logprobs ? [] : ["logprobs"])];
+    return `training needs token ids and logprobs (vLLM gives both), and the probe got no ${lacking.join(" and no ")}`;
+  }
+  if (exactness == null) {
+    return `it could not be asked what its logprobs are of (${error ?? "no answer"}): start the server before the run`;
+  }
+  return inexactness(exactness);
+}
+
+function inexactness(exact: EngineExactness): string | null {
+  if (exact.refused !== null) {
+    return `it refuses a field that training sends (${exact.refused}): where the field changes nothing there, take it back with null, as in "sampling": {"extra_body": {"cache_salt": null}}`;
+  }
+  if (!exact.one_logprob_a_token) return "it gives another number of logprobs than of token ids";
+  if (exact.logprobs_mode === "raw") {
+    return `its logprobs leave temperature and penalties out: start vLLM with --logprobs-mode processed_logprobs; ${START_LINE}`;
+  }
+  if (exact.penalties === false) {
+    return `it takes no notice of repetition_penalty, so that of the model's generation config would stay: start vLLM with --generation-config vllm; ${START_LINE}. Where there is none, take the field back: "sampling": {"extra_body": {"repetition_penalty": null}}`;
+  }
+  return null;
+}

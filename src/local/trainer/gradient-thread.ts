@@ -1,0 +1,21 @@
+/** The thread that computes gradients; threaded-gradient.ts speaks with it. It compiles before it says that it is ready. */
+import { parentPort, workerData } from "node:worker_threads";
+import { baseWeights } from "../policy/weights.ts";
+import { GradientOf, startJax } from "./gradient.ts";
+import type { LossName } from "./losses.ts";
+import { emptyBatch, FIRST_SHAPE, type RowBatch } from "./row-batch.ts";
+
+/** One gradient to compute. */
+export interface GradientAsked {
+  readonly weights: Float32Array;
+  readonly batches: readonly RowBatch[];
+}
+
+const { loss }: { loss: LossName } = workerData;
+const gradientOf = new GradientOf(loss);
+await startJax();
+await gradientOf.at(baseWeights(), [emptyBatch(FIRST_SHAPE)]);
+parentPort?.on("message", async ({ weights, batches }: GradientAsked) => {
+  parentPort?.postMessage(await gradientOf.at(weights, batches));
+});
+parentPort?.postMessage("ready");

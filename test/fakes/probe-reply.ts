@@ -1,0 +1,49 @@
+/**
+ * What a probe hears of an engine: one or two tokens, the likeliest beside the first. Ten tokens with logits of their own stand for a
+ * vocabulary; half of them are in every prompt.
+ */
+import type { ReplyParts } from "./completion-body.ts";
+
+/** One that a trainer may train on, or how it is not. */
+export type EngineKind =
+  | "exact"
+  | "no_ids"
+  | "raw"
+  | "penalties_ignored"
+  | "own_defaults"
+  | "short";
+
+const LOGITS = [4, 3.1, 2.3, 1.2, 0.4, 3.6, 2.9, 1.8, 0.9, -0.5];
+const IN_PROMPT = LOGITS.length / 2;
+
+export function probeReply(
+  body: Readonly<Record<string, unknown>>,
+  kind: EngineKind = "exact",
+): ReplyParts {
+  if (kind === "no_ids") return { content: "Hi" };
+  const tokens = body["max_tokens"] === 1 ? 1 : 2;
+  const top = likeliest(body, kind).slice(0, Number(body["top_logprobs"] ?? 0));
+  const logprobs = likeliest(body, kind).slice(0, kind === "short" ? 1 : tokens);
+  return {
+    content: "Hi",
+    finish_reason: "length",
+    prompt_token_ids: [1, 2, 3],
+    token_ids: Array.from({ length: tokens }, (_, at) => at),
+    logprobs: logprobs.map(({ logprob }) => logprob),
+    top_logprobs: [top],
+  };
+}
+
+function likeliest(body: Readonly<Record<string, unknown>>, kind: EngineKind) {
+  const own = kind === "own_defaults" ? 3 : 1;
+  const asked = kind === "penalties_ignored" ? undefined : body["repetition_penalty"];
+  const penalty = Number(asked ?? own);
+  const temperature = kind === "raw" ? 1 : Number(body["temperature"] ?? 1);
+  const logits = LOGITS.map((logit, at) => {
+    if (kind === "raw" || at >= IN_PROMPT) return logit / temperature;
+    return (logit > 0 ? logit / penalty : logit * penalty) / temperature;
+  });
+  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+  const listed = logits.map((logit, at) => ({ token: `t${at}`, logprob: logit - total }));
+  return listed.sort((one, other) => other.logprob - one.logprob);
+}
