@@ -13,7 +13,7 @@ import { Judge, type Judged } from "./judge.ts";
 const ENVIRONMENT = join(import.meta.dirname, "environment.ts");
 
 /** The length of a step, of weights that are 34 long: enough for another version's keys and values to show. */
-const LEARNING_RATE = 0.3;
+const LEARNING_RATE = 0.2;
 
 /** One setting that is held. */
 export interface Held {

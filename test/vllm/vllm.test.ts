@@ -52,7 +52,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
       const name = `${play}, T = ${temperature}`;
       const finding = await direct({ name, play, temperature });
       expectExact(finding, 2);
-      if (play !== "once") expect(finding.turns).toBeGreaterThan(2 * 16);
+      if (play === "turns") expect(finding.turns).toBeGreaterThan(2 * 16);
     });
   });
 
@@ -75,7 +75,10 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
   });
 
   const kept = {
-    ...{ play: "tools", temperature: 1, steps: 3, reset_after: 2 },
+    play: "tools",
+    temperature: 1,
+    steps: 3,
+    reset_after: 2,
     keep_prefix_cache: true,
   } as const;
 
