@@ -16,7 +16,7 @@ import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup } from "./group-samples.ts";
 import { handBack } from "./hand-back.ts";
 import { type Addressed, JudgeCache } from "./judge-cache.ts";
-import type { AskOutcome, JudgedAsk, JudgingUnit } from "./judge-outcome.ts";
+import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "./judge-outcome.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
 import { courtOf, owingOf } from "./owed-verdicts.ts";
@@ -90,7 +90,7 @@ class Hearing {
   readonly #taken: JudgingUnit;
   readonly #subrequests: Subrequests;
   readonly #cache: JudgeCache;
-  readonly #replies: Map<string, number>;
+  readonly #recorded: Map<string, Recorded>;
   readonly #notBefore: Map<string, number>;
   readonly #until = Date.now() + LAST_ASK_MS;
   #goesOn = true;
@@ -102,7 +102,9 @@ class Hearing {
     this.#taken = taken;
     this.#subrequests = subrequests;
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
-    this.#replies = new Map(taken.failed.map(({ key, replies }) => [key, replies]));
+    this.#recorded = new Map(
+      taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]),
+    );
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
   }
 
@@ -142,12 +144,12 @@ class Hearing {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
     // The same for a call that was lost, another for one that was answered and is made anew.
-    const replies = this.#replies.get(ask.key) ?? 0;
-    const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${replies}`;
+    const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
+    const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
     const outcome = await this.#subrequests.inTurn(() =>
       askJudge(this.#env, spec, target, ask, key),
     );
-    await this.#tell([judgedAsk(ask, outcome)], given);
+    await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;
     await this.#cache.keep(addressed, { value, reason });
@@ -180,7 +182,7 @@ class Hearing {
   }
 }
 
-function judgedAsk(ask: JudgeAsk, outcome: AskOutcome): JudgedAsk {
+function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
   const { key, judge, pass, rollout_id, left_out, seed } = ask;
   return { key, judge, pass, rollout_id, left_out, seed, outcome };
 }

@@ -29,10 +29,23 @@ export type AskOutcome =
       readonly free?: boolean;
     };
 
+/** What the run had on record of an ask: `calls` made so far, and how many `replies` they got. */
+export interface Recorded {
+  /** Absent where a run's object of an earlier release gave the unit. */
+  readonly calls?: number | undefined;
+  readonly replies: number;
+}
+
+/**
+ * `recorded`: as it was when the call was made, by which the run knows a call that it has counted. Absent of what was not
+ * asked for, and where an earlier release asked.
+ */
+export type ToldOutcome = AskOutcome & { readonly recorded?: Recorded | undefined };
+
 /** An ask without what it says: all that a run keeps of it. */
 export interface JudgedAsk
   extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
-  readonly outcome: AskOutcome;
+  readonly outcome: ToldOutcome;
 }
 
 /** A verdict by the key of its ask. */
@@ -59,12 +72,8 @@ export interface JudgingUnit {
   /** Asks at once. */
   readonly lanes: number;
   readonly settled: readonly KnownVerdict[];
-  /** Asks that failed so far: replies that were no verdict, and when they may be made again (epoch ms). */
-  readonly failed: readonly {
-    readonly key: string;
-    readonly replies: number;
-    readonly next_at: number;
-  }[];
+  /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
+  readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
 }
 
 /** A unit that owes verdicts: of which endpoint, how many at least, and not before when. */

@@ -1,10 +1,10 @@
 /**
  * The verdicts of a run: every change of what its units owe and what they got, one function each, in one transaction.
  *
- * Invariants. A verdict that is settled never changes and is charged once: what arrives twice or late changes nothing. One
- * claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and how often stands
- * here and nowhere else. A unit without members that wait for scores owes nothing. A judge that refuses its key ends the
- * run, as the policy's endpoint does: every other ask would be refused alike.
+ * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
+ * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
+ * how often stands here and nowhere else. A unit without members that wait for scores owes nothing. A judge that refuses its
+ * key ends the run, as the policy's endpoint does: every other ask would be refused alike.
  */
 import type { Judgement } from "../core/judgement.ts";
 import type { Verdict } from "../core/rubrics/judges.ts";
@@ -17,6 +17,7 @@ import type {
   JudgingUnit,
   KnownVerdict,
   Owing,
+  ToldOutcome,
 } from "./judge-outcome.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "./judging-store.ts";
 import { cancelReasonOf } from "./run-control.ts";
@@ -89,8 +90,8 @@ export function takeUnit(
     const ask_at = now + leaseOf(spec);
     store.judging.setUnit(number, { ...taken, stage: "claimed", claim, ask_at });
     const verdicts = store.judging.verdicts(number);
-    const failed = verdicts.flatMap(({ key, verdict, replies, next_at }) =>
-      verdict === null ? [{ key, replies, next_at }] : [],
+    const failed = verdicts.flatMap(({ key, verdict, calls: made, replies, next_at }) =>
+      verdict === null ? [{ key, calls: made, replies, next_at }] : [],
     );
     const settled = [...verdicts.flatMap(knownVerdict), ...inherited(store, spec, number)];
     return { spec, unit, claim, endpoint_id, calls, lanes, settled, failed };
@@ -147,7 +148,7 @@ function takeIn(
   now: number,
 ): VerdictEntry {
   const before = store.judging.verdict(unit, ask.key) ?? { ...NEW_VERDICT, ...ask, unit };
-  if (before.verdict !== null) return before;
+  if (before.verdict !== null || isCounted(before, outcome)) return before;
   const after = afterOutcome(spec, before, outcome, now);
   store.judging.saveVerdict(after);
   meet(store, spec, ask.judge, metBy(outcome, after), now);
@@ -158,6 +159,17 @@ function takeIn(
     store.saveHead({ ...head, stop, row_current: false });
   }
   return after;
+}
+
+/**
+ * Whether the call that this came of is on record: it is told again, or another claimant made it as well and was heard
+ * first. A call keeps its key until it has a reply, so it has one reply at most; calls without a reply that two made from the
+ * same record are one try.
+ */
+function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
+  if (outcome.recorded === undefined) return false;
+  const { calls = before.calls, replies } = outcome.recorded;
+  return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
 }
 
 const NEW_VERDICT = {
@@ -204,8 +216,11 @@ function afterOutcome(
 
 /** It replied, and did not say how much that was. */
 function isUnmetered(outcome: AskOutcome): boolean {
-  const replied = outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
-  return replied && outcome.usage === null;
+  return hasReply(outcome) && outcome.usage === null;
+}
+
+function hasReply(outcome: AskOutcome): boolean {
+  return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
 }
 
 function verdictText(verdict: Verdict): string {

@@ -102,7 +102,7 @@ export interface RunRpc {
   accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
   /** It awaits the outside by now, or it has `ended`. */
   clear(key: SuspectKey, ended: boolean): Promise<void>;
-  /** What came of asking. A verdict that is settled stays as it is. Null: nobody created this run. */
+  /** What came of asking. A verdict that is settled stays as it is, and a call counts once. Null: nobody created this run. */
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
   /** Rows of a segment that is not folded yet. */
   segmentRows(segment: number): Promise<RolloutRecord[] | null>;

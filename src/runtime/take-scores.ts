@@ -3,7 +3,7 @@
  * verdict, ends without, with a short reason, and holds up no other. Trouble of the store itself is thrown, and passes.
  */
 import { ScoringError, serializeError } from "../core/errors.ts";
-import type { AskOutcome, JudgedAsk, JudgedReply } from "./judge-outcome.ts";
+import type { JudgedAsk, JudgedReply, ToldOutcome } from "./judge-outcome.ts";
 import { judged } from "./judging-ledger.ts";
 import type { JudgingEntry } from "./judging-store.ts";
 import { orRefusal } from "./refused-value.ts";
@@ -65,10 +65,10 @@ export function takeVerdicts(
   return judged(store, spec, of, without, now);
 }
 
-function withoutVerdict({ outcome }: JudgedAsk, why: string): AskOutcome {
+function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
   const error = reasonOf("its verdict", why);
   const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
-  return { ...none, error, usage: outcome.usage };
+  return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
 }
 
 function reasonOf(what: string, why: string): string {

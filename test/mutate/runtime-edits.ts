@@ -16,8 +16,16 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     "src/runtime/judging-ledger.ts",
     ["workers/judging-faults"],
     [
-      ["if (before.verdict !== null) return", "if (before.verdict !== before.verdict) return"],
+      ["if (before.verdict !== null ||", "if (before.verdict !== before.verdict ||"],
       ['=== "claimed" && claim === by;', '=== "claimed" && claim === claim;'],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/judging-ledger.ts",
+    ["workers/judging-told-again"],
+    [
+      ["? replies !== before.replies", "? replies === replies + 1"],
+      [": calls !== before.calls", ": calls === calls + 1"],
     ],
   ),
   ...editsOf(

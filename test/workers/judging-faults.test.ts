@@ -6,9 +6,9 @@ import { judgeUnit } from "../../src/runtime/consume-judgements.ts";
 import { MOST_UNHEARD, SENT_MS } from "../../src/runtime/judging-ledger.ts";
 import { judgementQueue } from "../../src/runtime/run-queues.ts";
 import { Subrequests } from "../../src/runtime/subrequests.ts";
-import type { RolloutReport } from "../../src/runtime/wire.ts";
-import { registerEssays, topics, verdict } from "./essays.ts";
-import { acceptedOnly, createLossy, deliver, interposed, segmentLines } from "./hand-made.ts";
+import { registerEssays, verdict } from "./essays.ts";
+import { deliver, interposed } from "./hand-made.ts";
+import { essayRun, owing, takenTwice } from "./owing-unit.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { script } from "./script.ts";
 
@@ -27,52 +27,9 @@ const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
 const MINUTE = 60_000;
 const FIRST = { id: "message", attempt: 1 };
 
-function essayRun(judge: string, count: number, more: object = {}) {
-  const judges = { default: { endpoint: "bench", model: judge } };
-  return {
-    environment: "essays",
-    dataset: topics(count),
-    model: script(["An essay."]),
-    judges,
-    ...more,
-  };
-}
-
-/** A run whose one rollout has answered and owes a verdict, and whose messages are lost. */
-async function owing(judge: string) {
-  const template = await platform.finish(essayRun(judge, 1, { judge_cache: false }));
-  const asked = (await requestsOf(judge)).length;
-  const row = await acceptedOnly(platform, template.id);
-  const { within, judgements } = await createLossy(platform, row);
-  const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
-  if (!trajectory) throw new Error("the template has no trajectory");
-  const rollout_id = rolloutAt(row.id);
-  const text = JSON.stringify({ ...trajectory, rollout_id });
-  const { example_id, task_key, usage, stop_condition, started_at, ended_at } = trajectory;
-  const report: RolloutReport = {
-    ...{ group: 0, slot: 0, attempt: 0, rollout_id, example_id, task_key },
-    ...{ failure: null, cancelled: null, error: null, stop_run: null },
-    ...{
-      digest: "digest",
-      bytes: text.length,
-      trajectory: text,
-      stop_condition,
-      is_truncated: false,
-    },
-    ...{ turns: 1, calls: 1, usage, started_at, ended_at },
-  };
-  const endpoint_id = row.request.judges?.["default"]?.endpoint ?? "";
-  await within(async (run) => {
-    run.answered(report);
-    run.owe([{ unit: 1, endpoint_id, calls: 1 }]);
-    await run.alarm();
-  });
-  return { id: row.id, within, judgements, asked };
-}
-
 test("a judgement message that was lost is sent again, and the judge is asked once", async () => {
   const judge = script([GOOD]);
-  const { id, within, judgements, asked } = await owing(judge);
+  const { id, within, judgements, asked } = await owing(platform, judge);
   expect(judgements.given).toMatchObject([{ kind: "judgement", unit: 1, members: 1 }]);
   await within((run) => run.alarm());
   expect(judgements.given).toHaveLength(1);
@@ -93,7 +50,7 @@ test("the units of a run are dealt out over the queues, each always to the same"
 });
 
 test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {
-  const { id, within } = await owing(script([GOOD]));
+  const { id, within } = await owing(platform, script([GOOD]));
   for (let tries = 0; tries <= MOST_UNHEARD; tries += 1) {
     await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
     await within((run) => run.alarm());
@@ -105,7 +62,7 @@ test("a unit nobody ever takes ends without a score, by the fault of its judging
 
 test("a judgement message that comes twice, or late, asks nobody twice, and its verdict is charged once", async () => {
   const judge = script([GOOD]);
-  const { id, asked } = await owing(judge);
+  const { id, asked } = await owing(platform, judge);
   const message = {
     kind: "judgement",
     scope: platform.scope,
@@ -126,7 +83,7 @@ test("a judgement message that comes twice, or late, asks nobody twice, and its 
 test("a verdict whose reply was lost after it was taken in is told again, and charged once", async () => {
   const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
   const judge = script([{ content: GOOD, usage }]);
-  const { id, asked } = await owing(judge);
+  const { id, asked } = await owing(platform, judge);
   let told = 0;
   const RUN = interposed(env.RUN, "judged", async (call) => {
     const reply = await call();
@@ -145,7 +102,7 @@ test("a verdict whose reply was lost after it was taken in is told again, and ch
 
 test("an answer that is lost after a unit was taken costs one more try of its message, not the unit's lease", async () => {
   const judge = script([GOOD]);
-  const { id, asked } = await owing(judge);
+  const { id, asked } = await owing(platform, judge);
   const RUN = interposed(env.RUN, "takeJudging", async (call) => {
     await call();
     throw new Error("the answer was lost");
@@ -165,7 +122,7 @@ test("an answer that is lost after a unit was taken costs one more try of its me
 
 test("a unit that is long in its queue is sent again and again, keeps its permits, and counts none of it as a failure", async () => {
   const judge = script([GOOD]);
-  const { id, within, judgements } = await owing(judge);
+  const { id, within, judgements } = await owing(platform, judge);
   const before = await unitOf(id);
   const sends = await within(async (run) => {
     let at = Date.now();
@@ -185,13 +142,8 @@ test("a unit that is long in its queue is sent again and again, keeps its permit
 });
 
 test("whoever lost the claim of a unit is told so, and neither its verdict nor its giving back counts any more", async () => {
-  const { id, within } = await owing(script([GOOD]));
-  const first = await within((run) => run.takeJudging(1));
-  // Nothing was heard of it in time: it is sent once more, and somebody else takes it.
-  await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
-  await within((run) => run.alarm());
-  const second = await within((run) => run.takeJudging(1));
-  if (first === null || second === null) throw new Error("the unit was not to be taken");
+  const { id, within } = await owing(platform, script([GOOD]));
+  const [first, second] = await takenTwice(platform, id, within);
   const { endpoint_id, calls } = first;
   const ask = { key: "k", judge: "default", pass: 0, rollout_id: null, left_out: 0, seed: null };
   const given = (value: string) => ({
@@ -269,7 +221,7 @@ test("what a judge was asked while the run's object went is told to the one that
 
 test("a unit that takes all there is to be read is asked for all the same, one verdict a time", async () => {
   const judge = script([GOOD]);
-  const { id, asked } = await owing(judge);
+  const { id, asked } = await owing(platform, judge);
   const subrequests = new Subrequests();
   for (let read = 0; read < 400; read += 1) await subrequests.object(() => Promise.resolve());
   const { scope } = platform;
