@@ -19,6 +19,7 @@ import { createEndpoint } from "./runtime/create-endpoint.ts";
 import { exportRun } from "./runtime/export-run.ts";
 import { forkRollout } from "./runtime/fork-run.ts";
 import { logError } from "./runtime/log.ts";
+import { refuseExit } from "./runtime/no-exit.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./runtime/read-batch.ts";
 import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
 import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
@@ -36,6 +37,8 @@ export { RolloutObject } from "./runtime/rollout-object.ts";
 export { RolloutSqlObject } from "./runtime/rollout-sql-object.ts";
 export { RunObject } from "./runtime/run-object.ts";
 export { TrainerObject } from "./runtime/trainer-object.ts";
+
+refuseExit();
 
 const app = createApp({
   services: {

@@ -43,6 +43,7 @@ export interface ModelDriver {
 
 /** As much of a rollout's spec as its calls depend on. */
 type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
+  Pick<RolloutSpec, "group" | "slot" | "attempt"> &
   Pick<RolloutSpec, "policy_version" | "policy_generation">;
 
 /** What the model is asked for the rollout's outstanding turn. */

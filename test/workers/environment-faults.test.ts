@@ -30,6 +30,8 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
   ["setupState", "gives null", "environment", /^setupState must return an object/],
   ["setupState", "gives [1]", "environment", /^setupState must return an object/],
   ["setupState", 'gives {"turn": 1}', "environment", /^state.turn is a field of the rollout/],
+  ["setupState", "exits", "environment", /^setupState: process.exit was called/],
+  ["postRollout", "exits", "environment", /^postRollout: process.exit was called/],
   ["openLive", "throws", "environment", /^openLive: openLive broke$/],
   ["openLive", "hangs", "timeout", /^openLive did not settle within 1 s$/],
   ["stop", "throws", "environment", /^stop condition never: stop broke$/],

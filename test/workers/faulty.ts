@@ -19,6 +19,7 @@ type Fields = { told: number; grown: string; swept: boolean };
 async function misbehave(hook: string, task: Task): Promise<void> {
   if (task.hook !== hook) return;
   if (task.way === "throws") throw new RangeError(`${hook} broke`);
+  if (task.way === "exits") process.exit(1);
   if (task.way === "hangs") await Promise.withResolvers<never>().promise;
 }
 
