@@ -24,8 +24,8 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     "src/runtime/judging-ledger.ts",
     ["workers/judging-told-again"],
     [
-      ["? replies !== before.replies", "? replies === replies + 1"],
-      [": calls !== before.calls", ": calls === calls + 1"],
+      ["replies !== before.replies", "replies === before.replies"],
+      ["calls !== before.calls", "calls === before.calls"],
     ],
   ),
   ...editsOf(
