@@ -14,7 +14,7 @@ import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, insertDataset, type NewDataset } from "../db/datasets.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
-import { chunksOf } from "./byte-chunks.ts";
+import { BrokenBodyError, receivedChunks } from "./byte-chunks.ts";
 import { refusedRow } from "./check-row.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
 import { IndexWriter } from "./dataset-index.ts";
@@ -262,44 +262,30 @@ function requestHash(env: Env, upload: DatasetUpload, sha256: string): string {
   return keyedHash(env.ROLLCALL_SECRET, canonicalJson({ ...upload, sha256 }));
 }
 
-/** The body is no file to be had, whatever its rows are. */
-class BodyRefused extends Error {
-  override readonly name = "BodyRefused";
-  readonly code: Refusal["code"];
-
-  constructor(code: Refusal["code"], message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-  }
+/** The body is too long, whatever its rows are. */
+class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
 }
 
 function refusalOfBody(thrown: unknown): Result<never> {
-  if (!(thrown instanceof BodyRefused)) throw thrown;
-  return refuse(thrown.code, thrown.message, null);
+  if (thrown instanceof BodyTooLarge) return refuse("too_large", thrown.message, null);
+  if (thrown instanceof BrokenBodyError) return refuse("invalid_request", thrown.message, null);
+  throw thrown;
 }
 
-/** Throws `BodyRefused` where there are too many, or its sender breaks off. */
+/** Throws BodyTooLarge, and BrokenBodyError. */
 async function* bytesOf(
   body: Body,
   { maxBytes = LIMITS.datasetBytes }: UploadOptions,
 ): AsyncGenerator<Uint8Array> {
   let received = 0;
-  for await (const chunk of body === null ? [] : unbroken(body)) {
+  for await (const chunk of body === null ? [] : receivedChunks(body)) {
     received += chunk.length;
     if (received > maxBytes) {
       const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
-      throw new BodyRefused("too_large", message);
+      throw new BodyTooLarge(message);
     }
     yield chunk;
-  }
-}
-
-async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* chunksOf(body);
-  } catch (thrown) {
-    const message = "the body broke off before its end: send it again";
-    throw new BodyRefused("invalid_request", message, thrown);
   }
 }
 
