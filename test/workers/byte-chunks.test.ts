@@ -9,8 +9,9 @@ function pausing(text: string): ReadableStream<Uint8Array> {
     type: "bytes",
     pull(controller) {
       const piece = pieces.shift();
-      if (piece !== undefined) controller.enqueue(piece);
-      else return new Promise(() => undefined);
+      if (piece === undefined) return new Promise(() => undefined);
+      controller.enqueue(piece);
+      return undefined;
     },
   });
 }
