@@ -48,6 +48,8 @@ export const LIMITS = {
   datasetBytes: 1024 * MIB,
   /** A multipart upload's parts, all but the last; R2 wants them of one size. */
   datasetPartBytes: 8 * MIB,
+  /** At once in one process: each holds a part in memory. */
+  uploadsAtOnce: 10,
   /** An uploaded file is read in blocks of whole rows, by one ranged get: at most so many rows, */
   datasetBlockRows: 256,
   /** and so many bytes, unless it is one longer row. */
