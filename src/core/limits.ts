@@ -120,6 +120,11 @@ export const LIMITS = {
   sliceRows: 1000,
   eventsPerRun: 10_000,
   segmentRollouts: 100,
+  /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
+  pageBytes: 16 * MIB,
+  /** Such pages at once in one process, each until it is sent, and how long another waits for one of them to be. */
+  pagesAtOnce: 4,
+  pageWaitMs: 10_000,
   resultsPerPage: 1000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,

@@ -12,6 +12,14 @@ export interface Place {
   readonly leave: () => void;
 }
 
+interface Waiting {
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+const ASK_EVERY_MS = 20;
+const REAL: Waiting = { now: () => Date.now(), pause: (ms) => scheduler.wait(ms) };
+
 export class Places {
   readonly #most: number;
   readonly #silenceMs: number;
@@ -21,6 +29,16 @@ export class Places {
   constructor(most: number, silenceMs: number) {
     this.#most = most;
     this.#silenceMs = silenceMs;
+  }
+
+  /** The same, asked until there is one or so many milliseconds are over. A place may be left in another invocation: nothing tells. */
+  async wait(ms: number, { now, pause }: Waiting = REAL): Promise<Place | null> {
+    const end = now() + ms;
+    for (;;) {
+      const place = this.take(now());
+      if (place !== null || now() >= end) return place;
+      await pause(ASK_EVERY_MS);
+    }
   }
 
   /** Null where all are held. */

@@ -16,3 +16,16 @@ test("a place is held until it is left, or its holder is silent for too long", (
   expect(places.take(130)).not.toBeNull();
   expect(places.take(130)).toBeNull();
 });
+
+test("whoever waits for a place gets the one that is left, or none when its time is over", async () => {
+  const places = new Places(1, 1000);
+  const held = places.take(0);
+  let now = 0;
+  const pause = async (ms: number) => {
+    now += ms;
+    if (now > 150) held?.leave();
+  };
+  expect(await places.wait(100, { now: () => now, pause })).toBeNull();
+  expect(now).toBe(100);
+  expect(await places.wait(100, { now: () => now, pause })).not.toBeNull();
+});
