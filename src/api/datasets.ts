@@ -74,6 +74,7 @@ export const datasetOperations: readonly Operation[] = [
       "conflict",
       "idempotency_conflict",
       "too_large",
+      "rate_limited",
     ],
     handle: uploadDataset,
   },

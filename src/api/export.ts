@@ -4,8 +4,8 @@ import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../core/
 import { unwrap } from "./errors.ts";
 import { SFT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { linesReply } from "./lines.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { linkToNext } from "./page.ts";
 
 export const exportOperations: readonly Operation[] = [
   {
@@ -28,7 +28,7 @@ export const exportOperations: readonly Operation[] = [
           "what this page left out, as JSON `{rows, reasons: {name: rows}, rollouts: [id]}`; absent where that is nothing",
       },
     },
-    errors: ["invalid_request", "unknown_field", "not_found", "in_progress"],
+    errors: ["invalid_request", "unknown_field", "not_found", "in_progress", "rate_limited"],
     handle: exportPage,
   },
 ];
@@ -37,12 +37,10 @@ async function exportPage(context: ApiContext): Promise<Response> {
   const query = parseAs(ExportQuery, queryOf(context.req.url));
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
-  const { rows, left_out, next } = unwrap(
-    await services.exportRun(context.env, context.var.scope, id, query),
-  );
-  if (next !== null) context.header("link", linkToNext(context.req.url, next));
-  const note = leftOutNote(left_out);
-  if (note !== null) context.header("x-left-out", JSON.stringify(note));
-  const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
-  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
+  return await linesReply(context, async () => {
+    const page = unwrap(await services.exportRun(context.env, context.var.scope, id, query));
+    const note = leftOutNote(page.left_out);
+    if (note !== null) context.header("x-left-out", JSON.stringify(note));
+    return page;
+  });
 }

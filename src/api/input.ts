@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../core/json.ts";
 import { LIMITS } from "../core/limits.ts";
+import { BrokenBodyError, receivedChunks } from "../runtime/byte-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 /** As long as a column of most databases. */
@@ -82,7 +83,7 @@ export async function readJson(
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
   }
   refuseEncoded(request);
-  const body = parseJson(await readBytes(request), parse);
+  const body = parseJson(await readBytes(request).catch(refuseBroken), parse);
   refuseOddities(body, "");
   return body;
 }
@@ -151,12 +152,17 @@ async function readBytes(request: Request): Promise<Uint8Array> {
     throw tooLarge();
   const bytes = new Uint8Array(LIMITS.requestBodyBytes);
   let length = 0;
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of request.body === null ? [] : receivedChunks(request.body)) {
     if (length + chunk.byteLength > bytes.byteLength) throw tooLarge();
     bytes.set(chunk, length);
     length += chunk.byteLength;
   }
   return bytes.subarray(0, length);
+}
+
+function refuseBroken(thrown: unknown): never {
+  if (!(thrown instanceof BrokenBodyError)) throw thrown;
+  throw new Refusal({ code: "invalid_request", message: thrown.message, param: null });
 }
 
 function tooLarge(): Refusal {

@@ -6,8 +6,8 @@ import { OUTCOMES, ResultRow } from "../core/run.ts";
 import { unwrap } from "./errors.ts";
 import { RESULT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { linesReply } from "./lines.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { linkToNext } from "./page.ts";
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
@@ -30,22 +30,17 @@ export const resultOperations: readonly Operation[] = [
       example: RESULT_ROW,
       headers: { link: 'the next page, rel="next"; absent on the last' },
     },
-    errors: ["invalid_request", "unknown_field", "not_found", "in_progress"],
+    errors: ["invalid_request", "unknown_field", "not_found", "in_progress", "rate_limited"],
     handle: readPage,
   },
 ];
 
 async function readPage(context: ApiContext): Promise<Response> {
   const { after, limit, outcome } = parseAs(ResultQuery, queryOf(context.req.url));
-  const { rows, next } = unwrap(
-    await context.var.dependencies.services.readResults(
-      context.env,
-      context.var.scope,
-      pathParam(context, "id"),
-      { after, limit, outcome: outcome ?? null },
-    ),
+  const { services } = context.var.dependencies;
+  const page = { after, limit, outcome: outcome ?? null };
+  const id = pathParam(context, "id");
+  return await linesReply(context, async () =>
+    unwrap(await services.readResults(context.env, context.var.scope, id, page)),
   );
-  if (next !== null) context.header("link", linkToNext(context.req.url, next));
-  const lines = rows.map((row) => `${JSON.stringify(row)}\n`);
-  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
 }

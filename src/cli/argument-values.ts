@@ -1,6 +1,7 @@
 /** Values of flags that are more than a word: files, JSON, keys kept in variables. Every error names the flag. */
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { isRefusedByFetch } from "../local/ports.ts";
 import { usageError } from "./exit.ts";
 
 /** Each is a JSON object, the name of a file with one, or k=v where v is JSON or else a string. */
@@ -76,6 +77,9 @@ export function portOf(text: string | undefined): number | undefined {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw usageError(`--port: ${text} is not a port`, "port");
+  }
+  if (isRefusedByFetch(port)) {
+    throw usageError(`--port: browsers and fetch refuse to connect to port ${text}`, "port");
   }
   return port;
 }

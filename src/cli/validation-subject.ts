@@ -13,7 +13,8 @@ import {
   NoEnvironmentPackage,
   resolveEnvironmentPackage,
 } from "../local/environment-package.ts";
-import { type EnvironmentModule, loadEnvironmentModule } from "../local/load-environment.ts";
+import type { EnvironmentModule } from "../local/import-environment.ts";
+import { loadEnvironmentModule } from "../local/load-environment.ts";
 import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
 import { onAnotherDay } from "./another-day.ts";
 import { readRows } from "./dataset-argument.ts";

@@ -57,7 +57,8 @@ async function read(
   }
 }
 
-async function withinPause<T>(piece: Promise<T>, after: After): Promise<T> {
+/** The next piece of a body. Throws PausedBodyError when it is not there in `LIMITS.bodyPauseMs`. */
+export async function withinPause<T>(piece: Promise<T>, after: After = inTime): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const seconds = LIMITS.bodyPauseMs / 1000;
   const cancel = after(LIMITS.bodyPauseMs, () => {

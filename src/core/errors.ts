@@ -186,12 +186,20 @@ export function endsTheWhole(thrown: unknown): boolean {
 
 /** What a thrown value says. Never throws: it may be any value, with a text or without. */
 export function messageOf(thrown: unknown): string {
-  return readOr(`no text (${typeof thrown})`, () =>
-    String(isError(thrown, Error) ? thrown.message : thrown),
-  );
+  return saidBy(thrown) ?? `no text (${typeof thrown})`;
 }
 
-function nameOf(thrown: unknown): string {
+/** The same; null where nothing can be read, or an error's message is no text. Never throws. */
+export function saidBy(thrown: unknown): string | null {
+  return readOr(null, () => {
+    if (!isError(thrown, Error)) return String(thrown);
+    const message: unknown = thrown.message;
+    return typeof message === "string" ? message : null;
+  });
+}
+
+/** Never throws. */
+export function nameOf(thrown: unknown): string {
   return readOr("Error", () => String(isError(thrown, Error) ? thrown.name : typeof thrown));
 }
 

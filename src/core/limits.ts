@@ -48,6 +48,8 @@ export const LIMITS = {
   datasetBytes: 1024 * MIB,
   /** A multipart upload's parts, all but the last; R2 wants them of one size. */
   datasetPartBytes: 8 * MIB,
+  /** At once in one process: each holds a part in memory. */
+  uploadsAtOnce: 10,
   /** An uploaded file is read in blocks of whole rows, by one ranged get: at most so many rows, */
   datasetBlockRows: 256,
   /** and so many bytes, unless it is one longer row. */
@@ -118,6 +120,11 @@ export const LIMITS = {
   sliceRows: 1000,
   eventsPerRun: 10_000,
   segmentRollouts: 100,
+  /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
+  pageBytes: 16 * MIB,
+  /** Such pages at once in one process, each until it is sent, and how long another waits for one of them to be. */
+  pagesAtOnce: 4,
+  pageWaitMs: 10_000,
   resultsPerPage: 1000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
-import { loadEnvironmentModule } from "./load-environment.ts";
+import { tryEnvironmentModule } from "./load-environment.ts";
 import { hashFiles, sourcesHash } from "./sources-hash.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
@@ -55,8 +55,8 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
     folder,
     hash: () => hashWith([sources, entry], inputs),
     make: async (draft) => {
-      // In this process first: what is wrong with one is said in terms of its own files.
-      for (const environment of environments) await loadEnvironmentModule(environment);
+      // Here first: what is wrong with one is said in terms of its own files.
+      for (const environment of environments) await tryEnvironmentModule(environment);
       writeFileSync(join(folder, "index.ts"), entry);
       copyFileSync(join(root, "wrangler.toml"), join(folder, "wrangler.toml"));
       await runWrangler(folder, [

@@ -5,40 +5,58 @@
  */
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { extname, join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { build, formatMessages, type Plugin } from "esbuild";
 import * as z from "zod";
-import type { EnvironmentLoader } from "../core/environments/define-environment.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
+import { type EnvironmentModule, importEnvironment } from "./import-environment.ts";
 
-export interface EnvironmentModule {
-  readonly loadEnvironment: EnvironmentLoader<z.ZodObject>;
-  /** What else the module exports. */
-  readonly exports: Readonly<Record<string, unknown>>;
-}
+/** Beside this file, and a `.js` where this file was compiled to one. */
+const THREAD = join(import.meta.dirname, `import-thread${extname(import.meta.filename)}`);
+/** As long as a workerd may answer nothing. */
+const LOADING_MS = 30_000;
 
 /** Throws NoEnvironmentPackage when the module does not bundle, throws while it loads, or is no environment. */
-export async function loadEnvironmentModule(from: EnvironmentPackage): Promise<EnvironmentModule> {
-  const loaded = await load(from.entry);
-  const loader = loaded["loadEnvironment"];
-  if (!isLoader(loader)) {
-    throw new NoEnvironmentPackage(
-      `${from.entry} must export loadEnvironment, made with defineEnvironment`,
-    );
-  }
-  return { loadEnvironment: loader, exports: loaded };
+export function loadEnvironmentModule(from: EnvironmentPackage): Promise<EnvironmentModule> {
+  return withBundle(from.entry, (file) => importEnvironment(from.entry, file));
 }
 
-/** What the module exports. The bundle is gone again when it has been read. */
-async function load(entry: string): Promise<Record<string, unknown>> {
+/**
+ * The same in a thread of its own, which ends with it: a module that computes without end, or ends its process, holds up
+ * neither this process nor its signals, and is refused.
+ */
+export function tryEnvironmentModule(from: EnvironmentPackage, ms = LOADING_MS): Promise<void> {
+  return withBundle(from.entry, (file) => triedInThread(from.entry, file, ms));
+}
+
+/** The bundle is gone again when it has been read. */
+async function withBundle<T>(entry: string, read: (file: string) => Promise<T>): Promise<T> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-environment-")));
   const file = join(folder, "environment.mjs");
   try {
     await bundle(entry, file);
-    return await importBundled(entry, file);
+    return await read(file);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+async function triedInThread(entry: string, file: string, ms: number): Promise<void> {
+  const thread = new Worker(THREAD, { workerData: { entry, file } });
+  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
+  thread.once("message", resolve);
+  thread.once("error", reject);
+  thread.once("exit", () => resolve(`${entry} ends its process while it is loaded`));
+  const seconds = ms / 1000;
+  const late = () => resolve(`${entry} computes for more than ${seconds} s while it is loaded`);
+  const timer = setTimeout(late, ms);
+  try {
+    const refused = await promise;
+    if (refused !== null) throw new NoEnvironmentPackage(refused);
+  } finally {
+    clearTimeout(timer);
+    await thread.terminate();
   }
 }
 
@@ -95,28 +113,4 @@ async function readable(entry: string, thrown: unknown): Promise<string> {
     ? (await formatMessages(failure.data.errors, { kind: "error" })).join("\n").trim()
     : String(thrown);
   return `${entry} cannot be loaded:\n${why}`;
-}
-
-async function importBundled(entry: string, file: string): Promise<Record<string, unknown>> {
-  // The stack of an error in a hook then names the author's file.
-  process.setSourceMapsEnabled(true);
-  try {
-    return await import(pathToFileURL(file).href);
-  } catch (error) {
-    const why = error instanceof Error ? ownStack(error) : String(error);
-    throw new NoEnvironmentPackage(`${entry} throws while it is loaded: ${why}`, { cause: error });
-  }
-}
-
-/** The message, and the author's part of the stack: it ends where Node ran the module for us. */
-function ownStack({ message, stack = message }: Error): string {
-  const lines = stack.split("\n");
-  const ours = lines.findIndex((line) =>
-    /^\s+at .*\bnode:internal\/(modules|process)\//.test(line),
-  );
-  return lines.slice(0, ours < 0 ? undefined : ours).join("\n");
-}
-
-function isLoader(value: unknown): value is EnvironmentLoader<z.ZodObject> {
-  return typeof value === "function" && "load" in value && "args" in value && "needs" in value;
 }

@@ -31,10 +31,9 @@ type ScoredEntry = RolloutEntry & { readonly reward: number };
 
 /** Places of the run one page looks at. */
 const SCANNED = 10_000;
-/** Segments one page reads whole, trajectories it reads one by one, and bytes of them all. */
+/** Segments one page reads whole, and trajectories it reads one by one. */
 const SEGMENTS = 10;
 const SINGLE_READS = 400;
-const PAGE_BYTES = 16 * 1024 * 1024;
 
 export function exportPage(
   store: RunStore,
@@ -124,7 +123,7 @@ function withinBounds(
     const over =
       folded.size > SEGMENTS ||
       single > SINGLE_READS ||
-      bytes > PAGE_BYTES ||
+      bytes > LIMITS.pageBytes ||
       inline > LIMITS.inlinePageBytes;
     if (over && page.length > 0) break;
     page.push(item);

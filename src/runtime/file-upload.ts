@@ -1,7 +1,7 @@
 /**
  * A file on its way into R2: hashed, and stored in parts, since a stream of unknown length cannot be put there whole.
  *
- * Invariants. One part is held in memory. A file of one part is put by itself; of a longer one nothing can be read before
+ * Invariants. One part is held in memory, as much of it as has come. A file of one part is put by itself; of a longer one nothing can be read before
  * `finish`. After `discard` nothing of it is left, whatever happened before. Parts but the last are of one size, as R2
  * wants them.
  */
@@ -14,12 +14,15 @@ export interface StoredFile {
   readonly sha256: string;
 }
 
+/** What a part begins with: most files end before it is full. */
+const FIRST_BYTES = 64 * 1024;
+
 export class FileUpload {
   readonly #bucket: R2Bucket;
   readonly #key: string;
   readonly #subrequests: Subrequests;
   readonly #hash = new FileHash();
-  readonly #part = new Uint8Array(LIMITS.datasetPartBytes);
+  #part = new Uint8Array(FIRST_BYTES);
   readonly #parts: R2UploadedPart[] = [];
   #filled = 0;
   #multipart: R2MultipartUpload | null = null;
@@ -37,12 +40,19 @@ export class FileUpload {
   async write(chunk: Uint8Array): Promise<void> {
     let rest = chunk;
     while (rest.length > 0) {
-      if (this.#filled === this.#part.length) await this.#sendPart();
+      if (this.#filled === LIMITS.datasetPartBytes) await this.#sendPart();
+      if (this.#filled === this.#part.length) this.#grow();
       const taken = rest.subarray(0, this.#part.length - this.#filled);
       this.#part.set(taken, this.#filled);
       this.#filled += taken.length;
       rest = rest.subarray(taken.length);
     }
+  }
+
+  #grow(): void {
+    const grown = new Uint8Array(Math.min(this.#part.length * 2, LIMITS.datasetPartBytes));
+    grown.set(this.#part);
+    this.#part = grown;
   }
 
   async finish(): Promise<StoredFile> {

@@ -31,11 +31,13 @@ export function finishedPage(
   const found = store.finished(after, limit, outcome);
   const advantages = advantagesIn(store, spec, found);
   const rows: RolloutRecord[] = [];
-  let held = 0;
+  let [held, bytes] = [0, 0];
   for (const row of found) {
     const record = recordIn(store, row, advantages);
     held += record.text?.length ?? 0;
-    if (held > LIMITS.inlinePageBytes && rows.length > 0) break;
+    bytes += row.bytes;
+    const over = held > LIMITS.inlinePageBytes || bytes > LIMITS.pageBytes;
+    if (over && rows.length > 0) break;
     rows.push(record);
   }
   return pageOf(rows, found.length, store.segmentsAfter(after, LIMITS.resultsPerPage));

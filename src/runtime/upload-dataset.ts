@@ -14,7 +14,7 @@ import type { Scope } from "../core/scope.ts";
 import type { DatasetView } from "../core/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, insertDataset, type NewDataset } from "../db/datasets.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
-import { chunksOf } from "./byte-chunks.ts";
+import { BrokenBodyError, receivedChunks } from "./byte-chunks.ts";
 import { refusedRow } from "./check-row.ts";
 import { chooseEnvironment } from "./choose-environment.ts";
 import { IndexWriter } from "./dataset-index.ts";
@@ -22,6 +22,7 @@ import { pinOf } from "./environments.ts";
 import { FileHash, FileUpload, type StoredFile } from "./file-upload.ts";
 import { minting } from "./minting.ts";
 import { uploadKeys } from "./names.ts";
+import { Places } from "./places.ts";
 import { keyReused, type Refusal, type Result, refuse } from "./refusal.ts";
 import { LineTooLong, type RowLine, RowLines } from "./row-lines.ts";
 import { keyedHash } from "./secrets.ts";
@@ -39,12 +40,18 @@ export interface UploadOptions {
   readonly now: number;
   /** `LIMITS.datasetBytes` unless a test wants less. */
   readonly maxBytes?: number;
+  /** Called for each piece that comes. */
+  readonly heard?: () => void;
 }
 
 type Uploaded = Result<{ dataset: DatasetView; replayed: boolean }>;
 type Body = ReadableStream<Uint8Array> | null;
 
 const OPERATION = "createDataset";
+const TOO_MANY = `${LIMITS.uploadsAtOnce} datasets are being uploaded here: send it again`;
+
+/** Whoever sends nothing for longer has been given up. */
+const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
   env: Env,
@@ -53,7 +60,12 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  const receiving = receive(env, scope, upload, body, options).catch(refusalOfBody);
+  const place = uploads.take(Date.now());
+  if (place === null) return refuse("rate_limited", TOO_MANY, null);
+  const watched = { ...options, heard: () => place.stay(Date.now()) };
+  const receiving = receive(env, scope, upload, body, watched)
+    .catch(refusalOfBody)
+    .finally(place.leave);
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
   waitUntil(Promise.allSettled([receiving]));
   return await receiving;
@@ -262,44 +274,31 @@ function requestHash(env: Env, upload: DatasetUpload, sha256: string): string {
   return keyedHash(env.ROLLCALL_SECRET, canonicalJson({ ...upload, sha256 }));
 }
 
-/** The body is no file to be had, whatever its rows are. */
-class BodyRefused extends Error {
-  override readonly name = "BodyRefused";
-  readonly code: Refusal["code"];
-
-  constructor(code: Refusal["code"], message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-  }
+/** The body is too long, whatever its rows are. */
+class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
 }
 
 function refusalOfBody(thrown: unknown): Result<never> {
-  if (!(thrown instanceof BodyRefused)) throw thrown;
-  return refuse(thrown.code, thrown.message, null);
+  if (thrown instanceof BodyTooLarge) return refuse("too_large", thrown.message, null);
+  if (thrown instanceof BrokenBodyError) return refuse("invalid_request", thrown.message, null);
+  throw thrown;
 }
 
-/** Throws `BodyRefused` where there are too many, or its sender breaks off. */
+/** Throws BodyTooLarge, and BrokenBodyError. */
 async function* bytesOf(
   body: Body,
-  { maxBytes = LIMITS.datasetBytes }: UploadOptions,
+  { maxBytes = LIMITS.datasetBytes, heard }: UploadOptions,
 ): AsyncGenerator<Uint8Array> {
   let received = 0;
-  for await (const chunk of body === null ? [] : unbroken(body)) {
+  for await (const chunk of body === null ? [] : receivedChunks(body)) {
+    heard?.();
     received += chunk.length;
     if (received > maxBytes) {
       const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
-      throw new BodyRefused("too_large", message);
+      throw new BodyTooLarge(message);
     }
     yield chunk;
-  }
-}
-
-async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* chunksOf(body);
-  } catch (thrown) {
-    const message = "the body broke off before its end: send it again";
-    throw new BodyRefused("invalid_request", message, thrown);
   }
 }
 

@@ -30,6 +30,26 @@ test("nesting that no reader survives is refused with its place, not a crash", a
   }
 });
 
+/** Its sender goes away, or sends what is no body of HTTP: the runtime tells both by an error. */
+function brokenBody(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    type: "bytes",
+    pull: (controller) => controller.error(new Error("Network connection lost.")),
+  });
+}
+
+test.each([
+  ["/v1/secrets", "application/json", "the body broke off before its end: send it again"],
+  ["/v1/datasets?odd=1", "application/jsonl", "odd is not a known field"],
+])("a body to %s that breaks off is its sender's fault", async (path, type, message) => {
+  const { ask, reported } = await openDoor();
+  const init = { method: "POST", headers: { "content-type": type }, body: brokenBody() };
+  const reply = await ask(path, init);
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({ error: { message } });
+  expect(reported).toEqual([]);
+});
+
 test("a member called __proto__ is refused rather than lost", async () => {
   const text = JSON.stringify({ ...RUN_REQUEST, metadata: { HERE: "x" } });
   expect(await refusalOf(text.replace("HERE", "__proto__"))).toMatchObject({

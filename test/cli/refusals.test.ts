@@ -53,6 +53,7 @@ test.each([
   [endpointUpdateCommand, "x", "name what is to change"],
   [endpointUpdateCommand, "x --rpm 5 --no-rpm", "--no-rpm: not beside --rpm"],
   [secretSetCommand, "X --from-env NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
+  [startCommand, "--port 6000", "--port: browsers and fetch refuse to connect to port 6000"],
   [startCommand, "--environment gsm8k", "calculator, guess-number, grid-walk, reverse-text"],
   [trainCommand, "a b", "one environment, not a, b"],
   [trainCommand, "calculator -m m -b http://h/v1", "name a trainer of yours: pull or push:URL"],

@@ -8,7 +8,7 @@ import {
   findInstalledEnvironment,
   resolveEnvironmentPackage,
 } from "../../src/local/environment-package.ts";
-import { loadEnvironmentModule } from "../../src/local/load-environment.ts";
+import { loadEnvironmentModule, tryEnvironmentModule } from "../../src/local/load-environment.ts";
 import { rollcallSpecifier } from "../../src/local/rollcall-specifier.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -130,6 +130,19 @@ test.each([
   write("dice/environment.ts", module);
   const found = resolveEnvironmentPackage("./dice", base);
   await expect(loadEnvironmentModule(found)).rejects.toThrow(message);
+  await expect(tryEnvironmentModule(found)).rejects.toThrow(message);
+});
+
+test.each([
+  ["for (;;) {}", 1500, /environment\.ts computes for more than 1\.5 s while it is loaded/],
+  ["process.exit(1);", 20_000, /environment\.ts ends its process while it is loaded/],
+])("the module %j is refused, and this process goes on", async (module, ms, message) => {
+  writePackage("dice");
+  write("dice/environment.ts", module);
+  const found = resolveEnvironmentPackage("./dice", base);
+  await expect(tryEnvironmentModule(found, ms)).rejects.toThrow(message);
+  writePackage("dice");
+  await tryEnvironmentModule(found);
 });
 
 test("a new environment depends on the checkout, the tarball or the address that made it, and never on a name", () => {

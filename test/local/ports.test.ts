@@ -1,6 +1,12 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { ceilingText, freePort, liveObjectCeiling, openFileLimit } from "../../src/local/ports.ts";
+import {
+  ceilingText,
+  freePort,
+  isRefusedByFetch,
+  liveObjectCeiling,
+  openFileLimit,
+} from "../../src/local/ports.ts";
 
 test("a busy port moves to the next free one", async () => {
   const server = createServer();
@@ -12,6 +18,20 @@ test("a busy port moves to the next free one", async () => {
   });
   expect(await freePort(busy)).toBeGreaterThan(busy);
   server.close();
+});
+
+test("a port that fetch refuses is passed over, and every port named so is one", async () => {
+  expect(await freePort(10_080)).toBeGreaterThan(10_080);
+  expect(await freePort(6665)).toBeGreaterThan(6669);
+  const named = Array.from({ length: 65_536 }, (_, port) => port).filter(isRefusedByFetch);
+  const why = named.map((port) =>
+    fetch(`http://127.0.0.1:${port}`).then(
+      () => "reached",
+      (error: Error) => String(error.cause),
+    ),
+  );
+  expect(new Set(await Promise.all(why))).toEqual(new Set(["Error: bad port"]));
+  expect(named.length).toBeGreaterThan(80);
 });
 
 test.each([

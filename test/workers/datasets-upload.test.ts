@@ -41,6 +41,20 @@ function broken(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   });
 }
 
+/** A row, once this is over. */
+function waiting(over: Promise<void>): ReadableStream<Uint8Array> {
+  let sent = false;
+  return new ReadableStream({
+    type: "bytes",
+    async pull(controller) {
+      await over;
+      if (sent) controller.close();
+      else controller.enqueue(encoder.encode(good));
+      sent = true;
+    },
+  });
+}
+
 /** Rows that fill somewhat more than a part. */
 function largeFile(lastRow: string): Uint8Array {
   const row = `{"question":"${"x".repeat(1000)}"}\n`;
@@ -272,6 +286,21 @@ test(
     expect(await kept(door)).toEqual(NOTHING);
   },
 );
+
+test("so many uploads are taken at once, and the next is told to come again, until one ends", async () => {
+  const door = await openPlatform();
+  const gates = Array.from({ length: LIMITS.uploadsAtOnce }, () => Promise.withResolvers<void>());
+  const under = gates.map(({ promise }) => receive(door.scope, env.STORE, waiting(promise)));
+  const reply = await upload(door, encoder.encode(good));
+  expect(reply.status).toBe(429);
+  expect(reply.headers.get("retry-after")).toBe("1");
+  expect(await reply.json()).toMatchObject({ error: { code: "rate_limited" } });
+  gates[0]?.resolve();
+  await under[0];
+  expect((await upload(door, encoder.encode(good))).status).toBe(201);
+  for (const { resolve } of gates) resolve();
+  expect((await Promise.all(under)).map(({ ok }) => ok)).toEqual(gates.map(() => true));
+});
 
 test("a file whose last step failed after it was done is not kept either", LARGE, async () => {
   const door = await openPlatform();

@@ -47,6 +47,18 @@ test("results come in pages until all are read, each rollout once, and an outcom
   expect(await platform.results(run.id, "outcome=cancelled")).toEqual([]);
 });
 
+test("a page of results holds no more bytes of trajectories than a page may, but one rollout at least", async () => {
+  const run = await mixedRun(6, 0);
+  const sizes = [5, 5, 5, 5, 20, 5].map((mebibytes) => mebibytes * 1024 * 1024);
+  await platform.inRun(run.id, (_, { storage }) => {
+    for (const [at, bytes] of sizes.entries()) {
+      storage.sql.exec("update rollouts set bytes = ? where finish_seq = ?", bytes, at + 1);
+    }
+  });
+  const pages = await platform.pages(run.id);
+  expect(pages.map((page) => page.length)).toEqual([3, 1, 1, 1]);
+});
+
 test.for([
   ["that travelled with their reports", 0],
   ["too long for that", 40_000],

@@ -11,8 +11,9 @@ import {
   InfraError,
   isError,
   KeyError,
-  messageOf,
+  nameOf,
   StageTimeoutError,
+  saidBy,
   ToolCallError,
   ToolError,
   ToolParseError,
@@ -90,7 +91,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     this.#providesHidden = kind.providesHidden;
     for (const tool of options.tools) this.#refuseHidden(tool);
     this.#stopErrors = options.stopErrors ?? [];
-    this.#formatError = options.formatError ?? ((error) => error.message || error.name);
+    this.#formatError = options.formatError ?? ((error) => error.message || nameOf(error));
   }
 
   override get toolDefinitions(): readonly ToolDefinition[] {
@@ -157,7 +158,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
       sent = decodeArguments(toolCall);
       if (this.#providesHidden && !isObject(sent)) throw undecodable(noObject(name, sent));
     } catch (thrown) {
-      return this.#describe(thrown, ToolParseError);
+      return this.#describe(name, thrown, ToolParseError);
     }
     const args = isObject(sent) ? this.prepareArguments(name, sent, messages, state) : null;
     const tool = this.toolNamed(name, state);
@@ -167,19 +168,31 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
       if (args === null) throw badArguments(noObject(name, sent));
       return await runTool(tool, args, call, contextOf(state));
     } catch (thrown) {
-      return this.#describe(thrown, ToolCallError);
+      return this.#describe(name, thrown, ToolCallError);
     }
   }
 
   /** The text the model reads of an error, unless the error ends the rollout. */
-  #describe(thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
+  #describe(
+    name: string,
+    thrown: unknown,
+    stage: typeof ToolParseError | typeof ToolCallError,
+  ): string {
     if (isError(thrown, InfraError) || isError(thrown, StageTimeoutError)) throw thrown;
-    const error = isError(thrown, Error) ? thrown : new Error(messageOf(thrown));
-    if (this.#stopErrors.some((stopError) => isOf(error, stopError))) {
+    const error = readable(name, thrown);
+    const original = isError(thrown, Error) ? thrown : error;
+    if (this.#stopErrors.some((stopError) => isOf(original, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
     return shortText(this.#formatError(error), LIMITS.toolResultBytes);
   }
+}
+
+/** What was thrown, as an error whose message is a text. */
+function readable(name: string, thrown: unknown): Error {
+  const said = saidBy(thrown);
+  if (said === null) return new Error(`the tool ${name} threw an error without a readable message`);
+  return isError(thrown, Error) ? thrown : new Error(said);
 }
 
 function unknownTool(name: string): ToolCallError {
@@ -196,7 +209,7 @@ function undecodable(message: string): ToolParseError {
 function isOf(error: Error, kind: ErrorClass): boolean {
   const cause = error instanceof ToolError ? error.cause : null;
   const kinds: readonly ErrorClass[] = kind === ValueError ? [kind, SyntaxError] : [kind];
-  return [error, cause].some((link) => kinds.some((one) => link instanceof one));
+  return [error, cause].some((link) => kinds.some((one) => isError(link, one)));
 }
 
 /** After the first turn: the model's last message calls no tool. */

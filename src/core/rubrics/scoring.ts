@@ -109,7 +109,7 @@ async function askGroup(
   try {
     const group = await Promise.all(sheets.map((sheet) => argsOf(sheet, rubric, tools)));
     const scores: unknown = await fn.score(group, sharedArgs(rubric, tools));
-    if (!Array.isArray(scores) || scores.length < group.length) {
+    if (!Array.isArray(scores) || scores.length !== group.length) {
       const given = Array.isArray(scores) ? `${scores.length} scores` : "no list of scores";
       throw new NoScoreError("scorer", `returned ${given} for a group of ${group.length}`);
     }

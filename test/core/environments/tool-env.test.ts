@@ -53,6 +53,30 @@ test("calls are answered in order, a failing one with its error's text, and the 
   ]);
 });
 
+const refuse = (): never => {
+  throw new Error("a getter");
+};
+
+test.each([
+  ["a getter that throws", Object.defineProperty(new Error("a"), "message", { get: refuse })],
+  ["an object", Object.defineProperty(new Error("a"), "message", { value: {} })],
+  ["an error that is no error", Object.create(null)],
+])(
+  "a message that is %s is answered with the tool's name, and the next call goes on",
+  async (_what, thrown) => {
+    const run = () => {
+      throw thrown;
+    };
+    const odd = tool({ name: "odd", description: "", parameters: z.object({}), run });
+    const calls: [string, object][] = [
+      ["odd", {}],
+      ["sq", { x: 2 }],
+    ];
+    const { texts } = await answersTo(calls, { tools: [odd, sq] });
+    expect(texts).toEqual(["the tool odd threw an error without a readable message", "4"]);
+  },
+);
+
 test("attempted calls are counted, failed ones included; an unknown tool's in the total only", async () => {
   const { report } = await answersTo([
     ["sq", { x: 3 }],

@@ -113,6 +113,16 @@ test("group functions and group metrics get every member, and the class objects 
   expect(rubric.functions.map(({ weight }) => weight)).toEqual([0.5, 0]);
 });
 
+test.each([1, 3])(
+  "D1: %i scores for a group of two leave both members without one",
+  async (count) => {
+    const rubric = new Rubric({ groupRewards: { rank: () => Array<number>(count).fill(1) } });
+    const error = `NoScoreError: returned ${count} scores for a group of 2`;
+    const unscored = { reward: null, scoring_errors: [{ function: "rank", error }] };
+    expect(await scoreGroup(rubric, [state(), state()])).toMatchObject([unscored, unscored]);
+  },
+);
+
 test("one rollout is not scored by a rubric that must see its group", async () => {
   const rubric = Rubric.fromLists({
     funcs: [{ name: "rank", group: true, fn: (group) => group.map(() => 1) }],

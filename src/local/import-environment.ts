@@ -1,0 +1,47 @@
+/** An environment's module, bundled already, imported into this thread. Without the bundler: a thread of its own needs none. */
+import { pathToFileURL } from "node:url";
+import type * as z from "zod";
+import type { EnvironmentLoader } from "../core/environments/define-environment.ts";
+import { NoEnvironmentPackage } from "./environment-package.ts";
+
+export interface EnvironmentModule {
+  readonly loadEnvironment: EnvironmentLoader<z.ZodObject>;
+  /** What else the module exports. */
+  readonly exports: Readonly<Record<string, unknown>>;
+}
+
+/** `entry`: the author's file, which errors name. Throws NoEnvironmentPackage when it throws, or is no environment. */
+export async function importEnvironment(entry: string, file: string): Promise<EnvironmentModule> {
+  const loaded = await imported(entry, file);
+  const loader = loaded["loadEnvironment"];
+  if (!isLoader(loader)) {
+    throw new NoEnvironmentPackage(
+      `${entry} must export loadEnvironment, made with defineEnvironment`,
+    );
+  }
+  return { loadEnvironment: loader, exports: loaded };
+}
+
+async function imported(entry: string, file: string): Promise<Record<string, unknown>> {
+  // The stack of an error in a hook then names the author's file.
+  process.setSourceMapsEnabled(true);
+  try {
+    return await import(pathToFileURL(file).href);
+  } catch (error) {
+    const why = error instanceof Error ? ownStack(error) : String(error);
+    throw new NoEnvironmentPackage(`${entry} throws while it is loaded: ${why}`, { cause: error });
+  }
+}
+
+/** The message, and the author's part of the stack: it ends where Node ran the module for us. */
+function ownStack({ message, stack = message }: Error): string {
+  const lines = stack.split("\n");
+  const ours = lines.findIndex((line) =>
+    /^\s+at .*\bnode:internal\/(modules|process)\//.test(line),
+  );
+  return lines.slice(0, ours < 0 ? undefined : ours).join("\n");
+}
+
+function isLoader(value: unknown): value is EnvironmentLoader<z.ZodObject> {
+  return typeof value === "function" && "load" in value && "args" in value && "needs" in value;
+}
