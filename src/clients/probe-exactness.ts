@@ -3,13 +3,14 @@
  * whether a request that says nothing is sampled neutrally.
  *
  * The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every difference between
- * two logprobs, where they are of the distribution that is sampled from, and changes none where they are not. A penalty far below 1 lifts
- * the tokens of the prompt above all others. What cannot be told, since a reply has too few tokens or all are as likely, is null.
+ * two logprobs, where they are of the distribution that is sampled from, and changes none where they are not. A penalty far from 1
+ * moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
+ * a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
  */
 import type { EngineExactness } from "../core/endpoint.ts";
 import { firstTokens, type LikelyTokens } from "../core/probe-replies.ts";
 import { neutralFields, type Sampling } from "../core/sampling.ts";
-import { differ, scaleOf } from "../core/training/engine-exactness.ts";
+import { differ, heedsPenalties, scaleOf } from "../core/training/engine-exactness.ts";
 import { type Answer, ask } from "./probe-request.ts";
 
 /** Who is asked, and what of the fields of training it is not to be sent. */
@@ -23,9 +24,14 @@ export interface Asked {
 
 /** As many as vLLM lists where nobody says otherwise. */
 const LISTED = 20;
-/** vLLM takes anything above 0. */
+/** vLLM takes anything above 0, divides a logit above 0 by it and multiplies one below. */
 const LIFTING = 0.01;
+const SINKING = 100;
 const HALF = 0.5;
+/** Its own words are the likeliest to follow: a penalty on them shows. */
+const PROMPT = "Go on: one, two, one, two, one,";
+/** Its tokens, in whatever way a tokenizer cuts it that leaves words whole. */
+const IN_PROMPT: ReadonlySet<string> = new Set([" one", " two", ","]);
 const SALT = "rollcall-probe";
 
 export async function probeExactness(
@@ -35,10 +41,11 @@ export async function probeExactness(
   const neutral = neutralFields(asked.sampling, SALT);
   const post = (fields: object) =>
     ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
-  const [warm, cool, lifted, silent] = await Promise.all([
+  const [warm, cool, lifted, sunk, silent] = await Promise.all([
     post({ ...neutral, temperature: 1 }),
     post({ ...neutral, temperature: HALF }),
     post({ ...neutral, temperature: 1, repetition_penalty: LIFTING }),
+    post({ ...neutral, temperature: 1, repetition_penalty: SINKING }),
     post({}),
   ]);
   const first = tokensOf(warm);
@@ -48,7 +55,10 @@ export async function probeExactness(
   const apart = differ(first, tokensOf(silent));
   return {
     logprobs_mode,
-    penalties: shown && "repetition_penalty" in neutral ? differ(first, tokensOf(lifted)) : null,
+    penalties:
+      shown && "repetition_penalty" in neutral
+        ? heedsPenalties(first, [tokensOf(lifted), tokensOf(sunk)], IN_PROMPT)
+        : null,
     neutral_defaults: shown && apart !== null ? !apart : null,
     refused: isRefusal(warm) ? await refusedWithoutList(asked, neutral, signal) : null,
   };
@@ -68,8 +78,7 @@ async function refusedWithoutList(
 function requestOf(model: string) {
   return {
     model,
-    // Its own words are the likeliest to follow: a penalty on them shows.
-    messages: [{ role: "user", content: "Go on: one, two, one, two, one," }],
+    messages: [{ role: "user", content: PROMPT }],
     ...{ max_tokens: 1, logprobs: true, top_logprobs: LISTED },
   };
 }

@@ -90,7 +90,7 @@ test("a server that knows everything is asked for its models and for one complet
     checked_at: 1_792_000_000,
   });
   const asked = "POST /v1/chat/completions";
-  expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", ...Array(5).fill(asked)]);
+  expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", ...Array(6).fill(asked)]);
   expect(new Set(calls.map(({ authorization }) => authorization))).toEqual(
     new Set([`Bearer ${KEY}`]),
   );
@@ -107,6 +107,7 @@ const RIGHT = {
 };
 const KINDS: [EngineKind, object | null, RegExp | null][] = [
   ["exact", RIGHT, null],
+  ["flat", RIGHT, null],
   ["own_defaults", { ...RIGHT, neutral_defaults: false }, null],
   ["short", { ...RIGHT, one_logprob_a_token: false }, /another number of logprobs/],
   [

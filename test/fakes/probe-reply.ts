@@ -10,10 +10,14 @@ export type EngineKind =
   | "no_ids"
   | "raw"
   | "penalties_ignored"
+  /** Heeds them: but the tokens of its prompts have logits a little below 0, so that one below 1 hardly shows. */
+  | "flat"
   | "own_defaults"
   | "short";
 
 const LOGITS = [4, 3.1, 2.3, 1.2, 0.4, 3.6, 2.9, 1.8, 0.9, -0.5];
+const FLAT = [-0.05, -0.1, -0.02, -0.15, -0.2, 0.3, 0.2, 0.15, 0.1, 0.05];
+const TOKENS = [" two", " one", ",", ":", " on", " three", " and", ".", "\n", "!"];
 const IN_PROMPT = LOGITS.length / 2;
 
 export function probeReply(
@@ -39,11 +43,14 @@ function likeliest(body: Readonly<Record<string, unknown>>, kind: EngineKind) {
   const asked = kind === "penalties_ignored" ? undefined : body["repetition_penalty"];
   const penalty = Number(asked ?? own);
   const temperature = kind === "raw" ? 1 : Number(body["temperature"] ?? 1);
-  const logits = LOGITS.map((logit, at) => {
+  const logits = (kind === "flat" ? FLAT : LOGITS).map((logit, at) => {
     if (kind === "raw" || at >= IN_PROMPT) return logit / temperature;
     return (logit > 0 ? logit / penalty : logit * penalty) / temperature;
   });
   const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
-  const listed = logits.map((logit, at) => ({ token: `t${at}`, logprob: logit - total }));
+  const listed = logits.map((logit, at) => ({
+    token: TOKENS[at] ?? "",
+    logprob: logit - total,
+  }));
   return listed.sort((one, other) => other.logprob - one.logprob);
 }

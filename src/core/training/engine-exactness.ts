@@ -34,7 +34,26 @@ export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
   const [likeliest] = one;
   if (likeliest === undefined || other.size === 0) return null;
   const [token, logprob] = likeliest;
-  const again = other.get(token);
+  return moved(logprob, other.get(token));
+}
+
+/**
+ * Whether penalties are heeded, from lists of one place under none (`neutral`) and under several. False only where a token that stands in
+ * the prompt is listed and is as likely under each of them: of others a penalty changes nothing but by what those take from them.
+ */
+export function heedsPenalties(
+  neutral: LikelyTokens,
+  penalised: readonly LikelyTokens[],
+  inPrompt: ReadonlySet<string>,
+): boolean | null {
+  if (neutral.size === 0 || penalised.some(({ size }) => size === 0)) return null;
+  if (penalised.some((list) => differ(neutral, list) === true)) return true;
+  const own = [...neutral].filter(([token]) => inPrompt.has(token));
+  if (own.length === 0) return null;
+  return own.some(([token, logprob]) => penalised.some((list) => moved(logprob, list.get(token))));
+}
+
+function moved(logprob: number, again: number | undefined): boolean {
   return again === undefined || Math.abs(again - logprob) > APART;
 }
 

@@ -55,8 +55,8 @@ async function samplesFrom(served: Served, asked: Asked): Promise<TrainingSample
 function callOf({ url }: Served, question: string, seed: number, asked: Asked): ModelCall {
   const { run_id = "run_a", version = 0, generation = 0, sampling } = asked;
   const spec = {
-    ...{ run_id, rollout_id: "ro_a", model: MODEL, policy_version: version },
-    ...{ group: 0, slot: 0, attempt: 0 },
+    ...{ run_id, rollout_id: "ro_a", group: 0, slot: seed, attempt: 0 },
+    ...{ model: MODEL, policy_version: version },
     ...{ policy_generation: generation, sampling: { seed, max_tokens: 24, ...sampling } },
   };
   const task = buildTask(calculator, { question, answer: "7" }, 0);
