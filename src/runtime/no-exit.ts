@@ -1,11 +1,16 @@
 /**
  * `process.exit` in a Worker ends no process: it cancels the invocation without anything that could be caught, so that a
- * rollout whose hook calls it would wait for ever, and with it the object that plays it. Here it is an error like any other.
+ * rollout whose hook calls it would wait for ever, and with it the object that plays it. Here it is an error like any other,
+ * as are its two other names.
  */
 
 /** To be called before any code of an environment runs. */
 export function refuseExit(): void {
-  process.exit = () => {
-    throw new Error("process.exit was called: an environment has no process of its own to end");
-  };
+  process.exit = () => refuse("exit");
+  process.abort = () => refuse("abort");
+  Object.assign(process, { reallyExit: () => refuse("reallyExit") });
+}
+
+function refuse(name: string): never {
+  throw new Error(`process.${name} was called: an environment has no process of its own to end`);
 }

@@ -32,6 +32,8 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
   ["setupState", 'gives {"turn": 1}', "environment", /^state.turn is a field of the rollout/],
   ["setupState", "exits", "environment", /^setupState: process.exit was called/],
   ["postRollout", "exits", "environment", /^postRollout: process.exit was called/],
+  ["stop", "exits", "environment", /^stop condition never: process.exit was called/],
+  ["setupState", "aborts", "environment", /^setupState: process.abort was called/],
   ["openLive", "throws", "environment", /^openLive: openLive broke$/],
   ["openLive", "hangs", "timeout", /^openLive did not settle within 1 s$/],
   ["stop", "throws", "environment", /^stop condition never: stop broke$/],
@@ -50,6 +52,8 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
 const LATE_FAULTS: readonly (readonly [hook: string, way: string, RegExp])[] = [
   ["cleanup", "throws", /^cleanup first: cleanup broke$/],
   ["cleanup", "hangs", /^cleanup first did not settle within 1 s$/],
+  ["cleanup", "exits", /^cleanup first: process.exit was called/],
+  ["closeLive", "aborts", /^closeLive: process.abort was called/],
   ["closeLive", "throws", /^closeLive: closeLive broke$/],
   ["closeLive", "hangs", /^closeLive did not settle within 1 s$/],
 ];
@@ -135,4 +139,15 @@ test("a scoring function that hangs leaves its unit without a score, and says so
     unscored: "scorer",
     scoring_errors: [{ error: "StageTimeoutError: scoring did not settle within 0.05 s" }],
   });
+});
+
+test("a scoring function that calls process.exit leaves its unit without a score, and says so", async () => {
+  const environment = new SingleTurnEnv({
+    dataset: dataset(z.object({ question: z.string() }), []),
+    rubric: { rewards: { leaves: () => process.exit(1) } },
+  });
+  const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
+  const [record] = await scoreInTime(scoring, [finishedTrajectory()], undefined);
+  const error = expect.stringMatching(/process\.exit was called/);
+  expect(record).toMatchObject({ reward: null, unscored: "scorer", scoring_errors: [{ error }] });
 });

@@ -20,6 +20,7 @@ async function misbehave(hook: string, task: Task): Promise<void> {
   if (task.hook !== hook) return;
   if (task.way === "throws") throw new RangeError(`${hook} broke`);
   if (task.way === "exits") process.exit(1);
+  if (task.way === "aborts") process.abort();
   if (task.way === "hangs") await Promise.withResolvers<never>().promise;
 }
 
