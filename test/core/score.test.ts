@@ -230,12 +230,6 @@ test.each([
   }
 });
 
-test("scores of a group function beyond the group are ignored", async () => {
-  const rubric = { groupRewards: { rank: () => [0.5, 1, null] } };
-  const records = await score(rubric, ...group("a", "b"));
-  expect(records.map((record) => record.reward)).toEqual([0.5, 1]);
-});
-
 test("two functions of one name in a rubric both count, and the last one's score is reported", async () => {
   const rubric = new Rubric();
   rubric.addRewardFunc("same", () => 1);

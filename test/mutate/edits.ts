@@ -123,7 +123,7 @@ export const EDITS: readonly Edit[] = [
         "verdict.score === null && verdict.weight === 0",
       ],
       ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
-      ["scores.length < group.length", "scores.length <= group.length"],
+      ["scores.length !== group.length", "scores.length === group.length"],
       [
         "return a === null || b === null ? null : a + b;",
         "return a === null && b === null ? null : a + b;",
