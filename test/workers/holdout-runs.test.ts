@@ -170,5 +170,5 @@ test("an eval of the run's own environment, by name, plays its order too, and on
     ),
   );
   expect(named).toEqual(unnamed);
-  expect([...(other?.values() ?? [])]).toEqual(["What is 3?", "What is 4?"]);
+  expect([...(other?.values() ?? [])].toSorted()).toEqual(["What is 3?", "What is 4?"]);
 });
