@@ -61,9 +61,9 @@ const STOPPED = { user: "cancelled by the user", deadline: "its deadline has pas
 /** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
 const ROWS_WALKED_PER_S = 20_000;
 
-/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
 const PROGRESS_EVERY_MS = 1000;
 
+/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
