@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
-import { runObject } from "../../src/runtime/names.ts";
+import { untilBatchReady } from "./batch-ready.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce } from "./registered.ts";
 import { script } from "./script.ts";
@@ -83,16 +83,6 @@ async function evalOf(id: string): Promise<string> {
   return evals;
 }
 
-async function untilReady(id: string): Promise<void> {
-  const run = runObject(env, door.scope, id);
-  for (let after = 0; ; ) {
-    const { events = [], ended = true } = (await run.events(after, 10_000)) ?? {};
-    if (events.some(({ event }) => event === "batch.ready")) return;
-    if (ended) throw new Error(`${id} ended without a batch`);
-    after = events.at(-1)?.id ?? after;
-  }
-}
-
 /** A training run whose first batch takes as many groups as there are rows, and the eval of its weights before. */
 async function trained(asked: object): Promise<{ evals: string; training: string }> {
   const size = { group_size: 2, batch_size: { rollouts: 2 * ROWS.length }, max_steps: 1 };
@@ -105,7 +95,7 @@ async function trained(asked: object): Promise<{ evals: string; training: string
   if (response.status !== 202) throw new Error(await response.text());
   const { id } = await response.json<{ id: string }>();
   const evals = await evalOf(id);
-  await untilReady(id);
+  await untilBatchReady(door, id);
   await door.post(`/v1/runs/${id}/cancel`, {});
   await door.ended(id);
   return { evals, training: id };

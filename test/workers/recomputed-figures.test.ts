@@ -13,7 +13,7 @@ import {
   textOf,
 } from "../../src/core/entry.ts";
 import type { ResultRow } from "../../src/core/run.ts";
-import { runObject } from "../../src/runtime/names.ts";
+import { untilBatchReady } from "./batch-ready.ts";
 import { type Door, openPlatform } from "./platform.ts";
 import { registerOnce } from "./registered.ts";
 import { type Script, script } from "./script.ts";
@@ -148,16 +148,6 @@ const Sample = z.object({ sample_id: z.string(), rollout_id: z.string(), env: z.
 const Manifest = z.object({ objects: z.array(z.object({ sha256: z.string() })) });
 const Credit = z.object({ sample_id: z.string(), reward: z.number(), advantage: z.number() });
 
-async function untilReady(id: string): Promise<void> {
-  const run = runObject(env, door.scope, id);
-  for (let after = 0; ; ) {
-    const { events = [], ended = true } = (await run.events(after, 10_000)) ?? {};
-    if (events.some(({ event }) => event === "batch.ready")) return;
-    if (ended) throw new Error(`${id} ended without a batch`);
-    after = events.at(-1)?.id ?? after;
-  }
-}
-
 test("samples carry their member's name, and its series of a step is made of its own rows", async () => {
   const slots = ["a", "abc"];
   const model = script(["xx"], undefined, { slots, tokens: true });
@@ -168,7 +158,7 @@ test("samples carry their member's name, and its series of a step is made of its
   });
   expect(response.status).toBe(202);
   const { id } = await response.json<{ id: string }>();
-  await untilReady(id);
+  await untilBatchReady(door, id);
   const at = `/v1/runs/${id}/batches/1`;
   const { objects } = Manifest.parse(await (await door.ask(at)).json());
   const texts = await Promise.all(
