@@ -18,6 +18,7 @@ import {
 } from "../core/errors.ts";
 import type { Harness } from "../core/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../core/rollout.ts";
+import { Apart } from "./apart.ts";
 import { afterCall, waitingFor } from "./call-outcome.ts";
 import type { HoldCall } from "./held-call.ts";
 import { logError } from "./log.ts";
@@ -54,6 +55,9 @@ export interface DriverParts {
 /** The reason of a cancel after which nothing of the environment runs any more. */
 const SHED: CancelReason = "overload";
 
+/** Of all rollouts that are told to stop, in this process. */
+const ENDS = new Apart();
+
 const DOING = {
   setup: "its environment set it up",
   reply: "its environment replied",
@@ -67,6 +71,7 @@ export class RolloutDriver {
   #cancel: CancelReason | null;
   #suspect: Suspect | null;
   #hookRan = false;
+  #hadItsTurn = false;
   /** When the rollout has something to say again at the latest; a sweep need not ask before. */
   nextEventAt = 0;
 
@@ -88,7 +93,7 @@ export class RolloutDriver {
     const until = now() + alarmBudgetMs;
     let rollout = this.#resume(from);
     for (let first = true; ; first = false) {
-      rollout = this.#interruptStored(rollout);
+      rollout = this.#interruptStored(await this.#inTurn(rollout));
       const effect = nextEffect(rollout);
       if (effect.kind === "done") {
         store.save(rollout);
@@ -125,6 +130,14 @@ export class RolloutDriver {
     const message = `cut off while running ${begun.tool}, which must not run twice`;
     const error = serializeError(new InfraError(message));
     return advance(rollout, { type: "failed", failure: "tool_outcome_unknown", error });
+  }
+
+  /** One that is told to stop has hung up; its end waits for its turn. The answer to a call that is away may come meanwhile. */
+  async #inTurn(rollout: Rollout): Promise<Rollout> {
+    if (this.#cancel === null || this.#hadItsTurn) return rollout;
+    this.#hadItsTurn = true;
+    await ENDS.turn();
+    return isAway(rollout) ? (this.#parts.store.load() ?? rollout) : rollout;
   }
 
   /** An answer that comes while the rollout closes must find that nobody waits for it. */
