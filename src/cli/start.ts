@@ -71,7 +71,7 @@ function demoWish(line: Line): TrainingWish {
   return {
     draft: defined({ seed: line.count("seed", 0), name: "demo" }),
     training: defined({ max_steps: line.count("max-steps", 1) }),
-    learning: { learningRate: learningRateOf(line), loss: undefined },
+    learning: { learningRate: learningRateOf(line), passes: undefined, loss: undefined },
     trainer: { kind: "embedded" },
     evalExamples: evalExamplesOf(line),
     dataset: null,

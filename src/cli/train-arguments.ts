@@ -1,5 +1,6 @@
 /** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
 import type { TrainingRequestInput } from "../core/training/request.ts";
+import { MOST_PASSES } from "../local/trainer-process.ts";
 import { defined, portOf } from "./argument-values.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type DatasetArgument, datasetArgument } from "./dataset-argument.ts";
@@ -16,6 +17,7 @@ export type TrainerChoice =
 /** Settings of the embedded trainer; what is undefined is as the environment needs it. */
 export interface Learning {
   readonly learningRate: number | undefined;
+  readonly passes: number | undefined;
   readonly loss: string | undefined;
 }
 
@@ -58,7 +60,11 @@ export function parseTrainArguments(argv: readonly string[]): TrainArguments {
     draft,
     trainer,
     training: trainingDraft(line),
-    learning: { learningRate: learningRateOf(line), loss: line.text("loss") },
+    learning: {
+      learningRate: learningRateOf(line),
+      passes: passesOf(line),
+      loss: line.text("loss"),
+    },
     evalExamples: evalExamplesOf(line),
     dataset: given === undefined ? null : datasetArgument(given),
     resume: line.text("resume") ?? null,
@@ -75,6 +81,12 @@ export function learningRateOf(line: CommandLine<"learning-rate">): number | und
   const rate = line.number("learning-rate");
   if (rate === undefined || rate >= 0) return rate;
   throw usageError("--learning-rate: must be 0 or more", "learning-rate");
+}
+
+function passesOf(line: CommandLine<"passes">): number | undefined {
+  const passes = line.count("passes", 1);
+  if (passes === undefined || passes <= MOST_PASSES) return passes;
+  throw usageError(`--passes: at most ${MOST_PASSES}`, "passes");
 }
 
 /** Tasks of each eval. */

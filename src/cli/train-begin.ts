@@ -19,6 +19,7 @@ import type { LearningSettings, Stage } from "./train-stage.ts";
 /** Keys of a run's metadata. */
 const BEFORE = "eval_before";
 const LEARNING_RATE = "learning_rate";
+const PASSES = "passes";
 const LOSS = "loss";
 const EVAL_ROWS = "eval_rows";
 /** Rows that came with the request: the platform has them, and names them to nobody. */
@@ -80,8 +81,8 @@ export async function begunTraining(
   return { run, before, evaluation, token: run.trainer?.token ?? null };
 }
 
-function metadataOf({ learningRate, loss }: LearningSettings): Record<string, string> {
-  return { [LEARNING_RATE]: String(learningRate), [LOSS]: loss };
+function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<string, string> {
+  return { [LEARNING_RATE]: String(learningRate), [PASSES]: String(passes), [LOSS]: loss };
 }
 
 /** Where there are no tasks but the held-out ones, those are trained on, too, and it is said. */
@@ -117,7 +118,10 @@ export async function resumedTraining(runId: string, stage: Stage): Promise<Begu
 /** How the embedded trainer of a run learns. */
 export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
   const [rate, loss] = [metadata[LEARNING_RATE], metadata[LOSS]];
-  if (rate !== undefined && loss !== undefined) return { learningRate: Number(rate), loss, seed };
+  if (rate !== undefined && loss !== undefined) {
+    // A run of before there were several says nothing of them.
+    return { learningRate: Number(rate), passes: Number(metadata[PASSES] ?? 1), loss, seed };
+  }
   throw usageError(
     `${id} has a trainer of its own: say which with --trainer pull or push:URL`,
     "trainer",

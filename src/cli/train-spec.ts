@@ -27,6 +27,10 @@ evals are never trained on. Interrupted, the training is paused and goes on with
     ...LEARNING_FLAGS,
     "group-size": { value: "G", says: "rollouts of one task" },
     "batch-size": { value: "R", says: "rollouts that one step takes" },
+    passes: {
+      value: "N",
+      says: "how often the embedded trainer trains on each batch; default what the environment is known to need",
+    },
     loss: { value: "NAME", says: "of the embedded trainer; docs/training.md lists them" },
     trainer: {
       value: "T",

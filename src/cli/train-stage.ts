@@ -17,6 +17,8 @@ export interface Stage {
 /** What the trainer learns by; kept with the run, so that it goes on as it began. */
 export interface LearningSettings {
   readonly learningRate: number;
+  /** How often each batch is trained on. */
+  readonly passes: number;
   readonly loss: string;
   readonly seed: number;
 }

@@ -63,6 +63,7 @@ export async function freshTraining(
   const usual = trainingDefaults(plan.training.environment.split("@")[0] ?? "");
   const learning = {
     learningRate: wish.learning.learningRate ?? usual.learning_rate,
+    passes: wish.learning.passes ?? usual.passes,
     loss: wish.learning.loss ?? usual.loss,
     seed: plan.training.seed ?? 0,
   };

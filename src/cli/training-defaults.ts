@@ -10,6 +10,8 @@ export interface TrainingDefaults {
   /** Paces the rollouts: tasks are begun no further ahead than what this lets train. */
   readonly max_off_policy_steps: number;
   readonly learning_rate: number;
+  /** How often a batch is trained on: more where its rollouts take longer than its training. */
+  readonly passes: number;
   readonly loss: string;
 }
 
@@ -20,12 +22,13 @@ const USUAL: TrainingDefaults = {
   max_concurrent: 64,
   max_off_policy_steps: 2,
   learning_rate: 5e-4,
+  passes: 1,
   loss: "dppo",
 };
 
 /** Where an environment needs something else. */
 const KNOWN: Readonly<Record<string, Partial<TrainingDefaults>>> = {
-  calculator: { max_steps: 36 },
+  calculator: { max_steps: 26, learning_rate: 3e-4, passes: 4 },
   "guess-number": { learning_rate: 7e-4 },
 };
 

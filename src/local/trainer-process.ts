@@ -15,6 +15,8 @@ export interface TrainerOptions {
   /** The policy server, up to and including /v1. */
   readonly policyUrl: string;
   readonly learningRate: number;
+  /** How often each batch is trained on. */
+  readonly passes: number;
   readonly loss: string;
   readonly seed: number;
   /** What it has to say that is not an event. */
@@ -44,6 +46,9 @@ export interface TrainerProcess {
   /** Asks it to finish its step and stop, and waits until it has. */
   stop(): Promise<TrainerExit>;
 }
+
+/** The trainer refuses to train on a batch more often: by then the weights are far from those that sampled it. */
+export const MOST_PASSES = 16;
 
 /** A `.js` where this file was compiled to one. */
 const MAIN = join(import.meta.dirname, "trainer", `main${extname(import.meta.filename)}`);
@@ -79,8 +84,9 @@ export function howItEnded({ code, signal, why }: TrainerExit): string {
   return why === "" ? how : `${how}: ${why}`;
 }
 
-function argumentsOf({ url, policyUrl, learningRate, loss, seed }: TrainerOptions): string[] {
-  const flags = { url, policy: policyUrl, "learning-rate": learningRate, loss, seed };
+function argumentsOf({ url, policyUrl, learningRate, ...as }: TrainerOptions): string[] {
+  const { passes, loss, seed } = as;
+  const flags = { url, policy: policyUrl, "learning-rate": learningRate, passes, loss, seed };
   return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 

@@ -60,6 +60,7 @@ test.each([
   [trainCommand, "calculator --trainer mail", "mail is not embedded, pull or push:URL"],
   [trainCommand, "calculator --trainer push:nowhere", "push:nowhere is not embedded"],
   [trainCommand, "calculator --learning-rate -1", "--learning-rate: must be 0 or more"],
+  [trainCommand, "calculator --passes 17", "--passes: at most 16"],
   [trainCommand, "calculator --max-steps 0", "--max-steps: must be a whole number, 1 at least"],
   [completionCommand, "powershell", "there are bash, zsh and fish"],
 ])("%o %s is refused as wrong usage", async (command, argv, message) => {

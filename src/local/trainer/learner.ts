@@ -1,8 +1,8 @@
 /**
  * The policy's weights and the optimiser that moves them, one batch at a time.
  *
- * Invariants. A batch moves the weights by a few optimiser steps, one for each of its minibatches, and the version by
- * one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other of its
+ * Invariants. A batch moves the weights by a few optimiser steps, one for each minibatch of each pass over it, and the
+ * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other of its
  * minibatch. What `train` was given is not changed.
  */
 import { seededRandom } from "../../core/random.ts";
@@ -17,6 +17,8 @@ export interface LearnerOptions {
   readonly learningRate: number;
   /** Of the order in which samples are taken. */
   readonly seed: number;
+  /** How often a batch is trained on, GRPO's mu: from the second time on the loss weighs by how far the weights have moved. */
+  readonly passes: number;
 }
 
 export interface LearnerState {
@@ -53,13 +55,12 @@ export class Learner {
     const weights = before.weights.slice();
     const { mean, square, steps } = before.adam;
     const adam = new Adam(ADAM, { mean: mean.slice(), square: square.slice(), steps });
-    const minibatches = this.#minibatches(samples, before.version).map((minibatch) =>
-      layOut(minibatch, 1 / trainableTokens(minibatch)),
-    );
+    const minibatches = this.#minibatches(samples, before.version);
     const every = new TokenStatistics();
     let drift: TokenStatistics["drift"] | null = null;
     let [loss, norm] = [0, 0];
-    for (const batches of minibatches) {
+    for (const minibatch of minibatches) {
+      const batches = layOut(minibatch, 1 / trainableTokens(minibatch));
       const gradient = await this.#gradientOf.at(weights, batches);
       every.add(batches, gradient.facts);
       drift ??= every.drift;
@@ -74,13 +75,17 @@ export class Learner {
     };
   }
 
+  /** Of all passes, each in an order of its own. */
   #minibatches(samples: readonly TrainingSample[], version: number): TrainingSample[][] {
     const able = samples.filter((sample) => trainableTokens([sample]) > 0);
     if (able.length === 0) throw new BatchFault("invalid", "no sample has a token to train");
-    const mixed = shuffled(able, seededRandom("minibatches", this.#options.seed, version));
-    const size = Math.ceil(mixed.length / MINIBATCHES);
-    const count = Math.ceil(mixed.length / size);
-    return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));
+    const { seed, passes } = this.#options;
+    const size = Math.ceil(able.length / MINIBATCHES);
+    const count = Math.ceil(able.length / size);
+    return Array.from({ length: passes }, (_, pass) => {
+      const mixed = shuffled(able, seededRandom("minibatches", seed, version, pass));
+      return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));
+    }).flat();
   }
 }
 

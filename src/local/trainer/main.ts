@@ -41,12 +41,12 @@ async function main(settings: Settings): Promise<void> {
   }
   const client = clientOf(settings, task);
   const batches = await batchesOf(settings, task, client);
-  const { "learning-rate": learningRate, seed, rewind } = settings;
+  const { "learning-rate": learningRate, seed, passes, rewind } = settings;
   const trainer = new Trainer({
     client,
     batches,
     replicas: replicasOf(settings.policy),
-    learner: new Learner({ learningRate, seed }, gradientOf),
+    learner: new Learner({ learningRate, seed, passes }, gradientOf),
     directory: task.checkpoint,
     run_id,
     trainer_id: TRAINER_ID,

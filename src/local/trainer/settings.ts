@@ -1,6 +1,7 @@
 /** What the trainer is started with. The token and the secret never stand among the flags, where other processes see them. */
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { MOST_PASSES } from "../trainer-process.ts";
 import { LOSS_NAMES, type LossName } from "./losses.ts";
 
 export const HELP = `Usage: node src/local/trainer/main.ts --url URL --policy URL [flags]
@@ -17,6 +18,7 @@ checkpoint, it goes on.
       --delivery pull|push  default pull; push needs the secret in ROLLCALL_PUSH_SECRET
       --port N              that offers are pushed to; default 8790
       --learning-rate L     default 5e-4; 0 changes nothing, as a control
+      --passes N            how often each batch is trained on, 1 to ${MOST_PASSES}; default 1
       --loss NAME           ${LOSS_NAMES.join(", ")}; default dppo
       --seed S              of the order in which samples are taken; default 0
       --rewind              gives up every version after the checkpoint's
@@ -31,6 +33,7 @@ const Flags = z.object({
   delivery: z.enum(["pull", "push"]).default("pull"),
   port: z.coerce.number().int().min(1).max(65_535).default(8790),
   "learning-rate": Rate.default(5e-4),
+  passes: z.coerce.number().int().min(1).max(MOST_PASSES).default(1),
   loss: z.custom<LossName>((name) => LOSS_NAMES.some((known) => known === name)).default("dppo"),
   seed: z.coerce.number().int().min(0).default(0),
   rewind: z.boolean().default(false),
@@ -59,6 +62,7 @@ export function readSettings(argv: readonly string[]): Settings | null {
       delivery: text,
       port: text,
       "learning-rate": text,
+      passes: text,
       loss: text,
       seed: text,
       rewind: { type: "boolean" },

@@ -110,7 +110,7 @@ test("samples longer than the model's context are refused", () => {
   expect(() => layOut(samplesOf([POLICY.context + 2]), 1)).toThrow("longer than the model");
 });
 
-const OPTIONS = { learningRate: 5e-4, seed: 1 };
+const OPTIONS = { learningRate: 5e-4, seed: 1, passes: 1 };
 const BEGINNING: LearnerState = {
   weights: baseWeights(),
   adam: newAdamState(WEIGHT_COUNT),
@@ -145,6 +145,29 @@ test("what is trained from a checkpoint comes to the same weights, bit for bit, 
   expect(digestOf(resumed)).toBe(digestOf(straight));
   expect(digestOf(resumed)).not.toBe(digestOf(BEGINNING));
   expect(await readdir(folder)).toEqual(["checkpoint.bin"]);
+});
+
+test("several passes are as many optimiser steps each, in an order of their own, and one version", async () => {
+  const many = samplesOf([20, 30, 25, 18, 22, 28, 19, 24, 21, 26]);
+  const once = await new Learner(OPTIONS, DPPO).train(BEGINNING, many);
+  const asked: string[] = [];
+  const watched = {
+    at: (...given: Parameters<typeof DPPO.at>) => {
+      asked.push(JSON.stringify(given[1]));
+      return DPPO.at(...given);
+    },
+  };
+  const { state, metrics } = await new Learner({ ...OPTIONS, passes: 3 }, watched).train(
+    BEGINNING,
+    many,
+  );
+  expect(state.version).toBe(1);
+  expect(state.adam.steps).toBe(3 * once.state.adam.steps);
+  expect(new Set(asked).size).toBe(asked.length);
+  // How far the samples are is told by the first minibatch, which every pass but the first comes after.
+  const { ratio, kl } = once.metrics;
+  expect(metrics).toMatchObject({ ratio, kl });
+  expect(digestOf(state)).not.toBe(digestOf(once.state));
 });
 
 test("with learning rate 0 only the version moves", async () => {

@@ -52,7 +52,7 @@ async function trainerOf(
     client: platform,
     batches: platform,
     replicas: [],
-    learner: new Learner({ learningRate: 1e-3, seed: 1 }, gradientTold(onGradient)),
+    learner: new Learner({ learningRate: 1e-3, seed: 1, passes: 1 }, gradientTold(onGradient)),
     directory,
     run_id: "run_1",
     trainer_id: "t",

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 function start(said: string[]): TrainerProcess {
-  const how = { learningRate: 5e-4, loss: "dppo", seed: 0 };
+  const how = { learningRate: 5e-4, passes: 1, loss: "dppo", seed: 0 };
   const term = { say: (line: string) => void said.push(line) };
   return embeddedTrainer({ connection: platform, term }, platform.policyUrl, how);
 }
