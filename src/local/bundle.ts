@@ -5,7 +5,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,12 @@ import { hashFiles, sourcesHash } from "./sources-hash.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
 const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
+/**
+ * What Node's module of `process` is to an environment: the global, whose `exit` is an error (no-exit.ts). The names of the
+ * module itself cannot be given other values in a Worker; those of one in CommonJS are looked up when they are used.
+ */
+const PROCESS_MODULE = "module.exports = globalThis.process;\n";
+const PROCESS_DOORS = ["process", "node:process"] as const;
 
 /** How one bundle is made, and what it is made of. */
 interface Recipe {
@@ -58,22 +64,29 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
       // Here first: what is wrong with one is said in terms of its own files.
       for (const environment of environments) await tryEnvironmentModule(environment);
       writeFileSync(join(folder, "index.ts"), entry);
-      copyFileSync(join(root, "wrangler.toml"), join(folder, "wrangler.toml"));
-      await runWrangler(folder, [
-        ...["index.ts", "--outdir", draft, "--metafile", inputs],
-        ...["--alias", `rollcall:${join(root, "src/core/entry.ts")}`],
-        ...["--alias", `rollcall/testing:${join(root, "src/core/testing.ts")}`],
-        ...ZOD_DOORS.flatMap((door) => [
-          "--alias",
-          `${door}:${fileURLToPath(import.meta.resolve(door))}`,
-        ]),
-      ]).catch((error: unknown) => {
+      writeFileSync(join(folder, "process.cjs"), PROCESS_MODULE);
+      writeFileSync(join(folder, "wrangler.toml"), configWithAliases(root, folder));
+      const flags = ["index.ts", "--outdir", draft, "--metafile", inputs];
+      await runWrangler(folder, flags).catch((error: unknown) => {
         // Without them the Worker is known to bundle.
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
       });
     },
   });
+}
+
+/** The root's, and what an import of an environment stands for. */
+function configWithAliases(root: string, folder: string): string {
+  const aliases: readonly (readonly [door: string, file: string])[] = [
+    ["rollcall", join(root, "src/core/entry.ts")],
+    ["rollcall/testing", join(root, "src/core/testing.ts")],
+    ...ZOD_DOORS.map((door) => [door, fileURLToPath(import.meta.resolve(door))] as const),
+    ...PROCESS_DOORS.map((door) => [door, join(folder, "process.cjs")] as const),
+  ];
+  // A text of JSON is a text of TOML.
+  const lines = aliases.map(([door, file]) => `${JSON.stringify(door)} = ${JSON.stringify(file)}`);
+  return [readFileSync(join(root, "wrangler.toml"), "utf8"), "[alias]", ...lines, ""].join("\n");
 }
 
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
