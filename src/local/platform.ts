@@ -294,7 +294,7 @@ async function launchOn(
   undo.push(async () => {
     const orderly = await watch.stop();
     await miniflare.dispose();
-    if (options.atRest === true) return;
+    if (options.atRest === true || lock.isLost()) return;
     const { deaths, byItself } = watch.soonDeaths();
     if (orderly) noteStopped(what.directory);
     else noteDeaths(what.directory, { deaths, byItself: byItself + 1 });
