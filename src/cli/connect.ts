@@ -38,6 +38,8 @@ interface ConnectOptions {
   readonly port?: number | undefined;
   /** Nothing is to change: a platform of its own plays nothing meanwhile. */
   readonly reads?: boolean;
+  /** Ends the boot of a platform of its own when it is aborted meanwhile. */
+  readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
 
@@ -57,9 +59,9 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   }
   const directory = stateDirectory(process.env);
   const running = options.ephemeral ? null : await runningOn(directory);
-  const { port, reads: atRest } = options;
+  const { port, reads: atRest, signal } = options;
   if (running === null) {
-    return embed(options.ephemeral ? null : directory, environment, { atRest, port, say });
+    return embed(options.ephemeral ? null : directory, environment, { atRest, port, signal, say });
   }
   const own = environment?.own ?? null;
   if (own === null || (await holds(running.client, own))) {
@@ -70,7 +72,7 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
     `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
       `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
   );
-  return embed(null, environment, { port, say });
+  return embed(null, environment, { port, signal, say });
 }
 
 function connectTo(url: string, environment: NamedEnvironment | null): Connection {
@@ -152,7 +154,7 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  options: Pick<BootOptions, "atRest" | "port" | "say">,
+  options: Pick<BootOptions, "atRest" | "port" | "signal" | "say">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
   const environments = own === null ? [] : [own];

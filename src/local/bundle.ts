@@ -34,12 +34,12 @@ interface Recipe {
 }
 
 /** The path of an up-to-date bundle. Throws with the bundler's own words when the sources do not bundle. */
-export function bundleWorker(root: string): Promise<string> {
+export function bundleWorker(root: string, signal?: AbortSignal): Promise<string> {
   const sources = sourcesHash(root);
   return upToDate({
     folder: join(root, "dist"),
     hash: () => sources,
-    make: (draft) => runWrangler(root, ["--outdir", draft]),
+    make: (draft) => runWrangler(root, ["--outdir", draft], signal),
   });
 }
 
@@ -49,11 +49,13 @@ export interface WorkerParts {
   /** Exports all that src/index.ts of the root does. */
   readonly entry: string;
   readonly folder: string;
+  /** Ends the work with its reason when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The same around other parts. Throws NoEnvironmentPackage when one of the environments cannot be loaded or does not bundle. */
 export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<string> {
-  const { environments, folder } = parts;
+  const { environments, folder, signal } = parts;
   const sources = sourcesHash(root);
   const entry = entryModule(root, parts);
   const inputs = join(folder, "inputs.json");
@@ -62,12 +64,13 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
     hash: () => hashWith([sources, entry], inputs),
     make: async (draft) => {
       // Here first: what is wrong with one is said in terms of its own files.
-      for (const environment of environments) await tryEnvironmentModule(environment);
+      for (const environment of environments) await tryEnvironmentModule(environment, { signal });
       writeFileSync(join(folder, "index.ts"), entry);
       writeFileSync(join(folder, "process.cjs"), PROCESS_MODULE);
       writeFileSync(join(folder, "wrangler.toml"), configWithAliases(root, folder));
       const flags = ["index.ts", "--outdir", draft, "--metafile", inputs];
-      await runWrangler(folder, flags).catch((error: unknown) => {
+      await runWrangler(folder, flags, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
         // Without them the Worker is known to bundle.
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
@@ -155,7 +158,11 @@ function isMissing(error: unknown): boolean {
 }
 
 /** `folder` has the wrangler.toml. */
-async function runWrangler(folder: string, flags: readonly string[]): Promise<void> {
+async function runWrangler(
+  folder: string,
+  flags: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
   const script = join(wrangler, "..", "bin", "wrangler.js");
   const args = [script, "deploy", "--dry-run", ...flags];
@@ -166,8 +173,9 @@ async function runWrangler(folder: string, flags: readonly string[]): Promise<vo
     FORCE_COLOR: "0",
   };
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env });
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env, signal });
   } catch (error) {
+    signal?.throwIfAborted();
     if (!(error instanceof Error)) throw error;
     const said = ["stdout", "stderr"].map((name) => Reflect.get(error, name)).join("\n");
     const why = stripVTControlCharacters(said).trim() || error.message;
