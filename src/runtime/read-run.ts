@@ -8,7 +8,7 @@ import type { RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import type { StepMetrics } from "../core/training/view.ts";
 import { runViewOf } from "../db/run-view.ts";
-import { getRun, type RunRecord } from "../db/runs.ts";
+import { getRun, type RunRecord, updateRun } from "../db/runs.ts";
 import { specOfRow } from "./accept-run.ts";
 import { runObject } from "./names.ts";
 import { goneMessage, isUnreadable } from "./platform-fault.ts";
@@ -26,7 +26,8 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   const live = await readableView(env, found.value.object);
   const stored = runViewOf(found.value.record);
   if (live === "storage_full") return { ok: true, value: waitingForRoom(stored) };
-  if (live === null) return { ok: true, value: withoutObject(stored) };
+  if (live === "unreadable") return { ok: true, value: withoutObject(stored) };
+  if (live === null) return { ok: true, value: await lostForGood(env, scope, stored) };
   const { settled_at, ...standing } = live;
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
   const cost = costOfUsage(live.report.usage);
@@ -73,14 +74,17 @@ export function lostRun(id: string): Result<never> {
   return refuse("run_unreadable", goneMessage(id), "id");
 }
 
-/** Null where there is none to read. */
-async function readableView(env: Env, object: RunRpc): Promise<LiveView | "storage_full" | null> {
+/** Null where its object holds nothing. */
+async function readableView(
+  env: Env,
+  object: RunRpc,
+): Promise<LiveView | "storage_full" | "unreadable" | null> {
   try {
     return await object.view();
   } catch (thrown) {
     if (await failedForStorage(env, thrown)) return "storage_full";
     if (!isUnreadable(thrown)) throw thrown;
-    return null;
+    return "unreadable";
   }
 }
 
@@ -103,6 +107,16 @@ function withoutObject(stored: RunView): RunView {
     message: `${id} cannot go on: its object is not readable`,
   };
   return { ...stored, status: "failed", flow: null, error };
+}
+
+/** Nobody is left to tell the database, by which lists go: whoever finds that it is gone does. */
+async function lostForGood(env: Env, scope: Scope, stored: RunView): Promise<RunView> {
+  if (isEnded(stored)) return stored;
+  const lost = withoutObject(stored);
+  const { status, error } = lost;
+  const finished_at = Date.now();
+  await updateRun(env.DB, scope, lost.id, { status, error, finished_at });
+  return { ...lost, finished_at: Math.floor(finished_at / 1000) };
 }
 
 /** The run and its object, which is created here when accepting the run was cut short. */
