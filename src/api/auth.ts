@@ -2,7 +2,8 @@
  * Bearer keys, and the tokens of trainers. Either is looked up by its SHA-256, so the database never holds one that
  * works. A trainer's token is good for what is marked as a trainer's, of its own run; anything else of that run is
  * forbidden to it, and another run does not exist. What was found stays in this isolate for a minute: a revoked key works
- * that much longer, and a busy one costs no query per request.
+ * that much longer, and a busy one costs no query per request. On a full disk, where the database does not answer, what was
+ * found last holds.
  */
 import type { MiddlewareHandler } from "hono";
 import { parseId } from "../core/ids.ts";
@@ -10,6 +11,7 @@ import type { Scope } from "../core/scope.ts";
 import { findKey } from "../db/keys.ts";
 import { findTrainerToken } from "../db/trainer-tokens.ts";
 import { idMac, sha256Hex } from "../runtime/secrets.ts";
+import { failedForStorage } from "../runtime/storage-full.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 
@@ -31,13 +33,15 @@ type Auth = (operation: Pick<Operation, "trainer">) => MiddlewareHandler<ApiType
 /** What guards an operation. All of them share one memory. */
 export function bearerAuth(now: () => number): Auth {
   const known = new Map<string, { caller: Caller; until: number }>();
-  const callerOf = async (database: D1Database, token: string): Promise<Caller> => {
+  const callerOf = async (env: Env, token: string): Promise<Caller> => {
     const hash = sha256Hex(token);
     const entry = known.get(hash);
     if (entry !== undefined && entry.until > now()) return entry.caller;
-    const caller = TRAINER_TOKEN.test(token)
-      ? await trainerOf(database, hash)
-      : await ownerOf(database, hash);
+    const find = TRAINER_TOKEN.test(token) ? trainerOf : ownerOf;
+    const caller = await find(env.DB, hash).catch(async (thrown: unknown) => {
+      if (entry === undefined || !(await failedForStorage(env, thrown))) throw thrown;
+      return entry.caller;
+    });
     if (known.size >= CACHE_KEYS) known.clear();
     known.set(hash, { caller, until: now() + CACHE_MS });
     return caller;
@@ -45,7 +49,7 @@ export function bearerAuth(now: () => number): Auth {
   return ({ trainer = false }) =>
     async (context, next) => {
       const token = tokenOf(context.req.header("authorization"));
-      const caller = await callerOf(context.env.DB, token);
+      const caller = await callerOf(context.env, token);
       if (caller.expires_at !== null && caller.expires_at <= now()) {
         throw unauthorized("this token was replaced by another");
       }

@@ -26,7 +26,7 @@ export const environmentOperations: readonly Operation[] = [
     },
     errors: [],
     handle: async (context) => {
-      const data = await context.var.dependencies.services.listEnvironments();
+      const data = await context.var.dependencies.services.listEnvironments(context.env);
       return context.json(pageOf(data, data.length));
     },
   },
@@ -45,7 +45,9 @@ export const environmentOperations: readonly Operation[] = [
     errors: ["not_found"],
     handle: async (context) => {
       const { services } = context.var.dependencies;
-      return context.json(unwrap(await services.readEnvironment(pathParam(context, "id"))));
+      return context.json(
+        unwrap(await services.readEnvironment(context.env, pathParam(context, "id"))),
+      );
     },
   },
 ];

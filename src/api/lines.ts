@@ -1,11 +1,13 @@
 /**
  * Pages of JSON lines, each of which may be of many megabytes.
  *
- * Invariants. So many pages are held at once in a process, from before they are read to when their last byte is sent: whoever
- * comes meanwhile waits a little, and is told to come again. One whose reader takes nothing for too long is given up.
+ * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
+ * page that is made waits for its reader in room of its own (runtime/unread-pages.ts), so that whoever reads slowly keeps no
+ * other from being answered. One whose reader takes nothing for too long is given up.
  */
 import { LIMITS } from "../core/limits.ts";
-import { type Place, Places } from "../runtime/places.ts";
+import { Places } from "../runtime/places.ts";
+import { type UnreadPage, UnreadPages } from "../runtime/unread-pages.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";
@@ -16,72 +18,86 @@ export interface Lines {
   readonly next: number | string | null;
 }
 
-const pages = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
-/** Sent at once, in bytes or little more than that. */
-const PIECE_CHARACTERS = 64 * 1024;
+const making = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
+const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
+/** Sent at once. */
+const PIECE_BYTES = 64 * 1024;
+const ENCODER = new TextEncoder();
 
 /** What `make` gives as a reply: `Link` where there is more. Throws Refusal where too many pages are being made or read. */
 export async function linesReply(
   context: ApiContext,
   make: () => Promise<Lines>,
 ): Promise<Response> {
-  const place = await pages.wait(LIMITS.pageWaitMs);
+  const place = await making.wait(LIMITS.pageWaitMs);
   if (place === null) throw tooMany();
   try {
     const { rows, next } = await make();
+    const { now } = context.var.dependencies;
+    const page = await unread.wait([...piecesOf(rows)], LIMITS.pageWaitMs, { now });
+    if (page === null) throw tooMany();
     if (next !== null) context.header("link", linkToNext(context.req.url, next));
-    const type = { "content-type": "application/jsonl" };
-    return context.body(streamOf(piecesOf(rows), place), 200, type);
-  } catch (thrown) {
+    return context.body(streamOf(page), 200, { "content-type": "application/jsonl" });
+  } finally {
     place.leave();
-    throw thrown;
   }
 }
 
 function tooMany(): Refusal {
-  const message = `${LIMITS.pagesAtOnce} pages are being read here: ask again`;
+  const message = "too many pages are being read here: ask again";
   return new Refusal({ code: "rate_limited", message, param: null });
 }
 
+/** Copies: a piece that is sent must not keep the others. */
 function* piecesOf(rows: readonly object[]): Generator<Uint8Array> {
-  const encoder = new TextEncoder();
+  for (const text of textsOf(rows)) {
+    const bytes = ENCODER.encode(text);
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
+  }
+}
+
+/** Lines, several short ones at once. */
+function* textsOf(rows: readonly object[]): Generator<string> {
   let text = "";
   for (const row of rows) {
     text += `${JSON.stringify(row)}\n`;
-    if (text.length < PIECE_CHARACTERS) continue;
-    yield encoder.encode(text);
+    if (text.length < PIECE_BYTES) continue;
+    yield text;
     text = "";
   }
-  if (text !== "") yield encoder.encode(text);
+  yield text;
 }
 
-/** The pieces, made as they are read. The place is left with the last, or with its reader. */
-function streamOf(pieces: Generator<Uint8Array>, place: Place): ReadableStream<Uint8Array> {
+/** The page as it is read. A page that is gone before its end ends the stream with an error: a cut connection to its reader. */
+function streamOf(page: UnreadPage): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const end = () => {
     clearTimeout(timer);
-    pieces.return(undefined);
-    place.leave();
+    page.drop();
+  };
+  const giveUpLater = (controller: ReadableStreamDefaultController) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      end();
+      controller.error(new Error("nobody reads this page"));
+    }, LIMITS.bodyPauseMs);
   };
   return new ReadableStream<Uint8Array>(
     {
+      start: giveUpLater,
       pull(controller) {
-        clearTimeout(timer);
-        const { done, value } = pieces.next();
-        if (done) {
-          end();
-          controller.close();
+        giveUpLater(controller);
+        const piece = page.next();
+        if (piece !== null) {
+          controller.enqueue(piece);
           return;
         }
-        place.stay(Date.now());
-        timer = setTimeout(() => {
-          end();
-          controller.error(new Error("nobody reads this page"));
-        }, LIMITS.bodyPauseMs);
-        controller.enqueue(value);
+        end();
+        controller.close();
       },
       cancel: end,
     },
-    { highWaterMark: 1 },
+    // Nothing is taken before it is read.
+    { highWaterMark: 0 },
   );
 }

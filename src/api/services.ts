@@ -167,8 +167,8 @@ export interface Services {
     runId: string,
     query: SampleQuery,
   ): Promise<Result<SamplePart>>;
-  listEnvironments(): Promise<EnvironmentView[]>;
-  readEnvironment(idOrVersioned: string): Promise<Result<EnvironmentView>>;
+  listEnvironments(env: Env): Promise<EnvironmentView[]>;
+  readEnvironment(env: Env, idOrVersioned: string): Promise<Result<EnvironmentView>>;
   createEndpoint(
     env: Env,
     scope: Scope,

@@ -3,6 +3,7 @@
  * directory; else one of its own, for the time of the command. A platform of its own holds the command's environment
  * when that is code that lies here; one that runs already is used if it holds the same code.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
 import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
@@ -10,7 +11,7 @@ import { sourcesHash } from "../local/sources-hash.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
 import { type BootOptions, boot } from "./boot.ts";
-import { usageError } from "./exit.ts";
+import { CommandError, usageError } from "./exit.ts";
 import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
 
 export interface Connection {
@@ -38,6 +39,8 @@ interface ConnectOptions {
   readonly port?: number | undefined;
   /** Nothing is to change: a platform of its own plays nothing meanwhile. */
   readonly reads?: boolean;
+  /** Ends the boot of a platform of its own when it is aborted meanwhile. */
+  readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
 
@@ -55,12 +58,23 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
     await sayOtherCode(connection, say);
     return connection;
   }
+  const { port, reads: atRest, signal } = options;
+  if (options.ephemeral) return embed(null, environment, { port, signal, say });
   const directory = stateDirectory(process.env);
-  const running = options.ephemeral ? null : await runningOn(directory);
-  const { port, reads: atRest } = options;
-  if (running === null) {
-    return embed(options.ephemeral ? null : directory, environment, { atRest, port, say });
-  }
+  const found = await runningOrOwn(directory, { signal, say }, () =>
+    embed(directory, environment, { atRest, port, signal, say }),
+  );
+  return "own" in found
+    ? found.own
+    : await orThrowAway(found.running, environment, { port, signal, say });
+}
+
+/** A platform of its own where the running one holds other code of the environment. */
+async function orThrowAway(
+  running: Running,
+  environment: NamedEnvironment | null,
+  { port, signal, say }: Pick<ConnectOptions, "port" | "signal" | "say">,
+): Promise<Connection> {
   const own = environment?.own ?? null;
   if (own === null || (await holds(running.client, own))) {
     if (environment !== null) sayOtherBuild(running, environment, say);
@@ -70,7 +84,7 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
     `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
       `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
   );
-  return embed(null, environment, { port, say });
+  return embed(null, environment, { port, signal, say });
 }
 
 function connectTo(url: string, environment: NamedEnvironment | null): Connection {
@@ -89,6 +103,31 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
     throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
   }
   return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
+}
+
+/** A directory that is in use is asked again so often and for so long: a command that only reads is soon done with it. */
+const LOOK_AGAIN_MS = 250;
+const IN_USE_MS = 60_000;
+
+/** The platform that runs there, or one of our own. Who boots or reads there at this moment is waited for. */
+async function runningOrOwn(
+  directory: string,
+  { signal, say }: Pick<ConnectOptions, "signal" | "say">,
+  own: () => Promise<Connection>,
+): Promise<{ readonly running: Running } | { readonly own: Connection }> {
+  const began = performance.now();
+  for (let tries = 0; ; tries += 1) {
+    const running = await runningOn(directory);
+    if (running !== null) return { running };
+    try {
+      return { own: await own() };
+    } catch (thrown) {
+      const inUse = thrown instanceof CommandError && thrown.failure.code === "in_use";
+      if (!inUse || performance.now() - began > IN_USE_MS) throw thrown;
+    }
+    if (tries === 0) say(`${directory} is in use by another command: waiting for it.`);
+    await sleep(LOOK_AGAIN_MS, undefined, { signal });
+  }
 }
 
 interface Running extends Connection {
@@ -152,7 +191,7 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  options: Pick<BootOptions, "atRest" | "port" | "say">,
+  options: Pick<BootOptions, "atRest" | "port" | "signal" | "say">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
   const environments = own === null ? [] : [own];

@@ -28,6 +28,7 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
   const connection = await connect({
     ...args,
     environment: args.draft.environment,
+    signal: interrupt.signal,
     say: term.say,
   });
   try {

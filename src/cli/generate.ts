@@ -38,6 +38,7 @@ export async function generateCommand(argv: readonly string[]): Promise<ExitCode
     ephemeral: line.on("ephemeral"),
     port: portOf(line.text("port")),
     environment: draft.environment,
+    signal: interrupt.signal,
     say: term.say,
   });
   try {

@@ -34,6 +34,7 @@ export async function onPlatform(
     platform: line.text("platform"),
     ephemeral: false,
     reads: line.reads,
+    signal: interrupt.signal,
     say: term.say,
   });
   const stopped = aborted(signal).then((): never => {

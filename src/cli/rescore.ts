@@ -25,6 +25,7 @@ export async function rescoreCommand(argv: readonly string[]): Promise<ExitCode>
     platform: line.text("platform"),
     ephemeral: false,
     environment: line.text("environment"),
+    signal: interrupt.signal,
     say: term.say,
   });
   try {

@@ -59,11 +59,12 @@ export async function serveWatching(
 async function wanted(
   { platform, held }: Serving,
   { directory }: { readonly directory: string },
-  { read, say }: Watched,
+  { read, say, stop }: Watched,
 ): Promise<readonly EnvironmentPackage[] | null> {
   try {
-    return await startable({ read, held: platform === null ? [] : held, directory });
+    return await startable({ read, held: platform === null ? [] : held, directory, stop });
   } catch (error) {
+    if (stop.aborted) return null;
     say(wordsOf(error) + (platform === null ? "" : "\nThe platform goes on with the code it has."));
     return null;
   }
@@ -88,6 +89,7 @@ interface Wanted {
   readonly read: () => EnvironmentPackage[];
   readonly held: readonly EnvironmentPackage[];
   readonly directory: string;
+  readonly stop: AbortSignal;
 }
 
 /** The packages as they are now, bundled, and known to start; null where nothing that counts has changed. Else throws. */
@@ -95,13 +97,14 @@ async function startable({
   read,
   held,
   directory,
+  stop,
 }: Wanted): Promise<readonly EnvironmentPackage[] | null> {
   const environments = read();
   const changed = environments.filter(({ digest }) => held.every((it) => it.digest !== digest));
   if (changed.length === 0) return null;
   const { tryInWorkerd } = await import("../local/try-in-workerd.ts");
   const { bundleFor } = await import("../local/platform.ts");
-  await bundleFor({ environments }, PACKAGE_ROOT, directory);
+  await bundleFor({ environments, signal: stop }, PACKAGE_ROOT, directory);
   for (const environment of changed) {
     const { refused } = await tryInWorkerd(environment);
     if (refused === null) continue;

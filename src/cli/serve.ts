@@ -26,7 +26,7 @@ export async function serveCommand(argv: readonly string[]): Promise<ExitCode> {
   const stop = stopSignal(interrupt.signal, line.text("timeout"));
   using place = stateOf(line);
   const bootWith = (held: readonly EnvironmentPackage[], port = portOf(line.text("port"))) =>
-    boot({ directory: place.directory, environments: held, port, say });
+    boot({ directory: place.directory, environments: held, port, signal: interrupt.signal, say });
   const platform = await bootWith(environments);
   const { url, key, directory } = platform;
   print(doors(url, key));

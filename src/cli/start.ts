@@ -43,6 +43,7 @@ export async function startCommand(argv: readonly string[]): Promise<ExitCode> {
     directory: stateDirectory(process.env),
     store: line.on("keep") ? "disk" : "memory",
     port: portOf(line.text("port")),
+    signal: interrupt.signal,
     // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
     say: (said) => {
       if (!interrupt.signal.aborted) term.say(said);

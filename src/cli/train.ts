@@ -19,6 +19,7 @@ export async function trainCommand(argv: readonly string[]): Promise<ExitCode> {
   const connection = await connect({
     ...args,
     environment: args.draft.environment,
+    signal: interrupt.signal,
     // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
     say: (line) => {
       if (!interrupt.signal.aborted) term.say(line);

@@ -122,9 +122,12 @@ export const LIMITS = {
   segmentRollouts: 100,
   /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
   pageBytes: 16 * MIB,
-  /** Such pages at once in one process, each until it is sent, and how long another waits for one of them to be. */
+  /** Such pages being made at once in one process, and how long another waits to be. */
   pagesAtOnce: 4,
   pageWaitMs: 10_000,
+  /** Bytes of made pages that wait for their readers, and how long a page does so before another may take its room. */
+  unreadBytes: 64 * MIB,
+  unreadMs: 5000,
   resultsPerPage: 1000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,

@@ -1,5 +1,6 @@
 /** Texts of any length, such as what a server says of itself, as they are stored: their beginning, marked where it was cut. */
 import { LIMITS } from "./limits.ts";
+import { ShownText, saidBack } from "./shown-text.ts";
 
 /** What a cut text ends with. */
 export const CUT = "… [cut]";
@@ -15,9 +16,13 @@ export function cutBefore(text: string, index: number): number {
   return unit >= 0xd800 && unit <= 0xdbff ? index - 1 : index;
 }
 
-/** For names that are stored with every rollout. Throws TypeError. */
-export function requireShort(what: string, name: string): void {
-  if (name.length <= LIMITS.nameCharacters) return;
-  const named = JSON.stringify(shortText(name, 40));
-  throw new TypeError(`${what} ${named}: a name has at most ${LIMITS.nameCharacters} characters`);
+/** For names that are stored with every rollout, and shown with it. Throws TypeError. */
+export function requireName(what: string, name: string): void {
+  const named = saidBack(JSON.stringify(shortText(name, 40)), 100);
+  if (name.length > LIMITS.nameCharacters) {
+    throw new TypeError(`${what} ${named}: a name has at most ${LIMITS.nameCharacters} characters`);
+  }
+  const shown = ShownText.safeParse(name);
+  if (shown.success) return;
+  throw new TypeError(`${what} ${named}: a name ${shown.error.issues[0]?.message}`);
 }

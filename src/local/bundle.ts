@@ -5,7 +5,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,12 @@ import { hashFiles, sourcesHash } from "./sources-hash.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
 const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
+/**
+ * What Node's module of `process` is to an environment: the global, whose `exit` is an error (no-exit.ts). The names of the
+ * module itself cannot be given other values in a Worker; those of one in CommonJS are looked up when they are used.
+ */
+const PROCESS_MODULE = "module.exports = globalThis.process;\n";
+const PROCESS_DOORS = ["process", "node:process"] as const;
 
 /** How one bundle is made, and what it is made of. */
 interface Recipe {
@@ -28,12 +34,12 @@ interface Recipe {
 }
 
 /** The path of an up-to-date bundle. Throws with the bundler's own words when the sources do not bundle. */
-export function bundleWorker(root: string): Promise<string> {
+export function bundleWorker(root: string, signal?: AbortSignal): Promise<string> {
   const sources = sourcesHash(root);
   return upToDate({
     folder: join(root, "dist"),
     hash: () => sources,
-    make: (draft) => runWrangler(root, ["--outdir", draft]),
+    make: (draft) => runWrangler(root, ["--outdir", draft], signal),
   });
 }
 
@@ -43,11 +49,13 @@ export interface WorkerParts {
   /** Exports all that src/index.ts of the root does. */
   readonly entry: string;
   readonly folder: string;
+  /** Ends the work with its reason when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The same around other parts. Throws NoEnvironmentPackage when one of the environments cannot be loaded or does not bundle. */
 export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<string> {
-  const { environments, folder } = parts;
+  const { environments, folder, signal } = parts;
   const sources = sourcesHash(root);
   const entry = entryModule(root, parts);
   const inputs = join(folder, "inputs.json");
@@ -56,24 +64,32 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
     hash: () => hashWith([sources, entry], inputs),
     make: async (draft) => {
       // Here first: what is wrong with one is said in terms of its own files.
-      for (const environment of environments) await tryEnvironmentModule(environment);
+      for (const environment of environments) await tryEnvironmentModule(environment, { signal });
       writeFileSync(join(folder, "index.ts"), entry);
-      copyFileSync(join(root, "wrangler.toml"), join(folder, "wrangler.toml"));
-      await runWrangler(folder, [
-        ...["index.ts", "--outdir", draft, "--metafile", inputs],
-        ...["--alias", `rollcall:${join(root, "src/core/entry.ts")}`],
-        ...["--alias", `rollcall/testing:${join(root, "src/core/testing.ts")}`],
-        ...ZOD_DOORS.flatMap((door) => [
-          "--alias",
-          `${door}:${fileURLToPath(import.meta.resolve(door))}`,
-        ]),
-      ]).catch((error: unknown) => {
+      writeFileSync(join(folder, "process.cjs"), PROCESS_MODULE);
+      writeFileSync(join(folder, "wrangler.toml"), configWithAliases(root, folder));
+      const flags = ["index.ts", "--outdir", draft, "--metafile", inputs];
+      await runWrangler(folder, flags, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
         // Without them the Worker is known to bundle.
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
       });
     },
   });
+}
+
+/** The root's, and what an import of an environment stands for. */
+function configWithAliases(root: string, folder: string): string {
+  const aliases: readonly (readonly [door: string, file: string])[] = [
+    ["rollcall", join(root, "src/core/entry.ts")],
+    ["rollcall/testing", join(root, "src/core/testing.ts")],
+    ...ZOD_DOORS.map((door) => [door, fileURLToPath(import.meta.resolve(door))] as const),
+    ...PROCESS_DOORS.map((door) => [door, join(folder, "process.cjs")] as const),
+  ];
+  // A text of JSON is a text of TOML.
+  const lines = aliases.map(([door, file]) => `${JSON.stringify(door)} = ${JSON.stringify(file)}`);
+  return [readFileSync(join(root, "wrangler.toml"), "utf8"), "[alias]", ...lines, ""].join("\n");
 }
 
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
@@ -142,7 +158,11 @@ function isMissing(error: unknown): boolean {
 }
 
 /** `folder` has the wrangler.toml. */
-async function runWrangler(folder: string, flags: readonly string[]): Promise<void> {
+async function runWrangler(
+  folder: string,
+  flags: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
   const script = join(wrangler, "..", "bin", "wrangler.js");
   const args = [script, "deploy", "--dry-run", ...flags];
@@ -153,8 +173,9 @@ async function runWrangler(folder: string, flags: readonly string[]): Promise<vo
     FORCE_COLOR: "0",
   };
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env });
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env, signal });
   } catch (error) {
+    signal?.throwIfAborted();
     if (!(error instanceof Error)) throw error;
     const said = ["stdout", "stderr"].map((name) => Reflect.get(error, name)).join("\n");
     const why = stripVTControlCharacters(said).trim() || error.message;

@@ -20,6 +20,8 @@ export interface DirectoryLock {
   /** The workerd an earlier owner left behind, ended now; null when there was none. */
   readonly endedOrphan: ProcessMark | null;
   recordWorkerd(workerd: ProcessMark | null): void;
+  /** The directory was removed, and maybe made anew by another: nothing in it is this process's any more. */
+  isLost(): boolean;
   release(): void;
 }
 
@@ -53,6 +55,15 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
     recordWorkerd(mark) {
       workerd = mark;
       write();
+    },
+    isLost() {
+      try {
+        const owner = readLock(file);
+        return owner === null || owner.pid !== self.pid || owner.started !== self.started;
+      } catch {
+        // That it cannot be read at this moment (too many files are open, say) is no loss.
+        return false;
+      }
     },
     release() {
       rmSync(file, { force: true });

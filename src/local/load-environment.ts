@@ -24,10 +24,18 @@ export function loadEnvironmentModule(from: EnvironmentPackage): Promise<Environ
 
 /**
  * The same in a thread of its own, which ends with it: a module that computes without end, or ends its process, holds up
- * neither this process nor its signals, and is refused.
+ * neither this process nor its signals, and is refused. Rejects with the reason of `signal` when that is aborted first.
  */
-export function tryEnvironmentModule(from: EnvironmentPackage, ms = LOADING_MS): Promise<void> {
-  return withBundle(from.entry, (file) => triedInThread(from.entry, file, ms));
+export function tryEnvironmentModule(
+  from: EnvironmentPackage,
+  { ms = LOADING_MS, signal }: Trial = {},
+): Promise<void> {
+  return withBundle(from.entry, (file) => triedInThread(from.entry, file, ms, signal));
+}
+
+interface Trial {
+  readonly ms?: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The bundle is gone again when it has been read. */
@@ -42,7 +50,13 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-async function triedInThread(entry: string, file: string, ms: number): Promise<void> {
+async function triedInThread(
+  entry: string,
+  file: string,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  signal?.throwIfAborted();
   const thread = new Worker(THREAD, { workerData: { entry, file } });
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
   thread.once("message", resolve);
@@ -51,11 +65,14 @@ async function triedInThread(entry: string, file: string, ms: number): Promise<v
   const seconds = ms / 1000;
   const late = () => resolve(`${entry} computes for more than ${seconds} s while it is loaded`);
   const timer = setTimeout(late, ms);
+  const stop = () => reject(signal?.reason);
+  signal?.addEventListener("abort", stop);
   try {
     const refused = await promise;
     if (refused !== null) throw new NoEnvironmentPackage(refused);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
     await thread.terminate();
   }
 }

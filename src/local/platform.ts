@@ -61,6 +61,8 @@ export interface PlatformOptions {
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
   /** Milliseconds without any answer after which workerd is ended and started again: 30 s unless a test says otherwise. */
   readonly hungAfterMs?: number | undefined;
+  /** Aborted while the platform boots: what was begun is undone, and the boot rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Platform {
@@ -136,6 +138,7 @@ async function start(
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
   const bundle = await bundleFor(options, root, directory);
+  options.signal?.throwIfAborted();
   const policy = await startPolicy(directory, options.say);
   boot.undo.push(() => policy.stop());
   const key = apiKeyOf(directory);
@@ -192,13 +195,13 @@ async function prepareDatabase(
 
 /** The Worker of a platform, made now if it is not up to date: a boot then finds it. */
 export function bundleFor(
-  options: Pick<PlatformOptions, "environments" | "worker">,
+  options: Pick<PlatformOptions, "environments" | "worker" | "signal">,
   root: string,
   directory: string,
 ): Promise<string> {
-  const { environments = [], worker } = options;
-  if (environments.length === 0 && worker === undefined) return bundleWorker(root);
-  const own = { entry: join(root, "src/index.ts"), folder: join(directory, "worker") };
+  const { environments = [], worker, signal } = options;
+  if (environments.length === 0 && worker === undefined) return bundleWorker(root, signal);
+  const own = { entry: join(root, "src/index.ts"), folder: join(directory, "worker"), signal };
   return bundleWorkerWith(root, { environments, ...own, ...worker });
 }
 
@@ -294,7 +297,7 @@ async function launchOn(
   undo.push(async () => {
     const orderly = await watch.stop();
     await miniflare.dispose();
-    if (options.atRest === true) return;
+    if (options.atRest === true || lock.isLost()) return;
     const { deaths, byItself } = watch.soonDeaths();
     if (orderly) noteStopped(what.directory);
     else noteDeaths(what.directory, { deaths, byItself: byItself + 1 });

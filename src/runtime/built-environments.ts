@@ -58,6 +58,10 @@ export class BuiltEnvironments {
     }
   }
 
+  has(name: string): boolean {
+    return (this.#built.get(name)?.environment ?? null) !== null;
+  }
+
   #makeRoom(now: number): void {
     const { kept, leaseMs, retire } = this.#life;
     for (const [name, { environment, used }] of this.#built) {

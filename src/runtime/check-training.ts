@@ -37,7 +37,7 @@ export async function refuseTraining(
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
   if (address !== null) return address;
   return (
-    (await refuseEval(request, training, checked)) ??
+    (await refuseEval(env, request, training, checked)) ??
     refuseOrder(request, training, checked) ??
     (await refuseHoldout(env, request, training, checked))
   );
@@ -91,6 +91,7 @@ function refuseMembers({ members }: Checked["environment"]): Result<never> | nul
 }
 
 async function refuseEval(
+  env: Env,
   request: EvalRequest,
   { eval: asked, holdout }: TrainingSpec,
   { pin, kind }: Checked,
@@ -98,7 +99,11 @@ async function refuseEval(
   if (asked == null) return null;
   const own = asked.environment === undefined;
   const args = asked.environment_args ?? (own ? request.environment_args : {});
-  const chosen = await chooseEnvironment(asked.environment ?? `${pin.id}@${pin.version}`, args);
+  const chosen = await chooseEnvironment(
+    env,
+    asked.environment ?? `${pin.id}@${pin.version}`,
+    args,
+  );
   if (!chosen.ok) {
     const { code, message, param } = chosen.error;
     return refuse(code, message, `eval.${param ?? "environment"}`);

@@ -2,6 +2,7 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
 import type { JsonObject } from "../core/json.ts";
+import { behindRoute } from "./code-behind-route.ts";
 import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 
@@ -12,6 +13,7 @@ export interface ChosenEnvironment {
 
 /** `named`: `id` or `id@version`. Refuses with `environment` or `environment_args` as the field at fault. */
 export async function chooseEnvironment(
+  env: Env,
   named: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Result<ChosenEnvironment>> {
@@ -19,12 +21,18 @@ export async function chooseEnvironment(
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
   const parsed = registered.args.safeParse(args);
   if (!parsed.success) return refuseArgs(parsed.error.issues[0], args);
-  const environment = await builtOrError(registered, args);
-  if (environment instanceof Error) {
-    const message = `${registered.id} cannot be built from these arguments: ${environment.message}`;
+  // They came through JSON.parse, so they are JSON.
+  const looked = await behindRoute(env, registered, args as JsonObject, async () => {
+    const environment = await builtOrError(registered, args as JsonObject);
+    return environment instanceof Error
+      ? environment
+      : { environment, rowless: rowsFault(environment) };
+  });
+  if (looked instanceof Error) {
+    const message = `${registered.id} cannot be built from these arguments: ${looked.message}`;
     return refuse("invalid_request", message, "environment_args");
   }
-  const rowless = rowsFault(environment);
+  const { environment, rowless } = looked;
   if (rowless !== null) {
     const message = `${registered.id} cannot make its rows: ${rowless}`;
     return refuse("invalid_request", message, "environment_args");
@@ -45,11 +53,10 @@ function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
 /** The environment, or what its own code had to say against the arguments. */
 export async function builtOrError(
   registered: HeldEnvironment,
-  args: Readonly<Record<string, unknown>>,
+  args: JsonObject,
 ): Promise<AnyEnvironment | Error> {
   try {
-    // They came through JSON.parse, so they are JSON.
-    return await builtEnvironment(registered, args as JsonObject);
+    return await builtEnvironment(registered, args);
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }

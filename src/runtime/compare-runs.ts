@@ -12,7 +12,7 @@ import { PASS_THRESHOLD } from "../core/pass-at-k.ts";
 import type { RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { runObject } from "./names.ts";
-import { readRun } from "./read-run.ts";
+import { lostRun, readRun } from "./read-run.ts";
 import { type Result, refuse } from "./refusal.ts";
 import { Subrequests } from "./subrequests.ts";
 import { keyRanges, type TaskMean } from "./task-means.ts";
@@ -43,7 +43,9 @@ export async function compareRuns(
     const [ours, theirs] = await subrequests.objectAll([id, query.baseline], (of) =>
       runObject(env, scope, of).taskMeans(metric, range),
     );
-    tally.add(ours ?? [], theirs ?? []);
+    if (ours == null) return lostRun(id);
+    if (theirs == null) return named(lostRun(query.baseline), "baseline");
+    tally.add(ours, theirs);
   }
   return tally.comparison(sides, query.metric);
 }

@@ -74,10 +74,19 @@ export async function pinnedEnvironment(
 
 /** Of arguments that its schema takes. Rejects with what its own code has against them. */
 export function builtEnvironment(
-  { id, digest, load }: HeldEnvironment,
+  registered: HeldEnvironment,
   args: JsonObject,
 ): Promise<AnyEnvironment> {
-  return built.get(`${id} ${digest} ${canonicalJson(args)}`, () => load(args), Date.now());
+  return built.get(nameOf(registered, args), () => registered.load(args), Date.now());
+}
+
+/** Whoever asks for it now runs none of its code. */
+export function isBuilt(registered: HeldEnvironment, args: JsonObject): boolean {
+  return built.has(nameOf(registered, args));
+}
+
+function nameOf({ id, digest }: HeldEnvironment, args: JsonObject): string {
+  return `${id} ${digest} ${canonicalJson(args)}`;
 }
 
 async function retired(environment: AnyEnvironment): Promise<void> {

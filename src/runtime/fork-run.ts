@@ -14,6 +14,7 @@ import type { NewRun, RunRecord } from "../db/runs.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
 import { refuseNeeds } from "./capabilities.ts";
 import { WHOLE_GROUP } from "./check-run.ts";
+import { behindRoute } from "./code-behind-route.ts";
 import { pinnedEnvironment } from "./environments.ts";
 import { storeForkPoint } from "./fork-point.ts";
 import type { CreateOptions } from "./idempotency.ts";
@@ -85,7 +86,9 @@ async function unfitEnvironment(
   const named = `${run.environment_id}@${run.environment_version}`;
   const { environment_id, environment_version: version, environment_digest: digest } = run;
   const args = run.request.environment_args as JsonObject;
-  const environment = await pinnedEnvironment({ id: environment_id, version, digest }, args);
+  const pin = { id: environment_id, version, digest };
+  const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(pin, args));
+  if (environment instanceof Error) return refuse("conflict", environment.message, "id");
   if (environment === null) {
     const message = `${named} is not in this deployment with the code the run pinned`;
     return refuse("conflict", message, "id");

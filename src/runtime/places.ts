@@ -12,13 +12,26 @@ export interface Place {
   readonly leave: () => void;
 }
 
-interface Waiting {
-  readonly now: () => number;
-  readonly pause: (ms: number) => Promise<void>;
+export interface Waiting {
+  readonly now?: () => number;
+  readonly pause?: (ms: number) => Promise<void>;
 }
 
 const ASK_EVERY_MS = 20;
-const REAL: Waiting = { now: () => Date.now(), pause: (ms) => scheduler.wait(ms) };
+
+/** What `take` gives, asked again and again: what it waits for may come to pass in another invocation, and nothing tells. */
+export async function waitFor<T>(
+  take: (now: number) => T | null,
+  ms: number,
+  { now = () => Date.now(), pause = (ms) => scheduler.wait(ms) }: Waiting = {},
+): Promise<T | null> {
+  const end = now() + ms;
+  for (;;) {
+    const taken = take(now());
+    if (taken !== null || now() >= end) return taken;
+    await pause(ASK_EVERY_MS);
+  }
+}
 
 export class Places {
   readonly #most: number;
@@ -31,14 +44,9 @@ export class Places {
     this.#silenceMs = silenceMs;
   }
 
-  /** The same, asked until there is one or so many milliseconds are over. A place may be left in another invocation: nothing tells. */
-  async wait(ms: number, { now, pause }: Waiting = REAL): Promise<Place | null> {
-    const end = now() + ms;
-    for (;;) {
-      const place = this.take(now());
-      if (place !== null || now() >= end) return place;
-      await pause(ASK_EVERY_MS);
-    }
+  /** The same, asked until there is one or so many milliseconds are over. */
+  wait(ms: number, waiting?: Waiting): Promise<Place | null> {
+    return waitFor((now) => this.take(now), ms, waiting);
   }
 
   /** Null where all are held. */

@@ -2,22 +2,32 @@
 import { inputSchema } from "../core/input-schema.ts";
 import type { EnvironmentView } from "../core/run.ts";
 import { builtOrError } from "./choose-environment.ts";
-import { findEnvironment, type HeldEnvironment, heldEnvironments, pinOf } from "./environments.ts";
+import { behindRoute } from "./code-behind-route.ts";
+import {
+  findEnvironment,
+  type HeldEnvironment,
+  heldEnvironments,
+  isBuilt,
+  pinOf,
+} from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 
-export function listEnvironments(): Promise<EnvironmentView[]> {
-  return Promise.all(heldEnvironments().map(viewOf));
+export function listEnvironments(env: Env): Promise<EnvironmentView[]> {
+  return Promise.all(heldEnvironments().map((registered) => viewOf(env, registered)));
 }
 
-export async function readEnvironment(named: string): Promise<Result<EnvironmentView>> {
+export async function readEnvironment(env: Env, named: string): Promise<Result<EnvironmentView>> {
   const registered = findEnvironment(named);
   if (registered === null) return refuse("not_found", `no environment ${named}`, "id");
-  return { ok: true, value: await viewOf(registered) };
+  return { ok: true, value: await viewOf(env, registered) };
 }
 
-async function viewOf(registered: HeldEnvironment): Promise<EnvironmentView> {
+async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
   // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
-  const environment = await builtOrError(registered, {});
+  const build = () => builtOrError(registered, {});
+  const environment = isBuilt(registered, {})
+    ? await build()
+    : await behindRoute(env, registered, {}, build);
   const source =
     environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
   return {

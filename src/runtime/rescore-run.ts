@@ -88,7 +88,7 @@ async function scorerOf(
   // Arguments of one environment say nothing to another.
   const same = named.split("@")[0] === run.environment_id;
   const args = request.environment_args ?? (same ? run.request.environment_args : {});
-  const chosen = await chooseEnvironment(named, args);
+  const chosen = await chooseEnvironment(env, named, args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   const pin = pinOf(registered);

@@ -129,8 +129,8 @@ export interface RunRpc {
   trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
   /** The series of a training run, of steps after this one. */
   stepMetrics(after: number, limit: number): Promise<StepMetrics[] | null>;
-  /** Tasks with a scored rollout, by key. Nothing of a run nobody created. */
-  taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[]>;
+  /** Tasks with a scored rollout, by key. Null: nobody created this run. */
+  taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[] | null>;
   rollout(place: Place): Promise<RolloutRecord | null>;
   /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
   inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;

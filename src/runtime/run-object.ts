@@ -244,8 +244,8 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return spec === null ? null : this.#views.of(spec);
   }
 
-  taskMeans(metric: string | null, range: KeyRange): TaskMean[] {
-    return this.#open() === null ? [] : taskMeans(this.ctx.storage.sql, metric, range);
+  taskMeans(metric: string | null, range: KeyRange): TaskMean[] | null {
+    return this.#open() === null ? null : taskMeans(this.ctx.storage.sql, metric, range);
   }
 
   rollout(place: Place): RolloutRecord | null {

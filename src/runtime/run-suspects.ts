@@ -11,7 +11,7 @@ import { STOPS_PLATFORM } from "./run-control.ts";
 import { giveUp } from "./run-ledger.ts";
 import type { RunStore } from "./run-store.ts";
 import { waitingRows } from "./run-units.ts";
-import { MOST_DEATHS, stoppedPlatform } from "./suspects.ts";
+import { deathsOf, MOST_DEATHS, stoppedPlatform } from "./suspects.ts";
 import type { RunSpec, SuspectKey } from "./wire.ts";
 
 const MOST_GIVEN_UP = 3;
@@ -51,16 +51,14 @@ export class RunSuspects {
         return null;
       }
       const known = store.suspects.find(key);
-      const before = known?.deaths ?? 0;
-      const named = known !== null && known.boot !== null && known.boot !== by.boot;
-      const deaths = named && by.died ? before + 1 : before;
+      const deaths = deathsOf(known, by);
       if (deaths < MOST_DEATHS) {
         store.suspects.name(key, by.boot, deaths);
         return { deaths };
       }
       // It stays on record: whoever asked may die before what it asked for has ended.
       store.suspects.name(key, null, deaths);
-      if (before < MOST_DEATHS) countGivenUp(store, spec);
+      if ((known?.deaths ?? 0) < MOST_DEATHS) countGivenUp(store, spec);
       this.#end(spec, key, now);
       return null;
     });

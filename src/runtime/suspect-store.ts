@@ -1,7 +1,8 @@
 /** Suspects of a run (run-suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */
+import type { NamedEntry } from "./suspects.ts";
 import type { SuspectKey } from "./wire.ts";
 
-type SuspectEntry = { deaths: number; boot: string | null };
+type SuspectRow = { deaths: number; boot: string | null };
 
 export class SuspectStore {
   readonly #sql: SqlStorage;
@@ -10,9 +11,9 @@ export class SuspectStore {
     this.#sql = sql;
   }
 
-  find(key: SuspectKey): SuspectEntry | null {
+  find(key: SuspectKey): NamedEntry | null {
     const found = "select deaths, boot from suspects where key = ?";
-    return this.#sql.exec<SuspectEntry>(found, key).toArray()[0] ?? null;
+    return this.#sql.exec<SuspectRow>(found, key).toArray()[0] ?? null;
   }
 
   name(key: SuspectKey, boot: string | null, deaths: number): void {

@@ -16,10 +16,17 @@ import { bootId, lastEnd } from "./last-end.ts";
 import { logError } from "./log.ts";
 import type { SuspectKey } from "./wire.ts";
 
-/** The run of a suspect: it keeps the names (rpc.ts). */
-interface Names {
-  accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
-  clear(key: SuspectKey, ended: boolean): Promise<void>;
+/** Who keeps the names: the run of a suspect (rpc.ts), or the store (code-behind-route.ts). */
+export interface Names<Key extends string = SuspectKey> {
+  /** Null: it is given up. `died`: the process before did. */
+  accuse(key: Key, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
+  clear(key: Key, ended: boolean): Promise<void>;
+}
+
+/** In how many deaths it was named, and the process in which it is at this moment. */
+export interface NamedEntry {
+  readonly deaths: number;
+  readonly boot: string | null;
 }
 
 /** Deaths in which it was named, after the one that made it a suspect, that end it. */
@@ -63,10 +70,10 @@ export async function besideSuspects<T>(work: () => Promise<T>): Promise<T> {
   return await running;
 }
 
-export class Suspect {
+export class Suspect<Key extends string = SuspectKey> {
   readonly #env: Env;
-  readonly #run: () => Names;
-  readonly #key: SuspectKey;
+  readonly #run: () => Names<Key>;
+  readonly #key: Key;
   readonly #stretches = new Set<Promise<void>>();
   /** What the platform itself computes for it at this moment. */
   readonly #computing = new Set<Promise<unknown>>();
@@ -74,7 +81,7 @@ export class Suspect {
   #isNamed = false;
   #runs = false;
 
-  constructor(env: Env, run: () => Names, key: SuspectKey) {
+  constructor(env: Env, run: () => Names<Key>, key: Key) {
     this.#env = env;
     this.#run = run;
     this.#key = key;
@@ -200,6 +207,16 @@ export class Suspect {
       release();
     }
   }
+}
+
+/** In how many deaths it was the one that was named, as the process `by` asks for it. */
+export function deathsOf(
+  known: NamedEntry | null,
+  by: { readonly boot: string; readonly died: boolean },
+): number {
+  if (known === null) return 0;
+  const wasNamed = known.boot !== null && known.boot !== by.boot;
+  return known.deaths + (wasNamed && by.died ? 1 : 0);
 }
 
 /** Why a suspect was given up; `during`: what it did each time, as a sentence. */

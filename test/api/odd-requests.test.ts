@@ -209,7 +209,7 @@ test("a body that comes compressed is refused as such, not as bad JSON", async (
 test("what a refusal says back of what was sent is short and in one line", async () => {
   const long = "x".repeat(100_000);
   const { ask } = await openDoor({
-    readEnvironment: async (id) => ({
+    readEnvironment: async (_env, id) => ({
       ok: false,
       error: { code: "not_found", message: `no environment ${id}`, param: "id" },
     }),

@@ -1,11 +1,17 @@
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RESULT_ROW } from "../../src/api/examples.ts";
 import type { Services } from "../../src/api/services.ts";
 import { LIMITS } from "../../src/core/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Page = Parameters<Services["readResults"]>[3];
+
+async function linesOf(reply: Response): Promise<unknown[]> {
+  const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
+  expect(lines.pop()).toBe("");
+  return lines.map((line): unknown => JSON.parse(line));
+}
 
 async function doorWithRows(next: number | null) {
   const pages: Page[] = [];
@@ -25,40 +31,56 @@ test("results are one JSON object a line, and a page before the last links to th
   expect(reply.headers.get("link")).toBe(
     '<http://platform.test/v1/runs/run_x/results?outcome=scored&after=7&limit=2>; rel="next"',
   );
-  const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
-  expect(lines.pop()).toBe("");
-  expect(lines.map((line) => JSON.parse(line))).toEqual([RESULT_ROW, RESULT_ROW]);
+  expect(await linesOf(reply)).toEqual([RESULT_ROW, RESULT_ROW]);
   expect(pages).toEqual([{ after: 5, limit: 2, outcome: "scored" }]);
 });
 
-test("so many pages are read at once; the next one begins when one of them is read, or its reader is gone", async () => {
-  const reads: string[] = [];
-  const { app, token } = await openDoor({
+/** A line of exactly a page. */
+const OTHERS = JSON.stringify({ ...RESULT_ROW, answer: "" }).length + 1;
+const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LIMITS.pageBytes - OTHERS) };
+
+/** Pages of the run whose id says how long they are. Asked as it comes: nothing of a reply is read. */
+async function doorWithPages() {
+  const made: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const { app, token, clock } = await openDoor({
     readResults: async (_env, _scope, id) => {
-      reads.push(id);
-      const rows = Array.from({ length: 500 }, () => RESULT_ROW);
+      made.push(id);
+      if (id === "run_held") await held.promise;
+      const rows = id === "run_large" ? [LARGE_ROW] : [RESULT_ROW];
       return { ok: true, value: { rows, next: null } };
     },
   });
-  // As it comes: nothing of it is read yet.
-  const ask = async (path: string) =>
-    app.request(path, { headers: { authorization: `Bearer ${token}` } }, env);
-  const held = await Promise.all(
-    Array.from({ length: LIMITS.pagesAtOnce }, () => ask("/v1/runs/run_held/results")),
-  );
-  const asked = Promise.withResolvers<Response>();
-  ask("/v1/runs/run_next/results").then(asked.resolve, asked.reject);
-  await held[0]?.arrayBuffer();
-  expect((await asked.promise).status).toBe(200);
-  expect(reads).toEqual([...held.map(() => "run_held"), "run_next"]);
-  await Promise.all(
-    [asked.promise, ...held.slice(1)].map(async (reply) => (await reply).body?.cancel()),
-  );
-  const again = Array.from({ length: LIMITS.pagesAtOnce }, () => ask("/v1/runs/run_x/results"));
-  for (const reply of await Promise.all(again)) {
-    const text = new TextDecoder().decode(await reply.arrayBuffer());
-    expect(text.split("\n")).toHaveLength(501);
+  const ask = async (id: string) =>
+    app.request(`/v1/runs/${id}/results`, { headers: { authorization: `Bearer ${token}` } }, env);
+  return { ask, clock, made, letGo: held.resolve };
+}
+
+const times = <T>(count: number, make: () => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, make));
+
+test("so many pages are made at once, and the next one when one of them is", async () => {
+  const { ask, made, letGo } = await doorWithPages();
+  const held = times(LIMITS.pagesAtOnce, () => ask("run_held"));
+  await vi.waitUntil(() => made.length === LIMITS.pagesAtOnce);
+  const next = ask("run_next");
+  letGo();
+  for (const reply of [...(await held), await next]) {
+    expect(await linesOf(reply)).toHaveLength(1);
   }
+  expect(made.at(-1)).toBe("run_next");
+});
+
+test("readers who take nothing keep nobody's page back: the room of the first of them goes to others, and its page ends cut", async () => {
+  const { ask, clock } = await doorWithPages();
+  const unread = await times(LIMITS.unreadBytes / LIMITS.pageBytes, () => ask("run_large"));
+  const small = ask("run_small");
+  clock.now += LIMITS.unreadMs;
+  expect(await linesOf(await small)).toHaveLength(1);
+  const lengths = unread.map(async (reply) => (await reply.arrayBuffer()).byteLength);
+  await expect(lengths[0]).rejects.toThrow("ask for it again");
+  const whole = await Promise.all(lengths.slice(1));
+  expect(whole).toEqual(whole.map(() => LIMITS.pageBytes));
 });
 
 test("the last page has no link, and a bare request starts at the beginning", async () => {

@@ -51,3 +51,21 @@ test("an object that does not open is taken for damaged only where there is room
   makeRoom();
   expect(await code()).toBe("run_unreadable");
 });
+
+test("on a full disk, where the database does not answer, a key that was let in before is let in", async () => {
+  const { bindings } = localStore();
+  const { app, token, clock } = await openDoor({ listEnvironments: async () => [] });
+  const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
+  const ask = (key: string) =>
+    app.request(
+      "/v1/environments",
+      { headers: { authorization: `Bearer ${key}` } },
+      { ...bindings, DB },
+    );
+  expect((await ask(token)).status).toBe(507);
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await app.request("/v1/environments", { headers }, bindings)).status).toBe(200);
+  clock.now += 60_000;
+  expect((await ask(token)).status).toBe(200);
+  expect((await ask("rc_another")).status).toBe(507);
+});

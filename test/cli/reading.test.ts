@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { lockDirectory } from "../../src/local/directory-lock.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { type CommandResult, rollcall } from "./run-rollcall.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
@@ -10,6 +11,16 @@ function json({ stdout, stderr, code }: CommandResult) {
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
+
+test("a command waits for another that boots or only reads on the same directory", async () => {
+  const directory = temporaryDirectory();
+  const lock = await lockDirectory(directory);
+  const argv = ["run", "list", "--json"];
+  const listed = await rollcall(argv, { ROLLCALL_DIR: directory }, (said) => {
+    if (said.includes("is in use by another command: waiting for it")) lock.release();
+  });
+  expect(json(listed)).toMatchObject({ data: [] });
+}, 60_000);
 
 test("commands that only read play nothing of an unfinished run, and the next that plays goes on at once", async () => {
   const directory = temporaryDirectory();

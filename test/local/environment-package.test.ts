@@ -140,9 +140,19 @@ test.each([
   writePackage("dice");
   write("dice/environment.ts", module);
   const found = resolveEnvironmentPackage("./dice", base);
-  await expect(tryEnvironmentModule(found, ms)).rejects.toThrow(message);
+  await expect(tryEnvironmentModule(found, { ms })).rejects.toThrow(message);
   writePackage("dice");
   await tryEnvironmentModule(found);
+});
+
+test("whoever waits for a module that computes without end may stop waiting", async () => {
+  writePackage("dice");
+  write("dice/environment.ts", "for (;;) {}");
+  const found = resolveEnvironmentPackage("./dice", base);
+  const stop = new AbortController();
+  const tried = tryEnvironmentModule(found, { signal: stop.signal });
+  stop.abort();
+  await expect(tried).rejects.toThrow("aborted");
 });
 
 test("a new environment depends on the checkout, the tarball or the address that made it, and never on a name", () => {

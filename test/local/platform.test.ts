@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +33,17 @@ function newDirectory(): string {
 async function read(platform: Platform, path: string): Promise<unknown> {
   return (await fetch(platform.url + path)).json();
 }
+
+test("a platform whose directory is removed says so and ends in order", async () => {
+  const directory = newDirectory();
+  const platform = await boot(directory, testPort(0));
+  const workerd = platform.workerdPid();
+  rmSync(directory, { recursive: true });
+  expect((await platform.lost).message).toContain("its state directory was removed");
+  await platform.stop();
+  expect(markOf(workerd)).toBeNull();
+  expect(existsSync(directory)).toBe(false);
+});
 
 test("a booted platform answers, is described by its ready file, and keeps its data over a stop", async () => {
   const directory = newDirectory();

@@ -70,6 +70,23 @@ test("a run that had not ended when its object's storage was lost is failed, wit
   await deleteStorage(id);
   const lost = await door.run(id);
   expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, flow: null });
+  const list = await (await door.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
+  expect(list.data.map((run) => run.id)).toContain(id);
+  expect(await door.run(id)).toEqual(lost);
+});
+
+test("a run whose object's storage is lost is compared with none, and named by its parameter", async () => {
+  const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
+  const [lost, { id: whole }] = [await lostRun(), await door.finish(request)];
+  for (const [run, baseline, param] of [
+    [lost, whole, "id"],
+    [whole, lost, "baseline"],
+  ] as const) {
+    const reply = await door.ask(`/v1/runs/${run}/compare?baseline=${baseline}`);
+    expect(reply.status).toBe(500);
+    const { error } = ApiError.parse(await reply.json());
+    expect(error).toMatchObject({ code: "run_unreadable", param });
+  }
 });
 
 test("an error of the runtime says that storage is damaged, unless it says of itself that it passes", () => {

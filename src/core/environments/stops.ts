@@ -3,7 +3,7 @@
  * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
-import { requireShort } from "../short-text.ts";
+import { requireName } from "../short-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
 
 export interface StopCondition<St> {
@@ -66,7 +66,7 @@ function overridden<Entry>(
     throw new TypeError(`${option}.${stray}: there is nothing of this name to take away`);
   }
   return Object.entries({ ...ofClass, ...given }).flatMap(([name, entry]) => {
-    requireShort(option, name);
+    requireName(option, name);
     return entry === null ? [] : [[name, entry]];
   });
 }

@@ -19,7 +19,7 @@ import type {
 import { type CleanupHandler, cleanupHandlers } from "../environments/stops.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { requireShort } from "../short-text.ts";
+import { requireName } from "../short-text.ts";
 
 export interface RubricOptions<Task = unknown, S = unknown, Objects extends object = object> {
   /** Weight 1 unless given as `{ fn, weight }`. */
@@ -207,7 +207,7 @@ function unpack<F extends (...args: never[]) => unknown>(reward: Weighted<F>): [
 }
 
 function checkFunction(name: string, fn: unknown, weight: number): void {
-  requireShort("the score", name);
+  requireName("the score", name);
   if (typeof fn !== "function") throw new TypeError(`the score ${name} is not a function`);
   if (!Number.isFinite(weight)) throw new RangeError(`the weight of ${name} is ${weight}`);
 }

@@ -20,6 +20,16 @@ test("the record form becomes an ordered list: rewards, group rewards, metrics",
   ]);
 });
 
+test.each(["a\nb", "a\u202eb", "a\ud800b", "a\u0007b"])(
+  "a function called %j is refused, and its name is said so that it can be seen",
+  (name) => {
+    const add = () => new Rubric({ rewards: { [name]: () => 1 } });
+    expect(add).toThrow(
+      /^the score "a\\+(u[0-9a-f]{4}|n)b": a name must hold no control characters/,
+    );
+  },
+);
+
 test("functions may be added later and may share a name", () => {
   const rubric = new Rubric();
   rubric.addRewardFunc("f", () => 1);
