@@ -1,62 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/core/errors.ts";
-import { packTokens } from "../../../src/core/tokens.ts";
-import type { ServedWeights } from "../../../src/core/training/numbering.ts";
 import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
-import type { ModelResponse, StoredTurn } from "../../../src/core/trajectory.ts";
+import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 
-interface Sampled {
-  readonly prompt: readonly number[];
-  readonly answer: readonly number[];
-  readonly logprobs?: readonly number[] | null;
-  readonly version?: string | null;
-}
-
-/** Turns as a rollout stores them. */
-function stored(turns: readonly Sampled[]): StoredTurn[] {
-  let previous: readonly number[] = [];
-  return turns.map(({ prompt, answer, logprobs, version = "3" }, index) => {
-    const response: ModelResponse = {
-      id: null,
-      model: null,
-      message: { role: "assistant", content: "" },
-      finish_reason: "stop",
-      usage: {
-        prompt_tokens: prompt.length,
-        completion_tokens: answer.length,
-        total_tokens: prompt.length + answer.length,
-      },
-      prompt_ids: prompt,
-      completion_ids: answer,
-      completion_logprobs: logprobs === undefined ? answer.map(() => -0.5) : logprobs,
-      policy_version: version,
-      latency_ms: 0,
-    };
-    const tokens = packTokens(previous, response);
-    previous = [...prompt, ...answer];
-    return {
-      index,
-      prompt: { keep: 0, append: [] },
-      completion: response.message,
-      finish_reason: "stop",
-      usage: response.usage,
-      tokens,
-      is_truncated: false,
-      calls: 1,
-      latency_ms: 0,
-      response_id: null,
-      model: null,
-      policy_version: version,
-      answered_at: 0,
-      state_after: null,
-    };
-  });
-}
-
-const rollout = (turns: readonly StoredTurn[]) => ({ turns, error: null, cancelled: null });
-const DISPATCHED = { dispatch_version: 3 };
 type Facts = { fork_threshold_tokens?: number; newest_version?: number };
 const of = (turns: readonly Sampled[], facts: Facts = {}) =>
   samplesOf(rollout(stored(turns)), { ...DISPATCHED, ...facts });
@@ -68,13 +16,6 @@ const plain = (turns: readonly Sampled[], facts: Facts = {}) =>
     ...rest,
   }));
 
-const FIRST: Sampled = { prompt: [10, 11, 12], answer: [20, 21], logprobs: [-0.5, -0.25] };
-const GOES_ON: Sampled = {
-  prompt: [10, 11, 12, 20, 21, 30],
-  answer: [22],
-  logprobs: [-1],
-  version: "4",
-};
 const BREAKS: Sampled = { ...GOES_ON, prompt: [10, 11, 12, 20, 99, 30] };
 
 test("a prompt that goes on the ids before it makes one sample, with a span for each turn", () => {
@@ -177,85 +118,6 @@ test("a turn's version is the engine's where it is a number, else the one it was
   const turns = turn === undefined ? [] : [{ ...turn, dispatch_version: 5 }];
   const [sample] = samplesOf({ turns, error: null, cancelled: null }, DISPATCHED).samples;
   expect(sample?.weight_versions[0]?.version).toBe(5);
-});
-
-/** Version 3 until 100 ms, then nobody knows, from 150 on version 4, which may be followed by 5 from 300 on. */
-const SERVED: readonly ServedWeights[] = [
-  { at: 0, min: 3, max: 3, newest: 4 },
-  { at: 100, min: 3, max: 4, newest: 4 },
-  { at: 150, min: 4, max: 4, newest: 4 },
-  { at: 300, min: 4, max: 4, newest: 5 },
-];
-
-/** Calls that were under way so, of an engine that says this of its weights. */
-function called(
-  times: readonly (readonly [sent_at: number, answered_at: number])[],
-  version: string | null = null,
-) {
-  const turns = stored(
-    [FIRST, GOES_ON].slice(0, times.length).map((turn) => ({ ...turn, version })),
-  );
-  return turns.flatMap((turn, index) => {
-    const [sent_at = 0, answered_at = 0] = times[index] ?? [];
-    return [{ ...turn, sent_at, answered_at, dispatch_version: 3 }];
-  });
-}
-
-test("a turn without a version has the one that was served throughout its call, whatever its group was begun for", () => {
-  const versions = (...times: readonly (readonly [number, number])[]) =>
-    samplesOf(rollout(called(times)), { ...DISPATCHED, served: SERVED }).samples.map((sample) => [
-      sample.weight_versions.map(({ version }) => version),
-      sample.policy_version_start,
-      sample.policy_version_end,
-    ]);
-  expect(versions([10, 99])).toEqual([[[3], 3, 3]]);
-  expect(versions([10, 20], [150, 160])).toEqual([[[3, 4], 3, 4]]);
-  expect(versions([200, 210], [290, 310])).toEqual([[[4, 4], 3, 4]]);
-});
-
-test("a turn without a version trains nothing where the weights changed during its call, or nobody knows them", () => {
-  const cause = (times: readonly [number, number], version: string | null = null, from = SERVED) =>
-    samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from })
-      .untrainable;
-  for (const times of [
-    [99, 100],
-    [90, 160],
-    [100, 110],
-    [149, 150],
-  ] as const)
-    expect([times, cause(times), cause(times, "base")]).toEqual([
-      times,
-      "unknown_version",
-      "unknown_version",
-    ]);
-  expect(cause([200, 210], null, SERVED.slice(2))).toBe("unknown_version");
-  expect(cause([200, 210], null, [])).toBe("unknown_version");
-  // An engine that says which weights sampled knows better.
-  expect(cause([90, 160], "3")).toBeNull();
-});
-
-test("a turn of an earlier release was under way for as long as the model took", () => {
-  const [turn] = called([[0, 200]]);
-  if (turn === undefined) throw new Error("no turn");
-  const { sent_at: _, ...earlier } = turn;
-  const facts = { ...DISPATCHED, served: SERVED };
-  const of = (latency_ms: number) => samplesOf(rollout([{ ...earlier, latency_ms }]), facts);
-  expect(of(50).samples[0]?.weight_versions[0]?.version).toBe(4);
-  expect(of(51).untrainable).toBe("unknown_version");
-});
-
-test("a label that no weights could have when the turn was sampled is none, though some have it by now", () => {
-  const cause = (answered: number, label: string) =>
-    samplesOf(rollout(called([[answered - 5, answered]], label)), {
-      ...DISPATCHED,
-      served: SERVED,
-      newest_version: 9,
-    }).untrainable;
-  expect([cause(299, "5"), cause(300, "5"), cause(299, "4")]).toEqual([
-    "unpublished_version",
-    null,
-    null,
-  ]);
 });
 
 test("a label that is no version anybody can have published makes the rollout untrainable, and is in no sample", () => {
