@@ -55,6 +55,8 @@ export interface Intent {
   readonly failures: number;
   /** Epoch milliseconds before which the next call must not leave; 0 = at once. */
   readonly not_before: number;
+  /** When the last call left (epoch milliseconds), where that is to be kept with its turn. */
+  readonly sent_at?: number;
   /** Set while the last call is awaited elsewhere: epoch milliseconds after which nobody waits for it any more. */
   readonly away_until?: number;
   /** Set once it waited for an endpoint that is down: epoch milliseconds after which it waits for that no more. */
@@ -113,8 +115,8 @@ export type Event =
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
     }
-  /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). */
-  | { readonly type: "sent"; readonly until?: number }
+  /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). `at`: to be kept. */
+  | { readonly type: "sent"; readonly until?: number; readonly at?: number }
   | {
       readonly type: "answered";
       readonly response: ModelResponse;
@@ -199,6 +201,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       return withIntent(rollout, (intent) => ({
         ...atHome(intent),
         calls: intent.calls + 1,
+        ...(event.at !== undefined && { sent_at: event.at }),
         ...(event.until !== undefined && { away_until: event.until }),
       }));
     case "answered":
@@ -329,6 +332,7 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     policy_version: response.policy_version,
     ...(first_policy_version !== undefined && { first_policy_version }),
     ...(dispatch_version !== undefined && { dispatch_version }),
+    ...(intent.sent_at !== undefined && { sent_at: intent.sent_at }),
     answered_at: at,
     state_after: null,
   };

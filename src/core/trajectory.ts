@@ -66,6 +66,8 @@ export interface Turn {
   readonly first_policy_version?: string;
   /** Of a training run: the version its group was dispatched by. */
   readonly dispatch_version?: number;
+  /** Likewise: when the call that was answered left (epoch milliseconds). Absent in those of earlier releases. */
+  readonly sent_at?: number;
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;

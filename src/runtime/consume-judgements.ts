@@ -13,7 +13,7 @@ import { LIMITS } from "../core/limits.ts";
 import type { JudgeAsk, Verdict } from "../core/rubrics/judges.ts";
 import { askJudge } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
-import { samplesOfGroup } from "./group-samples.ts";
+import { samplesOfGroup, servedOf } from "./group-samples.ts";
 import { handBack } from "./hand-back.ts";
 import { type Addressed, JudgeCache } from "./judge-cache.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "./judge-outcome.ts";
@@ -73,7 +73,8 @@ async function settleUnit(
   });
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
-    const group = { members, trajectories, newest_version: unit.newest_version };
+    const served = await servedOf(env, spec, subrequests);
+    const group = { members, trajectories, newest_version: unit.newest_version, served };
     const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
     await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));

@@ -7,7 +7,7 @@ import { addressesNeeded } from "../core/environments/capabilities.ts";
 import { LIMITS } from "../core/limits.ts";
 import type { ScoreRecord } from "../core/score.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { samplesOfGroup } from "./group-samples.ts";
+import { samplesOfGroup, servedOf } from "./group-samples.ts";
 import { runObject } from "./names.ts";
 import { benchOf, owingOf } from "./owed-verdicts.ts";
 import {
@@ -98,11 +98,12 @@ async function scoreSlice(
     await subrequests.object(() => run.owe(owing));
   }
   const scored: ScoredUnit[] = [];
+  const served = await servedOf(env, spec, subrequests);
   const settled = passes.filter(({ owed }) => owed.length === 0);
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {
     const members = pairUp(unit, records);
     try {
-      const group = { members, trajectories, newest_version: unit.newest_version };
+      const group = { members, trajectories, newest_version: unit.newest_version, served };
       const parts = [env, spec, scoring.environment, group, subrequests] as const;
       scored.push({ members, samples: await samplesOfGroup(...parts) });
     } catch (thrown) {

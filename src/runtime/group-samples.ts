@@ -8,13 +8,15 @@
 import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { trainingSampling } from "../core/sampling.ts";
 import { creditGroup, type Lengths } from "../core/training/advantage.ts";
+import type { ServedWeights } from "../core/training/numbering.ts";
 import { encodeRows, formatOf } from "../core/training/sample-encoding.ts";
 import { rowsOf, type SampleRow, sampleFault } from "../core/training/sample-row.ts";
 import { samplesOf } from "../core/training/samples.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { logError } from "./log.ts";
-import { sampleKey } from "./names.ts";
+import { sampleKey, trainerObject } from "./names.ts";
 import { sha256Hex } from "./secrets.ts";
+import { FIRST_SERVED } from "./served-weights.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "./training-wire.ts";
 import type { RunSpec, ScoredMember } from "./wire.ts";
@@ -43,6 +45,19 @@ export interface ScoredGroup {
   readonly trajectories: readonly Trajectory[];
   /** No weights can have a later version. */
   readonly newest_version?: number | undefined;
+  /** What engines served while they were sampled. */
+  readonly served?: readonly ServedWeights[] | undefined;
+}
+
+/** What the engines of a training run served so far, in order; undefined for a run that trains nothing. */
+export async function servedOf(
+  env: Env,
+  { scope, run_id, training }: RunSpec,
+  subrequests: Subrequests,
+): Promise<readonly ServedWeights[] | undefined> {
+  if (training === undefined) return undefined;
+  const served = await subrequests.object(() => trainerObject(env, scope, run_id).served());
+  return served ?? [FIRST_SERVED];
 }
 
 /** Null for a run that trains nothing. Throws where the object cannot be stored now. */
@@ -50,7 +65,7 @@ export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
   environment: AnyEnvironment,
-  { members, trajectories, newest_version }: ScoredGroup,
+  { members, trajectories, newest_version, served }: ScoredGroup,
   subrequests: Subrequests,
 ): Promise<GroupSamples | null> {
   const { training } = spec;
@@ -59,7 +74,7 @@ export async function samplesOfGroup(
   const read = members.flatMap((member, at) => {
     const trajectory = trajectories[at];
     if (member.record.reward === null || trajectory === undefined) return [];
-    return [readMember(spec, environment, { member, trajectory }, newest_version)];
+    return [readMember(spec, environment, { member, trajectory }, { newest_version, served })];
   });
   const trained = trains(training, read) ? read : [];
   const rows = trained.flatMap((member) => member.rows);
@@ -76,6 +91,8 @@ export async function samplesOfGroup(
   };
 }
 
+type KnownVersions = Pick<ScoredGroup, "newest_version" | "served">;
+
 function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   const members = read.map(({ member, lengths }) => ({ reward: member.record.reward, lengths }));
   return creditGroup(training, members).verdict === "train";
@@ -85,10 +102,10 @@ function readMember(
   spec: RunSpec,
   environment: AnyEnvironment,
   scored: ScoredTrajectory,
-  newest?: number,
+  known: KnownVersions,
 ): Read {
   try {
-    return { ...scored, ...madeOf(spec, environment, scored.trajectory, newest) };
+    return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
   } catch (thrown) {
     logError("samples could not be made", scored.trajectory.rollout_id, thrown);
     const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
@@ -101,11 +118,11 @@ function madeOf(
   spec: RunSpec,
   environment: AnyEnvironment,
   trajectory: Trajectory,
-  newest_version: number | undefined,
+  known: KnownVersions,
 ): Omit<Read, keyof ScoredTrajectory> {
   const { rollout_id, turns } = trajectory;
   const dispatch_version = turns[0]?.dispatch_version ?? 0;
-  const facts = { dispatch_version, newest_version };
+  const facts = { dispatch_version, ...known };
   const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
   const { lengths, transitions, branches } = counted;
   const { environment: player, member } = environment.route(trajectory);

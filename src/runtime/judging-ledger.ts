@@ -3,7 +3,8 @@
  *
  * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
  * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
- * how often stands here and nowhere else. A unit without members that wait for scores owes nothing. A judge that refuses its
+ * how often stands here and nowhere else. A unit without members that wait for scores owes nothing, nor does a group that is
+ * retried before it is whole. A judge that refuses its
  * key ends the run, as the policy's endpoint does: every other ask would be refused alike.
  */
 import type { Judgement } from "../core/judgement.ts";
@@ -24,7 +25,7 @@ import { cancelReasonOf } from "./run-control.ts";
 import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "./run-gate.ts";
 import { giveUp } from "./run-ledger.ts";
 import type { RunStore } from "./run-store.ts";
-import { unitsWaiting, waitingRows } from "./run-units.ts";
+import { unitsWaiting, waitingRows, wholeUnit } from "./run-units.ts";
 import type { Delivery, RunSpec } from "./wire.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
@@ -47,7 +48,7 @@ export function owe(store: RunStore, spec: RunSpec, owing: readonly Owing[], now
 function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void {
   const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = owing;
   const entry = store.judging.unit(unit);
-  const members = waitingRows(store, spec, unit);
+  const members = wholeUnit(store, spec, unit);
   if (members.length === 0) {
     store.judging.dropUnit(unit);
   } else if (entry === null && claim === undefined) {
@@ -107,8 +108,13 @@ export function judged(
   now: number,
 ): JudgedReply {
   return store.transaction(() => {
-    if (waitingRows(store, spec, unit).length === 0) return NOTHING_MORE;
-    const entries = asks.map((ask) => takeIn(store, spec, unit, ask, now));
+    const members = wholeUnit(store, spec, unit);
+    if (members.length === 0) return NOTHING_MORE;
+    // An attempt before these, in the same group, has ended without it.
+    const ours = asks.filter(
+      ({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose),
+    );
+    const entries = ours.map((ask) => takeIn(store, spec, unit, ask, now));
     const pending = entries.filter(({ verdict }) => verdict === null);
     const entry = store.judging.unit(unit);
     const mine = entry !== null && isClaim(entry, claim);

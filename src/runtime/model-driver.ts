@@ -65,7 +65,7 @@ export function turnCall(
   };
 }
 
-/** All turns of a rollout have the salt of the version it was dispatched by, which is the one its tokens are counted to. */
+/** All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample. */
 function askedSampling(
   { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
   environment: Sampling,

@@ -169,7 +169,9 @@ export class RolloutDriver {
       from: before,
       waitMs,
       leave: (until) => {
-        rollout = advance(before, { type: "sent", ...(until !== undefined && { until }) });
+        // Of a training run: which weights the call met is told by when it was under way.
+        const at = spec.policy_version === undefined ? {} : { at: now() };
+        rollout = advance(before, { type: "sent", ...(until !== undefined && { until }), ...at });
         store.save(rollout);
         return rollout;
       },

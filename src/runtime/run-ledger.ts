@@ -40,7 +40,7 @@ export function dispatch(
   now: number,
 ): Place[] {
   return store.transaction(() => {
-    const retries = dispatchRetries(store, count, idOf);
+    const retries = dispatchRetries(store, spec, count, idOf);
     const head = store.head();
     const first = head.dispatched - head.retries_dispatched;
     const firsts = Array.from({ length: count - retries.length }, (_, index) => {
@@ -74,6 +74,7 @@ export function dispatch(
 /** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
 function dispatchRetries(
   store: RunStore,
+  { whole_groups }: RunSpec,
   count: number,
   idOf: (place: Place) => string,
 ): { readonly place: Place; readonly carries: number | null }[] {
@@ -87,6 +88,8 @@ function dispatchRetries(
     // D1 has the row as it was: it is written there once more.
     store.setRollout(row.seq, { superseded_by: idOf(place), drained: 0 });
     store.retries.drop(row.seq);
+    // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
+    if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
   }
   const head = store.head();
   const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);

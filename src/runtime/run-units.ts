@@ -1,7 +1,7 @@
 /** Units that wait for their scores, as whoever scores them gets them. */
 import { LIMITS } from "../core/limits.ts";
 import { newestPossible } from "../core/training/numbering.ts";
-import { SCORING_DEADLINE_MS } from "./run-ledger.ts";
+import { completedUnit, SCORING_DEADLINE_MS } from "./run-ledger.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import type { RunStore } from "./run-store.ts";
 import type { Member, RunSpec, Unit } from "./wire.ts";
@@ -10,6 +10,16 @@ import type { Member, RunSpec, Unit } from "./wire.ts";
 export function waitingRows(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
   const rows = spec.whole_groups ? store.group(unit) : [store.bySeq(unit)];
   return rows.filter((row) => row !== null).filter((row) => row.status === "scoring");
+}
+
+/**
+ * The same, once the unit is whole. A group that is retried keeps its number, so what was said of its first scores may come
+ * while its members are sampled anew.
+ */
+export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
+  const rows = waitingRows(store, spec, unit);
+  const [first] = rows;
+  return first === undefined || completedUnit(store, spec, first) === null ? [] : rows;
 }
 
 /**
@@ -27,7 +37,7 @@ export function unitsWaiting(
   const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };
   let left: number = LIMITS.scoringCharacters;
   for (const unit of units) {
-    const rows = waitingRows(store, spec, unit);
+    const rows = wholeUnit(store, spec, unit);
     if (rows.length === 0) continue;
     left -= rows.reduce((sum, { bytes }) => sum + bytes, 0);
     if (left < 0 && waiting.length > 0) break;

@@ -10,6 +10,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { OfferReply } from "../clients/trainer.ts";
 import { leaseId, mintId, parseId } from "../core/ids.ts";
+import type { ServedWeights } from "../core/training/numbering.ts";
 import type {
   BatchManifest,
   Leased,
@@ -162,13 +163,18 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
     const outcome = report(state, asked, this.#store.wasReported(asked), now);
     if (outcome.answer.ok && outcome.answer.value) {
-      this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
+      const id = mintId("wv", minting(this.env, now));
+      this.#store.noteReport(asked, outcome.state, id, now);
     }
     return outcome;
   }
 
   ledger(): WeightLedger | null {
     return this.#store.spec() === null ? null : this.#ledger();
+  }
+
+  served(): ServedWeights[] | null {
+    return this.#store.spec() === null ? null : this.#store.served(this.now());
   }
 
   async batch(
@@ -223,7 +229,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   /** On disk first; then whoever waits is woken, and the run's object hears of it. */
   async #keep(spec: TrainerSpec, state: TrainerState): Promise<void> {
     const before = this.#store.state();
-    this.#store.save(state);
+    this.#store.save(state, this.now());
     await this.#arm(spec);
     if (isNews(before, state)) this.#waiting.wake();
     if (state.seq > this.#told) this.ctx.waitUntil(this.#tell(spec));

@@ -5,7 +5,15 @@
  * nothing. The table of batches has them all; the state only those that may still be handed out.
  */
 
-import { TRAINER_SCHEMA } from "./trainer-schema.ts";
+import type { ServedWeights } from "../core/training/numbering.ts";
+import {
+  FIRST_SERVED,
+  isSameWeights,
+  servedAfter,
+  servedNow,
+  servedSince,
+} from "./served-weights.ts";
+import { SERVED_SCHEMA, TRAINER_SCHEMA } from "./trainer-schema.ts";
 import {
   type AckRecord,
   type DeliveredBatch,
@@ -18,6 +26,8 @@ import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.
 const VERSIONS_TOLD = 100;
 /** Acknowledgements in one snapshot; whoever lacks more asks again. */
 const ACKS_TOLD = 200;
+/** Moments at which weights changed that are kept: some 200 versions. What was sampled before them nobody knows. */
+const SERVED_KEPT = 1000;
 
 export class TrainerStore {
   readonly #storage: DurableObjectStorage;
@@ -40,7 +50,8 @@ export class TrainerStore {
     for (const statement of TRAINER_SCHEMA) this.#sql.exec(statement);
     this.#storage.kv.put("spec", spec);
     this.#spec = spec;
-    this.save(NEW_TRAINER);
+    this.#noteServed(FIRST_SERVED);
+    this.save(NEW_TRAINER, 0);
   }
 
   state(): TrainerState {
@@ -49,9 +60,10 @@ export class TrainerStore {
     return this.#state;
   }
 
-  save(state: TrainerState): void {
+  save(state: TrainerState, now: number): void {
     const before = this.#state?.batches ?? [];
     if (state === this.#state) return;
+    this.#noteServed(servedAfter(this.#lastServed(now), this.#state ?? state, state, now));
     for (const batch of state.batches) if (!before.includes(batch)) this.#put(batch);
     if (state.generation > (this.#state?.generation ?? 0)) {
       this.#sql.exec(
@@ -109,8 +121,9 @@ export class TrainerStore {
     return rows.toArray().length > 0;
   }
 
-  /** `id`: of the version, should this be the first that is heard of it. */
-  noteReport(asked: Report, id: string, now: number): void {
+  /** `after`: the state with it. `id`: of the version, should this be the first that is heard of it. */
+  noteReport(asked: Report, after: TrainerState, id: string, now: number): void {
+    this.#noteServed(servedSince(this.#lastServed(now), after, asked, now));
     const { epoch, version, state, label, location, sha256 } = asked;
     this.#sql.exec(
       "insert into reports (epoch, version, state, replica) values (?, ?, ?, ?)",
@@ -127,6 +140,38 @@ export class TrainerStore {
       ...[row?.generation ?? this.state().generation, version, row?.id ?? id],
       ...[state === "failed" ? 1 : 0, label ?? null, location ?? null, sha256 ?? null, now],
     );
+  }
+
+  /** In order, as far as they are kept. */
+  served(now: number): ServedWeights[] {
+    this.#lastServed(now);
+    return this.#served("id");
+  }
+
+  #lastServed(now: number): ServedWeights {
+    // In the object of an earlier release it begins here.
+    this.#sql.exec(SERVED_SCHEMA);
+    const [last] = this.#served("id desc limit 1");
+    if (last !== undefined) return last;
+    const first = servedNow(this.state(), now);
+    this.#noteServed(first);
+    return first;
+  }
+
+  #noteServed(served: ServedWeights): void {
+    const [last] = this.#served("id desc limit 1");
+    if (last !== undefined && isSameWeights(last, served)) return;
+    const { at, min, max, newest } = served;
+    this.#sql.exec(
+      "insert into served (at, min, max, newest) values (?, ?, ?, ?)",
+      ...[at, min, max, newest],
+    );
+    this.#sql.exec("delete from served where id <= (select max(id) from served) - ?", SERVED_KEPT);
+  }
+
+  #served(order: string): ServedWeights[] {
+    const sql = `select at, min, max, newest from served order by ${order}`;
+    return this.#sql.exec<ServedWeights & Record<string, SqlStorageValue>>(sql).toArray();
   }
 
   /** The latest, newest first. */

@@ -268,7 +268,7 @@ const CAUSES: { readonly [Reason in Dropped]?: string } = {
   zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for it",
   too_few: "fewer members were scored than min_group_size",
   untrainable:
-    "no token ids, no logprobs, or a version nobody published: see training.samples.untrainable",
+    "no token ids, no logprobs, or a version nobody published or knows: see training.samples.untrainable",
   stale: "older than max_off_policy_steps",
 };
 

@@ -3,6 +3,7 @@
  * come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
  */
 import type { Scope } from "../core/scope.ts";
+import type { ServedWeights } from "../core/training/numbering.ts";
 import type { TrainerTarget } from "../core/training/request.ts";
 import type { StoredTrainer, TrainingSpec } from "../core/training/spec.ts";
 import type {
@@ -203,6 +204,8 @@ export interface TrainerRpc {
     readonly sha256?: string | undefined;
   }): Promise<Answer<WeightLedger>>;
   ledger(): Promise<WeightLedger | null>;
+  /** Which weights engines served from when on, in order: the latest 1,000 changes. Null: nobody created it. */
+  served(): Promise<readonly ServedWeights[] | null>;
   /**
    * What is known of a batch, by step: the one of the latest generation, `void` where the run went back and has not cut
    * it anew. `max_wait_s`: how long to wait for one that can be read.

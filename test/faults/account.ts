@@ -27,6 +27,8 @@ export interface Told {
   readonly results: readonly ResultRow[];
   /** The turns stored with each rollout that sampled them itself, by the idempotency key of their calls. */
   readonly turns: ReadonlyMap<string, Said>;
+  /** When a call was given up because its time had passed, as its rollout tells (epoch seconds), by idempotency key. */
+  readonly timed_out: ReadonlyMap<string, readonly number[]>;
   /** All of them, from the first; a snapshot in place of those that are kept no longer. */
   readonly events: readonly RunEvent[];
   /** Of all rollouts. */

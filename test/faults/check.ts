@@ -7,9 +7,10 @@
  */
 import type { ResultRow, RunCounts } from "../../src/core/run.ts";
 import type { Account, Asking, Death, Violation } from "./account.ts";
+import { diedBetween, sentAgainForNoReason, turnsInOrder } from "./check-calls.ts";
 import { eventsInOrder } from "./check-events.ts";
-import type { Asked, AskedCall, Said } from "./fault-model.ts";
-import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, LIMITS_OF } from "./limits.ts";
+import type { Said } from "./fault-model.ts";
+import { LEAST_IN_FLIGHT, LIMITS_OF } from "./limits.ts";
 
 type Rule = (account: Account) => string[];
 
@@ -25,10 +26,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     [most_open, most_judging]
       .filter((most) => most > max_concurrent)
       .map((most) => `${most} calls at once of ${max_concurrent}`),
-  sampled_again: (account) => allCalls(account).flatMap(([key, call]) => again(key, call, account)),
+  sampled_again: sentAgainForNoReason,
   turn_order: ({ calls, judge_calls }) => [...turnsInOrder(calls), ...turnsInOrder(judge_calls)],
-  prompt_changed: (account) =>
-    allCalls(account).flatMap(([key, { changed }]) => (changed ? [key] : [])),
+  prompt_changed: ({ calls, judge_calls }) =>
+    [...calls, ...judge_calls].flatMap(([key, { changed }]) => (changed ? [key] : [])),
   tokens: sameTokens,
   verdicts: oneVerdictEach,
   judge_tokens: sameJudgeTokens,
@@ -147,45 +148,6 @@ function isSame(one: Said, other: Said): boolean {
   );
 }
 
-/** A call is sent again for a reason only: it failed, its deadline passed, or its sender was killed. */
-function again(key: string, { requests }: AskedCall, { deaths }: Account): string[] {
-  return requests.slice(1).flatMap((request, index) => {
-    const before = requests[index];
-    return before === undefined || mayBeAsked(before, request, deaths)
-      ? []
-      : [`${key} was sent again after ${request.at - before.at} ms for no reason`];
-  });
-}
-
-/** A call's time counts from its departure; on a busy machine the model sees it later. */
-const ARRIVES_WITHIN_MS = 250;
-
-/** After a fault, after its sender hung up or was killed, after its deadline. */
-function mayBeAsked(before: Asked, { at }: Asked, deaths: readonly Death[]): boolean {
-  if (before.ended === "fault" || before.ended === "open") return true;
-  const gaveUp = at - before.at >= CALL_TIMEOUT_MS - ARRIVES_WITHIN_MS;
-  return gaveUp || diedBetween(before.at, at, deaths);
-}
-
-function allCalls({ calls, judge_calls }: Account) {
-  return [...calls, ...judge_calls];
-}
-
-/** Once a later turn was asked for, the one before it is stored, and stays so. */
-function turnsInOrder(calls: Account["calls"]): string[] {
-  const asked = [...calls.values()].flatMap(({ rollout, turn, requests }) =>
-    requests.map(({ at }) => ({ rollout, turn, at })),
-  );
-  const latest = new Map<string, number>();
-  return asked
-    .sort((a, b) => a.at - b.at || a.turn - b.turn)
-    .flatMap(({ rollout, turn }) => {
-      const known = latest.get(rollout) ?? 0;
-      latest.set(rollout, Math.max(known, turn));
-      return turn < known ? [`${rollout} asked for turn ${turn} after turn ${known}`] : [];
-    });
-}
-
 /** The run's sum, the sum over stored turns, and what the model said of each call once: one number. */
 function sameTokens(account: Account): string[] {
   const { recorded, stored, reported } = tokensOf(account);
@@ -274,10 +236,6 @@ function pausesOf(askings: readonly Asking[]): { readonly from: number; readonly
     const resumed = askings[index + 1];
     return does === "pause" && resumed?.does === "resume" ? [{ from, to: resumed.at }] : [];
   });
-}
-
-function diedBetween(from: number, to: number, deaths: readonly Death[]): boolean {
-  return deaths.some(({ after, before }) => from <= before && to >= after);
 }
 
 function placeOf({ group, slot, attempt }: ResultRow): string {

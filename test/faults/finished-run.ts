@@ -14,6 +14,7 @@ export function finishedRun(deaths: readonly Death[]): Account {
     run: RUN,
     results: [row("a", 0), row("b", 1)],
     turns: new Map(KEYS.map((key) => [key, saidTo(key)])),
+    timed_out: new Map(),
     events: EVENTS,
     judgements: [],
     audit,

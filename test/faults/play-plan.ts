@@ -253,12 +253,14 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
   const ids = results.map(({ rollout_id }) => rollout_id);
   const judgements: Judgement[] = [];
   const turns = new Map<string, Said>();
+  const timed_out = new Map<string, number[]>();
   const lane = async () => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
       const rollout = await rollcall.getRollout(id);
       judgements.push(...rollout.judgements);
       // What was taken over was sampled, and paid for, where it came from.
       if (rollout.rescored_from !== null) continue;
+      noteTimeouts(timed_out, rollout);
       for (const turn of rollout.turns) turns.set(`${id}:${turn.index}`, storedOf(turn));
     }
   };
@@ -267,10 +269,19 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
     run,
     results,
     turns,
+    timed_out,
     events: run.finished_at === null ? [] : await eventsOf(rollcall, run.id),
     judgements,
     audit: await auditDrained(rollcall, run.id, results.length),
   };
+}
+
+function noteTimeouts(noted: Map<string, number[]>, { id, failed_calls }: RolloutView): void {
+  for (const { turn, at, reason } of failed_calls) {
+    if (reason !== "timeout") continue;
+    const key = `${id}:${turn}`;
+    noted.set(key, [...(noted.get(key) ?? []), at]);
+  }
 }
 
 function storedOf({ completion, usage }: RolloutView["turns"][number]): Said {

@@ -168,6 +168,14 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
+    "src/core/training/numbering.ts",
+    ["core/training/sample-versions"],
+    [
+      ["filter(({ at }) => at <= to);", "filter(({ at }) => at < to);"],
+      ["const known = first >= 0 &&", "const known = first >= -1 &&"],
+    ],
+  ),
+  ...editsOf(
     "src/core/training/samples.ts",
     ["core/training/samples"],
     [
@@ -176,6 +184,11 @@ export const EDITS: readonly Edit[] = [
       ["sample.length - shared < threshold", "sample.length - shared <= threshold"],
       ["shared >= sample.answerStart", "shared > sample.answerStart"],
     ],
+  ),
+  ...editsOf(
+    "src/core/training/samples.ts",
+    ["core/training/sample-versions"],
+    [["from: sent_at ?? answered_at", "from: answered_at ?? answered_at"]],
   ),
   ...editsOf(
     "src/core/training/open-sample.ts",

@@ -29,6 +29,34 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
+    "src/runtime/judging-ledger.ts",
+    ["workers/retried-groups"],
+    [["whose === null || members", "whose !== null || members"]],
+  ),
+  ...editsOf(
+    "src/runtime/run-units.ts",
+    ["workers/retried-groups"],
+    [["first) === null ? [] : rows;", "first) === undefined ? [] : rows;"]],
+  ),
+  ...editsOf(
+    "src/runtime/run-ledger.ts",
+    ["workers/retried-groups"],
+    [["if (whole_groups) store.suspects", "if (!whole_groups) store.suspects"]],
+  ),
+  ...editsOf(
+    "src/runtime/served-weights.ts",
+    ["workers/served-weights"],
+    [
+      ['said === "pending" ?', 'said === "failed" ?'],
+      ["{ ...now, min: Math.min(", "{ ...now, max: Math.min("],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/rollout-driver.ts",
+    ["workers/served-weights"],
+    [["spec.policy_version === undefined ? {}", "spec.policy_version !== undefined ? {}"]],
+  ),
+  ...editsOf(
     "src/runtime/consume-segments.ts",
     ["workers/delivery"],
     [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],

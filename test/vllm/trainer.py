@@ -45,13 +45,15 @@ def request(url, body=None, token=None, timeout=120):
         return error.code, error.read()
 
 
-def serve(engine, weights, keep_prefix_cache=False, **_):
-    """Other weights for the engine, between two requests, as docs/vllm.md says."""
+def serve(engine, weights, keep_prefix_cache=False, loaded=None, **_):
+    """Other weights for the engine, between two requests, as docs/vllm.md says. `loaded` is called before any is taken again."""
     reload = {"method": "reload_weights", "kwargs": {"weights_path": weights}}
     calls = [("pause?mode=wait", {}), ("collective_rpc", reload), ("reset_prefix_cache", {}), ("resume", {})]
     if keep_prefix_cache:
         calls = [("pause?mode=wait&clear_cache=false", {}), ("collective_rpc", reload), ("resume", {})]
     for path, body in calls:
+        if path == "resume" and loaded is not None:
+            loaded()
         status, reply = request(f"{engine}/{path}", body)
         if status != 200:
             raise RuntimeError(f"{engine}/{path}: {status} {reply.decode()}")
@@ -176,12 +178,10 @@ def train(url, run, token, folder, learning_rate, weights, reset_after=None, **t
         model.save_pretrained(written)
         contract.acknowledge(lease, manifest)
         contract.report(version, "published")
-        serve(weights=written, **to)
-        contract.report(version, "applied")
+        serve(weights=written, loaded=lambda: contract.report(version, "applied"), **to)
         if version == reset_after:
             contract.register(0, reset_to=0)
-            serve(weights=weights, **to)
-            contract.report(0, "applied")
+            serve(weights=weights, loaded=lambda: contract.report(0, "applied"), **to)
             model, version, reset_after, learning_rate = load(weights), 0, None, learning_rate / 2
     return judged
 

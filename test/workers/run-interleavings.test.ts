@@ -4,74 +4,15 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../src/core/limits.ts";
 import { endCancelled, owe, sweepJudging, takeUnit } from "../../src/runtime/judging-ledger.ts";
 import type { VerdictEntry } from "../../src/runtime/judging-store.ts";
-import { retry } from "../../src/runtime/run-control.ts";
-import { answer, dispatch, requestCancel, score } from "../../src/runtime/run-ledger.ts";
 import { RunObject } from "../../src/runtime/run-object.ts";
 import { drain } from "../../src/runtime/run-outbox.ts";
 import { LiveViews } from "../../src/runtime/run-report.ts";
-import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
-import { pendingOf } from "../../src/runtime/run-standing.ts";
-import { RunStore } from "../../src/runtime/run-store.ts";
 import { sweepScoring } from "../../src/runtime/run-sweep.ts";
 import { waitingRows } from "../../src/runtime/run-units.ts";
 import { Subrequests } from "../../src/runtime/subrequests.ts";
 import type { RunSpec } from "../../src/runtime/wire.ts";
-import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
+import { Hand } from "./hand-ledger.ts";
 import { inside } from "./platform.ts";
-
-const WELL = { failure: null, cancelled: null } as const;
-const FAILED = { failure: "provider", cancelled: null } as const;
-const AGAIN = { classes: null, key: null, hash: "" } as const;
-
-/** One run's ledger, moved on by hand. */
-class Hand {
-  readonly store: RunStore;
-  readonly spec: RunSpec;
-  now = 1000;
-
-  constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
-    this.store = new RunStore(storage);
-    this.spec = { ...LEDGER_SPEC, ...given };
-    this.store.create(this.spec);
-  }
-
-  rows(status: RolloutEntry["status"]): RolloutEntry[] {
-    return this.store.dispatchedAfter(-1, 1000).filter((row) => row.status === status);
-  }
-
-  dispatch(count = pendingOf(this.spec, this.store.head())): void {
-    dispatch(
-      this.store,
-      this.spec,
-      count,
-      ({ group, slot, attempt }) => {
-        return idOf({ group, slot, attempt }) + this.spec.run_id;
-      },
-      this.now,
-    );
-  }
-
-  /** All that run answer, the first `failing` of them badly. The units that are whole then. */
-  answer(failing = 0): (number | null)[] {
-    return this.rows("running").map((row, at) => {
-      const how = at < failing ? FAILED : WELL;
-      return answer(this.store, this.spec, reportOf(row, how), this.now).unit;
-    });
-  }
-
-  score(): void {
-    const waiting = this.rows("scoring").map((row) => scoreOf(row, 1));
-    score(this.store, this.spec, waiting, this.now);
-  }
-
-  stop(): void {
-    requestCancel(this.store, this.spec, "deadline", this.now);
-  }
-
-  retry(): void {
-    expect(retry(this.store, this.spec, AGAIN, this.now)).toBeNull();
-  }
-}
 
 function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>): Promise<T> {
   const run_id = crypto.randomUUID();

@@ -45,7 +45,13 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-async function begin(request: object, slots: readonly Reply[] = ["yes", "no", "no", "yes"]) {
+/** Named, so that what is under way at an update trains, too. */
+const NAMED = ["yes", "no", "no", "yes"].map((content) => ({
+  content,
+  extra: { weight_version: 0 },
+}));
+
+async function begin(request: object, slots: readonly Reply[] = NAMED) {
   const model = script(["no"], undefined, { slots, tokens: true });
   const endpoint = { base_url: env.MODEL_URL };
   const response = await door.post("/v1/runs", { ...REQUEST, model, endpoint, ...request });
@@ -143,7 +149,7 @@ test("a version that nobody can have published trains nothing and is counted, an
     content,
     extra: { weight_version },
   });
-  const slots = [from("yes", 0), from("no", "base"), from("no", 7), from("yes", "-1")];
+  const slots = [from("yes", 0), from("no", 0), from("no", 7), from("yes", "-1")];
   const asked = { max_steps: 2, batch_size: { rollouts: 4 } };
   const { id, trainer } = await begin(asked, slots);
   const epoch = await registered(trainer);

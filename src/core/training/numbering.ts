@@ -52,6 +52,33 @@ export function newestPossible({
   return Math.max(acked_step, published + 1);
 }
 
+/** Which weights there were from a moment on, until the next such moment. */
+export interface ServedWeights {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The oldest and the newest version that a call may have met; */
+  readonly min: number;
+  readonly max: number;
+  /** and the newest one that any weights could have. */
+  readonly newest: number;
+}
+
+/**
+ * The version of every engine through a whole call, from when it left to when its answer was here (epoch milliseconds);
+ * null where that changed meanwhile, where engines differed, or where nobody knows. `newest`: the newest there could be
+ * at its end. `served`: in order.
+ */
+export function servedDuring(
+  served: readonly ServedWeights[],
+  { from, to }: { readonly from: number; readonly to: number },
+): { readonly version: number | null; readonly newest: number | null } {
+  const first = served.findLastIndex(({ at }) => at <= from);
+  const met = served.slice(Math.max(0, first)).filter(({ at }) => at <= to);
+  const version = met[0]?.min ?? null;
+  const known = first >= 0 && met.every(({ min, max }) => min === version && max === version);
+  return { version: known ? version : null, newest: met.at(-1)?.newest ?? null };
+}
+
 export interface OffPolicyLag {
   /** Versions between the weights that began to sample and the weights that train. */
   readonly total: number;

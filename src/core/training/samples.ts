@@ -10,6 +10,7 @@
 import { float32s, int32s } from "../tokens.ts";
 import type { StoredTurn, Trajectory } from "../trajectory.ts";
 import type { Lengths } from "./advantage.ts";
+import { type ServedWeights, servedDuring } from "./numbering.ts";
 import { OpenSample, type TokenSample } from "./open-sample.ts";
 
 export type UntrainableCause =
@@ -21,6 +22,7 @@ export type UntrainableCause =
   | "nonfinite"
   | "positive_logprob"
   | "unpublished_version"
+  | "unknown_version"
   | "tokens_cut"
   | "empty";
 
@@ -42,8 +44,13 @@ export interface RolloutSamples {
 }
 
 export interface SamplingFacts {
-  /** The version the rollout was begun for: that of a turn whose engine does not name one. */
+  /** The version the rollout was begun for. */
   readonly dispatch_version: number;
+  /**
+   * What the engines served, in order: tells the version of a turn whose engine names none. Absent: such a turn has the
+   * version its rollout was begun for.
+   */
+  readonly served?: readonly ServedWeights[] | undefined;
   /** No weights can have a later version; absent: nobody knows. */
   readonly newest_version?: number | undefined;
   /**
@@ -55,8 +62,17 @@ export interface SamplingFacts {
 
 type TrainedTurn = Pick<
   StoredTurn,
-  "tokens" | "policy_version" | "first_policy_version" | "usage" | "is_truncated" | "finish_reason"
-> & { readonly dispatch_version?: number };
+  | "tokens"
+  | "policy_version"
+  | "first_policy_version"
+  | "usage"
+  | "is_truncated"
+  | "finish_reason"
+  | "answered_at"
+  | "latency_ms"
+  | "sent_at"
+  | "dispatch_version"
+>;
 
 type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
   readonly turns: readonly TrainedTurn[];
@@ -116,7 +132,7 @@ function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | Untrain
   const fault = logprobFault(logprobs);
   if (fault !== null) return fault;
   const version = versionOf(turn, facts);
-  if (version === null) return "unpublished_version";
+  if (typeof version === "string") return version;
   return { suffix, forked: tokens.forked, answer, logprobs, version };
 }
 
@@ -132,13 +148,25 @@ export function logprobFault(
   return null;
 }
 
-/** The version a turn's last token was sampled by; null where a label says one that nobody can have published. */
-function versionOf(turn: TrainedTurn, { dispatch_version, newest_version }: SamplingFacts) {
-  const newest = newest_version ?? Number.MAX_SAFE_INTEGER;
+/** The version a turn's last token was sampled by; or why none is: a label that none can have, or nobody knows. */
+function versionOf(
+  turn: TrainedTurn,
+  { dispatch_version, newest_version, served }: SamplingFacts,
+): number | "unpublished_version" | "unknown_version" {
+  const met = served && servedDuring(served, whileCalled(turn));
+  const any = Number.MAX_SAFE_INTEGER;
+  const newest = Math.min(newest_version ?? any, met?.newest ?? any);
   const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
   if ([first, last].some((version) => version === undefined || (version ?? 0) > newest))
-    return null;
-  return last ?? turn.dispatch_version ?? dispatch_version;
+    return "unpublished_version";
+  if (last !== null && last !== undefined) return last;
+  if (met !== undefined) return met.version ?? "unknown_version";
+  return turn.dispatch_version ?? dispatch_version;
+}
+
+/** A turn of an earlier release does not say when its call left; the model took so long, then. */
+function whileCalled({ sent_at, answered_at, latency_ms }: TrainedTurn) {
+  return { from: sent_at ?? answered_at - latency_ms, to: answered_at };
 }
 
 /**

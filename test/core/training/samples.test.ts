@@ -1,61 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/core/errors.ts";
-import { packTokens } from "../../../src/core/tokens.ts";
 import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
-import type { ModelResponse, StoredTurn } from "../../../src/core/trajectory.ts";
+import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 
-interface Sampled {
-  readonly prompt: readonly number[];
-  readonly answer: readonly number[];
-  readonly logprobs?: readonly number[] | null;
-  readonly version?: string | null;
-}
-
-/** Turns as a rollout stores them. */
-function stored(turns: readonly Sampled[]): StoredTurn[] {
-  let previous: readonly number[] = [];
-  return turns.map(({ prompt, answer, logprobs, version = "3" }, index) => {
-    const response: ModelResponse = {
-      id: null,
-      model: null,
-      message: { role: "assistant", content: "" },
-      finish_reason: "stop",
-      usage: {
-        prompt_tokens: prompt.length,
-        completion_tokens: answer.length,
-        total_tokens: prompt.length + answer.length,
-      },
-      prompt_ids: prompt,
-      completion_ids: answer,
-      completion_logprobs: logprobs === undefined ? answer.map(() => -0.5) : logprobs,
-      policy_version: version,
-      latency_ms: 0,
-    };
-    const tokens = packTokens(previous, response);
-    previous = [...prompt, ...answer];
-    return {
-      index,
-      prompt: { keep: 0, append: [] },
-      completion: response.message,
-      finish_reason: "stop",
-      usage: response.usage,
-      tokens,
-      is_truncated: false,
-      calls: 1,
-      latency_ms: 0,
-      response_id: null,
-      model: null,
-      policy_version: version,
-      answered_at: 0,
-      state_after: null,
-    };
-  });
-}
-
-const rollout = (turns: readonly StoredTurn[]) => ({ turns, error: null, cancelled: null });
-const DISPATCHED = { dispatch_version: 3 };
 type Facts = { fork_threshold_tokens?: number; newest_version?: number };
 const of = (turns: readonly Sampled[], facts: Facts = {}) =>
   samplesOf(rollout(stored(turns)), { ...DISPATCHED, ...facts });
@@ -67,13 +16,6 @@ const plain = (turns: readonly Sampled[], facts: Facts = {}) =>
     ...rest,
   }));
 
-const FIRST: Sampled = { prompt: [10, 11, 12], answer: [20, 21], logprobs: [-0.5, -0.25] };
-const GOES_ON: Sampled = {
-  prompt: [10, 11, 12, 20, 21, 30],
-  answer: [22],
-  logprobs: [-1],
-  version: "4",
-};
 const BREAKS: Sampled = { ...GOES_ON, prompt: [10, 11, 12, 20, 99, 30] };
 
 test("a prompt that goes on the ids before it makes one sample, with a span for each turn", () => {

@@ -1,0 +1,86 @@
+/** Which version a turn counts to whose engine names none, and which labels could be true when it was sampled. */
+import { expect, test } from "vitest";
+import type { ServedWeights } from "../../../src/core/training/numbering.ts";
+import { samplesOf } from "../../../src/core/training/samples.ts";
+import { DISPATCHED, FIRST, GOES_ON, rollout, stored } from "./sampled-turns.ts";
+
+/** Version 3 until 100 ms, then nobody knows, from 150 on version 4, which may be followed by 5 from 300 on. */
+const SERVED: readonly ServedWeights[] = [
+  { at: 0, min: 3, max: 3, newest: 4 },
+  { at: 100, min: 3, max: 4, newest: 4 },
+  { at: 150, min: 4, max: 4, newest: 4 },
+  { at: 300, min: 4, max: 4, newest: 5 },
+];
+
+/** Calls that were under way so, of an engine that says this of its weights. */
+function called(
+  times: readonly (readonly [sent_at: number, answered_at: number])[],
+  version: string | null = null,
+) {
+  const turns = stored(
+    [FIRST, GOES_ON].slice(0, times.length).map((turn) => ({ ...turn, version })),
+  );
+  return turns.flatMap((turn, index) => {
+    const [sent_at = 0, answered_at = 0] = times[index] ?? [];
+    return [{ ...turn, sent_at, answered_at, dispatch_version: 3 }];
+  });
+}
+
+test("a turn without a version has the one that was served throughout its call, whatever its group was begun for", () => {
+  const versions = (...times: readonly (readonly [number, number])[]) =>
+    samplesOf(rollout(called(times)), { ...DISPATCHED, served: SERVED }).samples.map((sample) => [
+      sample.weight_versions.map(({ version }) => version),
+      sample.policy_version_start,
+      sample.policy_version_end,
+    ]);
+  expect(versions([10, 99])).toEqual([[[3], 3, 3]]);
+  expect(versions([10, 20], [150, 160])).toEqual([[[3, 4], 3, 4]]);
+  expect(versions([200, 210], [290, 310])).toEqual([[[4, 4], 3, 4]]);
+});
+
+test("a turn without a version trains nothing where the weights changed during its call, or nobody knows them", () => {
+  const cause = (times: readonly [number, number], version: string | null = null, from = SERVED) =>
+    samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from })
+      .untrainable;
+  for (const times of [
+    [99, 100],
+    [90, 160],
+    [100, 110],
+    [149, 150],
+  ] as const)
+    expect([times, cause(times), cause(times, "base")]).toEqual([
+      times,
+      "unknown_version",
+      "unknown_version",
+    ]);
+  expect(cause([200, 210], null, SERVED.slice(2))).toBe("unknown_version");
+  expect(cause([200, 210], null, [])).toBe("unknown_version");
+  const facts = { ...DISPATCHED, served: SERVED.slice(2) };
+  expect(samplesOf(rollout(called([[140, 160]])), facts).untrainable).toBe("unknown_version");
+  // An engine that says which weights sampled knows better.
+  expect(cause([90, 160], "3")).toBeNull();
+});
+
+test("a turn of an earlier release was under way for as long as the model took", () => {
+  const [turn] = called([[0, 200]]);
+  if (turn === undefined) throw new Error("no turn");
+  const { sent_at: _, ...earlier } = turn;
+  const facts = { ...DISPATCHED, served: SERVED };
+  const of = (latency_ms: number) => samplesOf(rollout([{ ...earlier, latency_ms }]), facts);
+  expect(of(50).samples[0]?.weight_versions[0]?.version).toBe(4);
+  expect(of(51).untrainable).toBe("unknown_version");
+});
+
+test("a label that no weights could have when the turn was sampled is none, though some have it by now", () => {
+  const cause = (answered: number, label: string) =>
+    samplesOf(rollout(called([[answered - 5, answered]], label)), {
+      ...DISPATCHED,
+      served: SERVED,
+      newest_version: 9,
+    }).untrainable;
+  expect([cause(299, "5"), cause(300, "5"), cause(299, "4")]).toEqual([
+    "unpublished_version",
+    null,
+    null,
+  ]);
+});
