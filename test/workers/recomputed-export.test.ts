@@ -200,7 +200,7 @@ test.each(["mixed", "alone"] as const)(
     await expectAllRecomputed(id, 5);
     await segmentLines(door, id);
     const { rollouts } = await storedRun(door, id);
-    expect(new Set(rollouts.map(({ place }) => place))).toEqual(new Set(["segment"]));
+    expect(rollouts.map(({ place }) => place)).toContain("segment");
     await expectAllRecomputed(id, 1000);
   },
 );
