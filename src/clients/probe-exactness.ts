@@ -28,10 +28,10 @@ const LISTED = 20;
 const LIFTING = 0.01;
 const SINKING = 100;
 const HALF = 0.5;
-/** Its own words are the likeliest to follow: a penalty on them shows. */
-const PROMPT = "Go on: one, two, one, two, one,";
-/** Its tokens, in whatever way a tokenizer cuts it that leaves words whole. */
-const IN_PROMPT: ReadonlySet<string> = new Set([" one", " two", ","]);
+/** Its own words and digits are the likeliest to follow: a penalty on them shows. */
+const PROMPT = "Go on: one, two, one, two, one,\n1\n2\n1\n2\n1";
+/** Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words whole. */
+const IN_PROMPT: ReadonlySet<string> = new Set(["1", "2", "\n", " one", " two", ","]);
 const SALT = "rollcall-probe";
 
 export async function probeExactness(

@@ -17,7 +17,7 @@ export type EngineKind =
 
 const LOGITS = [4, 3.1, 2.3, 1.2, 0.4, 3.6, 2.9, 1.8, 0.9, -0.5];
 const FLAT = [-0.05, -0.1, -0.02, -0.15, -0.2, 0.3, 0.2, 0.15, 0.1, 0.05];
-const TOKENS = [" two", " one", ",", ":", " on", " three", " and", ".", "\n", "!"];
+const TOKENS = ["2", "1", "\n", ":", " on", "3", " and", ".", ",", "!"];
 const IN_PROMPT = LOGITS.length / 2;
 
 export function probeReply(

@@ -1,8 +1,7 @@
 /**
  * A copy of the sources in which one edit is made at a time.
  *
- * Invariants. The working tree is read and never written. What is copied is all that core's tests need, and those
- * in workerd; the packages are linked, since nobody writes there.
+ * Invariants. The working tree is read and never written. What is copied is all that the edits' tests need; the packages are linked, since nobody writes there.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,16 +9,19 @@ import { join } from "node:path";
 import type { Edit } from "./edit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const COPIED = [
+/** From the root. */
+export const COPIED = [
   "environments",
   "migrations",
   "package.json",
   "src",
   "test/api",
+  "test/clients",
   "test/conformance",
   "test/core",
   "test/fakes",
   "test/fixtures",
+  "test/local",
   "test/mutate",
   "test/workers",
   "tsconfig.json",

@@ -1,9 +1,11 @@
 /** The list of edits `npm run mutate` makes: what it says must be true of the sources as they stand. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, matchesGlob } from "node:path";
 import { expect, test } from "vitest";
-import { applied, staleEdit } from "./copied-tree.ts";
+import { applied, COPIED, staleEdit } from "./copied-tree.ts";
 import { EDITS } from "./edits.ts";
+import { isInWorkerd } from "./test-run.ts";
+import inNode from "./vitest.config.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -35,6 +37,14 @@ test("every edit puts one token in, takes one out, or changes one", () => {
 test("the tests that must notice an edit exist", () => {
   const named = new Set(EDITS.flatMap(({ tests }) => tests));
   expect([...named].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test("the tests that must notice an edit are copied, and run where the edit is made", () => {
+  const named = new Set(EDITS.flatMap(({ tests }) => tests));
+  const run = (path: string) =>
+    isInWorkerd(path) || (inNode.test?.include ?? []).some((glob) => matchesGlob(path, glob));
+  const copied = (path: string) => COPIED.some((part) => path.startsWith(`${part}/`));
+  expect([...named].filter((path) => !run(path) || !copied(path))).toEqual([]);
 });
 
 test("an edit whose text is gone, or stands twice, is stale and says so", () => {

@@ -7,6 +7,7 @@
  */
 import { type Edit, editsOf } from "./edit.ts";
 import { EXACTNESS_EDITS } from "./exactness-edits.ts";
+import { EXPORT_EDITS } from "./export-edits.ts";
 import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
@@ -396,5 +397,6 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...EXACTNESS_EDITS,
+  ...EXPORT_EDITS,
   ...RUNTIME_EDITS,
 ];

@@ -1,4 +1,4 @@
-/** The tests that edits must not survive: core's, in Node, without the rest of the suite's set-up. */
+/** The tests that edits must not survive and that run in Node, without the rest of the suite's set-up. */
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import manifest from "../../package.json" with { type: "json" };
@@ -15,7 +15,12 @@ export default defineConfig({
     })),
   },
   test: {
-    include: ["test/core/**/*.test.ts", "test/conformance/vectors.test.ts"],
+    include: [
+      "test/core/**/*.test.ts",
+      "test/clients/*.test.ts",
+      "test/conformance/vectors.test.ts",
+      "test/local/policy/exact.test.ts",
+    ],
     globalSetup: ["./test/conformance/provide-vectors.ts"],
     isolate: false,
     maxWorkers: 1,

@@ -65,12 +65,24 @@ export async function startEngine(
       }
       return (await answer(`${url}/health`)) !== null;
     }, STARTS_WITHIN_MS);
+    await firstCompletion(url);
     const { version } = JSON.parse((await answer(`${url}/version`)) ?? "{}");
     return { url, version, stop };
   } catch (thrown) {
     await stop();
     throw thrown;
   }
+}
+
+/** It answers /health at once, and its first completion after more seconds than a probe waits on a busy machine. */
+async function firstCompletion(url: string): Promise<void> {
+  const messages = [{ role: "user", content: "Count on from 1." }];
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${KEY}` },
+    body: JSON.stringify({ model: "tiny", messages, max_tokens: 1 }),
+  });
+  if (!reply.ok) throw new Error(`its first completion: ${reply.status} ${await reply.text()}`);
 }
 
 /** Null where nobody listens yet. */

@@ -13,6 +13,8 @@ export interface Judged {
   readonly lag: number;
   readonly samples: number;
   readonly turns: number;
+  /** Turns that were sampled behind what a tool answered: a call of the model had been read, and run. */
+  readonly answered: number;
   /** That train: all of them were recomputed. */
   readonly tokens: number;
   /** The largest |ratio - 1|. */

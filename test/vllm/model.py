@@ -3,7 +3,7 @@ A language model of half a million weights that vLLM can serve: `python model.py
 
 It is Qwen2 with two layers, in 32-bit floats, behind a tokenizer and a chat template of its own, warmed up for less
 than a minute on lines it makes up: counting, and tool calls. So it writes what the environments beside it can answer, a tool
-call included, and is unsure enough that a wrong probability shows. The same seed makes the same files on one machine.
+call that parses included, and is unsure enough that a wrong probability shows. The same seed makes the same files on one machine.
 
 Its generation_config.json asks for what a released model's often does: a penalty, and a cut distribution.
 """
@@ -20,12 +20,28 @@ from transformers.utils import logging
 
 CONTEXT = 1024
 VOCABULARY = 400
-STEPS = 150
+STEPS = 350
 ROWS_PER_STEP = 8
-LEARNING_RATE = 2e-3
-# Of the label's probability, how much goes to all tokens alike. It keeps logits small, since what 32-bit floats leave undecided
-# grows with them: sharper models of this size are off by up to 2e-5 with nothing wrong.
-UNSURE = 0.5
+# What 32-bit floats leave undecided grows with the weights, so these are learned slowly and pulled towards 0, and where terms of a
+# sum cancel out, so tokens begin further from 0 than layers add to them. With neither, models of this size are off by up to
+# 2e-5 with nothing wrong.
+LEARNING_RATE = 1e-3
+WEIGHT_DECAY = 1
+EMBEDDED = 30
+# Of the label's probability, how much goes to all tokens alike: at temperature 1 a token of a call is missed as often.
+UNSURE = 0.15
+# Of the conversations with a call, how many show the tools.
+SHOWN = 0.7
+# One token each, so that an unsure model gets to the end of a call. They are text all the same, as <tool_call> is with Qwen: a
+# parser of tool calls has to see them.
+PIECES = [
+    "<tool_call>",
+    "</tool_call>",
+    '{"name": "add", "arguments": {"a": ',
+    '{"name": "multiply", "arguments": {"a": ',
+    ', "b": ',
+    "}}",
+]
 
 TEMPLATE = """{% if tools %}<|im_start|>system
 {% for tool in tools %}{{ tool | tojson }}
@@ -64,7 +80,7 @@ def demonstration(lines):
         {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": call}]},
         {"role": "tool", "content": str(start + call["arguments"]["b"])},
         {"role": "assistant", "content": f"It is {start + call['arguments']['b']}."},
-    ], TOOLS if lines.random() < 0.2 else None
+    ], TOOLS if lines.random() < SHOWN else None
 
 
 def make_tokenizer(texts):
@@ -79,8 +95,7 @@ def make_tokenizer(texts):
             vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         ),
     )
-    # Tokens of their own that are text all the same, as Qwen's are: a parser of tool calls has to see them.
-    inner.add_tokens([AddedToken(text, special=False, normalized=False) for text in ("<tool_call>", "</tool_call>")])
+    inner.add_tokens([AddedToken(text, special=False, normalized=False) for text in PIECES])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     tokenizer.chat_template = TEMPLATE
     return tokenizer
@@ -100,12 +115,15 @@ def make_model(tokenizer):
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
     )
-    return Qwen2ForCausalLM(config).float()
+    model = Qwen2ForCausalLM(config).float()
+    with torch.no_grad():
+        model.model.embed_tokens.weight *= EMBEDDED
+    return model
 
 
 def warm_up(model, tokenizer, conversations):
     """Next-token training on what the assistant says: a minute at most on one core."""
-    optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     header = tokenizer("<|im_start|>assistant\n").input_ids
     for step in range(STEPS):
         rows = [tokenizer(text).input_ids for text in conversations[step * ROWS_PER_STEP : (step + 1) * ROWS_PER_STEP]]

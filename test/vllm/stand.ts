@@ -12,7 +12,7 @@ import { Judge, type Judged } from "./judge.ts";
 
 const ENVIRONMENT = join(import.meta.dirname, "environment.ts");
 
-/** The length of a step, of weights that are 34 long: enough for another version's keys and values to show. */
+/** The length of a step: enough for another version's keys and values to show. */
 const LEARNING_RATE = 0.2;
 
 /** One setting that is held. */
@@ -36,6 +36,7 @@ export interface Finding {
   readonly batches: readonly Judged[];
   readonly samples: number;
   readonly turns: number;
+  readonly answered: number;
   readonly tokens: number;
   readonly worst: number;
   readonly beyond: number;
@@ -111,7 +112,8 @@ export class Stand {
       environment_args: { play },
       model: "tiny",
       endpoint,
-      sampling: { temperature, max_tokens: 48 },
+      // With a seed, so that one machine samples the same again.
+      sampling: { temperature, max_tokens: 48, seed: 0 },
       ...{ group_size: 4, batch_size: { rollouts: 16 }, max_steps: steps },
       ...{ lead: 0, max_off_policy_steps: 0 },
       filters: { zero_variance: "keep" as const },
@@ -130,6 +132,7 @@ function totalOf(batches: readonly Judged[]): Omit<Finding, "name" | "batches"> 
   return {
     samples: sum(({ samples }) => samples),
     turns: sum(({ turns }) => turns),
+    answered: sum(({ answered }) => answered),
     tokens: sum(({ tokens }) => tokens),
     worst: Math.max(...batches.map(({ worst }) => worst)),
     beyond: sum(({ beyond }) => beyond),
@@ -138,11 +141,11 @@ function totalOf(batches: readonly Judged[]): Omit<Finding, "name" | "batches"> 
 
 /** For people: a row for each setting. */
 export function table(findings: readonly Finding[]): string {
-  const rows = findings.map(({ name, batches, samples, turns, tokens, worst, beyond }) => {
-    const counts = [batches.length, samples, turns, tokens].join(" | ");
-    return `| ${name} | ${counts} | ${worst.toExponential(1)} | ${beyond} |`;
+  const rows = findings.map(({ name, batches, samples, turns, answered, tokens, ...far }) => {
+    const counts = [batches.length, samples, turns, answered, tokens].join(" | ");
+    return `| ${name} | ${counts} | ${far.worst.toExponential(1)} | ${far.beyond} |`;
   });
   const head =
-    "| setting | batches | samples | turns | tokens | max \\|ratio − 1\\| | beyond 1e-5 |";
-  return [head, "|---|---|---|---|---|---|---|", ...rows, ""].join("\n");
+    "| setting | batches | samples | turns | after a tool | tokens | max \\|ratio − 1\\| | beyond 1e-5 |";
+  return [head, "|---|---|---|---|---|---|---|---|", ...rows, ""].join("\n");
 }

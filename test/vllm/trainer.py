@@ -26,7 +26,7 @@ import urllib.parse
 import urllib.request
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 ALLOWED = 1e-5
@@ -123,26 +123,35 @@ def logprobs_of(model, row):
     return torch.log_softmax(logits, -1).gather(1, ids[trained, None])[:, 0], trained
 
 
-def judge(model, rows, manifest):
+def turns_of(row):
+    """Of each turn the ids that stand between what was sampled before it and what was sampled in it."""
+    given = []
+    for id, sampled in zip(row["token_ids"], row["mask"]):
+        if sampled and given:
+            yield given
+        given = [] if sampled else [*given, id]
+
+
+def judge(model, rows, manifest, tool):
     """
-    How far the ratios are from 1, and over how many tokens; turns are spans of sampled tokens. In 64-bit floats, so that what
-    rounding there is is the engine's.
+    How far the ratios are from 1, and over how many tokens; turns are spans of sampled tokens. `tool`: the ids that begin what a
+    tool answered. In 64-bit floats, so that what rounding there is is the engine's.
     """
     exact = copy.deepcopy(model).double()
-    apart, turns = [], 0
+    apart, turns = [], [given for row in rows for given in turns_of(row)]
     with torch.no_grad():
         for row in rows:
             recomputed, trained = logprobs_of(exact, row)
             sampled = torch.tensor(row["logprobs"], dtype=torch.float64)[trained]
             apart.append(((recomputed - sampled).exp() - 1).abs())
-            turns += sum(1 for at in trained.tolist() if row["mask"][at - 1] == 0)
     apart = torch.cat(apart)
     return {
         "step": manifest["step"],
         "generation": manifest["generation"],
         "lag": manifest["train_version"] - manifest["min_policy_version"],
         "samples": len(rows),
-        "turns": turns,
+        "turns": len(turns),
+        "answered": sum(any(given[at : at + len(tool)] == tool for at in range(len(given))) for given in turns),
         "tokens": len(apart),
         "worst": apart.max().item(),
         "beyond": int((apart > ALLOWED).sum()),
@@ -167,11 +176,12 @@ def train(url, run, token, folder, learning_rate, weights, reset_after=None, **t
     contract = Contract(url, run, token)
     contract.register(0)
     contract.report(0, "applied")
+    tool = AutoTokenizer.from_pretrained(weights)("<|im_start|>tool").input_ids
     model, version, judged = load(weights), 0, []
     while (leased := contract.lease(version + 1)) is not None:
         lease, manifest = leased["lease"], leased["manifest"]
         rows, advantages = contract.read(manifest)
-        judged.append(judge(model, rows, manifest))
+        judged.append(judge(model, rows, manifest, tool))
         step(model, rows, advantages, learning_rate)
         version = manifest["step"]
         written = os.path.join(folder, f"{manifest['generation']}-{version}")

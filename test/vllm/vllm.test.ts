@@ -6,6 +6,7 @@
  * The engine keeps the model's own generation config, which asks for a penalty and a cut distribution: the harder case.
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { freePort } from "../../src/local/ports.ts";
 import { testPort } from "../local/test-port.ts";
 import { type Engine, KEY, PROCESSED, startEngine } from "./engine.ts";
 import { type Body, type RewritingProxy, startProxy } from "./proxy.ts";
@@ -19,7 +20,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
 
   beforeAll(async () => {
     if (vllm === null) return;
-    engine = await startEngine(vllm, testPort(10), PROCESSED);
+    engine = await startEngine(vllm, await freePort(testPort(10)), PROCESSED);
     proxy = await startProxy(engine.url);
     stand = await Stand.start(vllm);
     await stand.attach("direct", engine.url);
@@ -53,6 +54,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
       const finding = await direct({ name, play, temperature });
       expectExact(finding, 2);
       if (play === "turns") expect(finding.turns).toBeGreaterThan(2 * 16);
+      if (play === "tools") expect(finding.answered).toBeGreaterThan(0);
     });
   });
 
@@ -170,7 +172,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     beforeAll(async () => {
       if (vllm === null) return;
       await engine.stop();
-      engine = await startEngine(vllm, testPort(11), []);
+      engine = await startEngine(vllm, await freePort(testPort(11)), []);
     });
 
     test("a training run is refused, with the flag to start the engine with", async () => {

@@ -1,0 +1,31 @@
+/** Edits to what a run's export answers: which rollouts, which pairs, and what stands in a row. */
+import { type Edit, editsOf } from "./edit.ts";
+
+const TESTS = ["workers/recomputed-export"];
+
+export const EXPORT_EDITS: readonly Edit[] = [
+  ...editsOf("src/core/export.ts", TESTS, [
+    ["const rejected = members.at(-1 - at);", "const rejected = members.at(-2 - at);"],
+    ["rejected.reward >= chosen.reward", "rejected.reward > chosen.reward"],
+    [
+      "for (const { tool_calls, ...message }",
+      "for (const { tool_calls, tool_call_id, ...message }",
+    ],
+    ["slice(0, LIMITS.leftOutNamed)", "slice(1, LIMITS.leftOutNamed)"],
+  ]),
+  ...editsOf("src/core/export-calls.ts", TESTS, [
+    ["function: { name, arguments: decoded }", "function: { name, arguments: text }"],
+    ["value.isWellFormed())", "key.isWellFormed())"],
+  ]),
+  ...editsOf("src/core/verifiers-row.ts", TESTS, [
+    [
+      "JSON.stringify({ id, name, arguments: given })",
+      "JSON.stringify({ name, name, arguments: given })",
+    ],
+  ]),
+  ...editsOf("src/runtime/export-page.ts", TESTS, [
+    ["better}.slot <", "better}.slot >"],
+    ["later}.attempt >", "later}.attempt <"],
+    ["earlier}.finish_seq <", "earlier}.finish_seq >"],
+  ]),
+];
