@@ -163,8 +163,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
     const outcome = report(state, asked, this.#store.wasReported(asked), now);
     if (outcome.answer.ok && outcome.answer.value) {
-      const id = mintId("wv", minting(this.env, now));
-      this.#store.noteReport(asked, outcome.state, id, now);
+      this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
     }
     return outcome;
   }

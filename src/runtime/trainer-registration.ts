@@ -124,5 +124,6 @@ function reset(state: TrainerState, version: number): TrainerState {
     acked_step: version,
     batches: [],
     lease: null,
+    unheard: Object.keys(state.replicas),
   };
 }

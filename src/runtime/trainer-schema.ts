@@ -2,7 +2,7 @@
 
 /** Which weights there were from when on. Objects of earlier releases have no such table until it is asked for. */
 export const SERVED_SCHEMA = `create table if not exists served (
-  id integer primary key, at integer not null, min integer not null, max integer not null, newest integer not null)`;
+  id integer primary key, at integer not null, version integer not null, newest integer not null, taken_back integer not null)`;
 
 export const TRAINER_SCHEMA = [
   // Every batch there ever was: repeats of old calls are answered from here. `batch`: all of it, as JSON.

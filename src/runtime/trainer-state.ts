@@ -74,6 +74,8 @@ export interface TrainerState {
   };
   /** Version each engine serves. */
   readonly replicas: Readonly<Record<string, number>>;
+  /** Engines that have not said what they serve since weights were taken back; absent: none. */
+  readonly unheard?: readonly string[];
   readonly paused: boolean;
   readonly ended: boolean;
   /** The last acknowledgement that the run's object is known to have heard of. */

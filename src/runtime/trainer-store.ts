@@ -6,13 +6,7 @@
  */
 
 import type { ServedWeights } from "../core/training/numbering.ts";
-import {
-  FIRST_SERVED,
-  isSameWeights,
-  servedAfter,
-  servedNow,
-  servedSince,
-} from "./served-weights.ts";
+import { FIRST_SERVED, isSameWeights, servedNow } from "./served-weights.ts";
 import { SERVED_SCHEMA, TRAINER_SCHEMA } from "./trainer-schema.ts";
 import {
   type AckRecord,
@@ -63,7 +57,8 @@ export class TrainerStore {
   save(state: TrainerState, now: number): void {
     const before = this.#state?.batches ?? [];
     if (state === this.#state) return;
-    this.#noteServed(servedAfter(this.#lastServed(now), this.#state ?? state, state, now));
+    this.#lastServed(now);
+    this.#noteServed(servedNow(state, now));
     for (const batch of state.batches) if (!before.includes(batch)) this.#put(batch);
     if (state.generation > (this.#state?.generation ?? 0)) {
       this.#sql.exec(
@@ -121,9 +116,8 @@ export class TrainerStore {
     return rows.toArray().length > 0;
   }
 
-  /** `after`: the state with it. `id`: of the version, should this be the first that is heard of it. */
-  noteReport(asked: Report, after: TrainerState, id: string, now: number): void {
-    this.#noteServed(servedSince(this.#lastServed(now), after, asked, now));
+  /** `id`: of the version, should this be the first that is heard of it. */
+  noteReport(asked: Report, id: string, now: number): void {
     const { epoch, version, state, label, location, sha256 } = asked;
     this.#sql.exec(
       "insert into reports (epoch, version, state, replica) values (?, ?, ?, ?)",
@@ -161,16 +155,16 @@ export class TrainerStore {
   #noteServed(served: ServedWeights): void {
     const [last] = this.#served("id desc limit 1");
     if (last !== undefined && isSameWeights(last, served)) return;
-    const { at, min, max, newest } = served;
+    const { at, version, newest, taken_back } = served;
     this.#sql.exec(
-      "insert into served (at, min, max, newest) values (?, ?, ?, ?)",
-      ...[at, min, max, newest],
+      "insert into served (at, version, newest, taken_back) values (?, ?, ?, ?)",
+      ...[at, version, newest, taken_back],
     );
     this.#sql.exec("delete from served where id <= (select max(id) from served) - ?", SERVED_KEPT);
   }
 
   #served(order: string): ServedWeights[] {
-    const sql = `select at, min, max, newest from served order by ${order}`;
+    const sql = `select at, version, newest, taken_back from served order by ${order}`;
     return this.#sql.exec<ServedWeights & Record<string, SqlStorageValue>>(sql).toArray();
   }
 

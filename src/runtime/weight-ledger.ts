@@ -93,8 +93,10 @@ function after(state: TrainerState, asked: Report): TrainerState {
       return noted({ ...state, published: version, batches });
     }
     case "applied": {
-      const replicas = { ...state.replicas, [replicaOf(asked)]: version };
-      return noted({ ...state, replicas });
+      const replica = replicaOf(asked);
+      const replicas = { ...state.replicas, [replica]: version };
+      const unheard = (state.unheard ?? []).filter((other) => other !== replica);
+      return noted({ ...state, replicas, unheard });
     }
     case "pending":
     case "failed":

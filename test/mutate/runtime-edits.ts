@@ -47,8 +47,8 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     "src/runtime/served-weights.ts",
     ["workers/served-weights"],
     [
-      ['said === "pending" ?', 'said === "failed" ?'],
-      ["{ ...now, min: Math.min(", "{ ...now, max: Math.min("],
+      ["appliedOf(state).min : published", "appliedOf(state).max : published"],
+      ["unheard.length > 0 ? 1 : 0", "unheard.length > 9 ? 1 : 0"],
     ],
   ),
   ...editsOf(

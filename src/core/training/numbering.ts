@@ -56,17 +56,18 @@ export function newestPossible({
 export interface ServedWeights {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** The oldest and the newest version that a call may have met; */
-  readonly min: number;
-  readonly max: number;
-  /** and the newest one that any weights could have. */
+  /** The oldest version that an engine serves; */
+  readonly version: number;
+  /** the newest one that any weights could have; */
   readonly newest: number;
+  /** and 1 while an engine may serve weights that were taken back. */
+  readonly taken_back: 0 | 1;
 }
 
 /**
- * The version of every engine through a whole call, from when it left to when its answer was here (epoch milliseconds);
- * null where that changed meanwhile, where engines differed, or where nobody knows. `newest`: the newest there could be
- * at its end. `served`: in order.
+ * The oldest version that a call can have met, from when it left to when its answer was here (epoch milliseconds); null
+ * where weights were taken back meanwhile, or where nobody knows. `newest`: the newest there could be at its end.
+ * `served`: in order.
  */
 export function servedDuring(
   served: readonly ServedWeights[],
@@ -74,9 +75,10 @@ export function servedDuring(
 ): { readonly version: number | null; readonly newest: number | null } {
   const first = served.findLastIndex(({ at }) => at <= from);
   const met = served.slice(Math.max(0, first)).filter(({ at }) => at <= to);
-  const version = met[0]?.min ?? null;
-  const known = first >= 0 && met.every(({ min, max }) => min === version && max === version);
-  return { version: known ? version : null, newest: met.at(-1)?.newest ?? null };
+  const oldest = met[0]?.version ?? 0;
+  const known =
+    first >= 0 && met.every(({ version, taken_back }) => version >= oldest && taken_back === 0);
+  return { version: known ? oldest : null, newest: met.at(-1)?.newest ?? null };
 }
 
 export interface OffPolicyLag {

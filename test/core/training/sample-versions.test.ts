@@ -4,12 +4,13 @@ import type { ServedWeights } from "../../../src/core/training/numbering.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, stored } from "./sampled-turns.ts";
 
-/** Version 3 until 100 ms, then nobody knows, from 150 on version 4, which may be followed by 5 from 300 on. */
+/** Version 3 until 150 ms; then 4, which may be followed by 5 from 300 on; taken back at 400, and 3 serves again from 500 on. */
 const SERVED: readonly ServedWeights[] = [
-  { at: 0, min: 3, max: 3, newest: 4 },
-  { at: 100, min: 3, max: 4, newest: 4 },
-  { at: 150, min: 4, max: 4, newest: 4 },
-  { at: 300, min: 4, max: 4, newest: 5 },
+  { at: 0, version: 3, newest: 4, taken_back: 0 },
+  { at: 150, version: 4, newest: 4, taken_back: 0 },
+  { at: 300, version: 4, newest: 5, taken_back: 0 },
+  { at: 400, version: 4, newest: 4, taken_back: 1 },
+  { at: 500, version: 3, newest: 4, taken_back: 0 },
 ];
 
 /** Calls that were under way so, of an engine that says this of its weights. */
@@ -26,7 +27,7 @@ function called(
   });
 }
 
-test("a turn without a version has the one that was served throughout its call, whatever its group was begun for", () => {
+test("a turn without a version has the oldest that its call can have met, whatever its group was begun for", () => {
   const versions = (...times: readonly (readonly [number, number])[]) =>
     samplesOf(rollout(called(times)), { ...DISPATCHED, served: SERVED }).samples.map((sample) => [
       sample.weight_versions.map(({ version }) => version),
@@ -36,29 +37,32 @@ test("a turn without a version has the one that was served throughout its call, 
   expect(versions([10, 99])).toEqual([[[3], 3, 3]]);
   expect(versions([10, 20], [150, 160])).toEqual([[[3, 4], 3, 4]]);
   expect(versions([200, 210], [290, 310])).toEqual([[[4, 4], 3, 4]]);
+  expect(versions([10, 20], [149, 160])).toEqual([[[3, 3], 3, 3]]);
 });
 
-test("a turn without a version trains nothing where the weights changed during its call, or nobody knows them", () => {
+test("a turn without a version trains nothing where weights were taken back during its call, or nobody knows them", () => {
   const cause = (times: readonly [number, number], version: string | null = null, from = SERVED) =>
     samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from })
       .untrainable;
   for (const times of [
-    [99, 100],
-    [90, 160],
-    [100, 110],
-    [149, 150],
+    [399, 400],
+    [390, 510],
+    [410, 420],
+    [499, 500],
   ] as const)
     expect([times, cause(times), cause(times, "base")]).toEqual([
       times,
       "unknown_version",
       "unknown_version",
     ]);
-  expect(cause([200, 210], null, SERVED.slice(2))).toBe("unknown_version");
+  expect([cause([500, 510]), cause([390, 399])]).toEqual([null, null]);
+  // Where no engine reports, what is published went back from one moment to the next.
+  const published = SERVED.filter(({ taken_back }) => taken_back === 0);
+  expect(cause([490, 510], null, published)).toBe("unknown_version");
+  expect(cause([200, 210], null, SERVED.slice(1))).toBe("unknown_version");
   expect(cause([200, 210], null, [])).toBe("unknown_version");
-  const facts = { ...DISPATCHED, served: SERVED.slice(2) };
-  expect(samplesOf(rollout(called([[140, 160]])), facts).untrainable).toBe("unknown_version");
   // An engine that says which weights sampled knows better.
-  expect(cause([90, 160], "3")).toBeNull();
+  expect(cause([390, 510], "3")).toBeNull();
 });
 
 test("a turn of an earlier release was under way for as long as the model took", () => {
@@ -68,7 +72,7 @@ test("a turn of an earlier release was under way for as long as the model took",
   const facts = { ...DISPATCHED, served: SERVED };
   const of = (latency_ms: number) => samplesOf(rollout([{ ...earlier, latency_ms }]), facts);
   expect(of(50).samples[0]?.weight_versions[0]?.version).toBe(4);
-  expect(of(51).untrainable).toBe("unknown_version");
+  expect(of(51).samples[0]?.weight_versions[0]?.version).toBe(3);
 });
 
 test("a label that no weights could have when the turn was sampled is none, though some have it by now", () => {
