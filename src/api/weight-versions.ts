@@ -15,7 +15,7 @@ export const weightOperations: readonly Operation[] = [
     trainer: true,
     summary: "Tell what became of a weight version",
     description:
-      "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. From `pending` on it is open which weights a replica samples by, until `applied`; `failed` is only kept. Versions grow within an epoch; saying the same again changes nothing.",
+      "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. `pending` and `failed` are only kept. Versions grow within an epoch; saying the same again changes nothing.",
     headers: { "Idempotency-Key": "accepted and not needed: asking twice is asking once" },
     body: {
       schema: WeightVersionReport,
