@@ -6,7 +6,7 @@ import { getEndpoint } from "../db/endpoints.ts";
 import { changeRun as changeRow } from "../db/runs.ts";
 import type { CreateOptions } from "./idempotency.ts";
 import { readRollout } from "./read-rollouts.ts";
-import { notFound, openRun, placeOfId, readRun } from "./read-run.ts";
+import { lostRun, notFound, openRun, placeOfId, readRun } from "./read-run.ts";
 import { keyReused, type Result, refuse } from "./refusal.ts";
 import type { RunRpc } from "./rpc.ts";
 import type { RetryRefusal } from "./wire.ts";
@@ -76,11 +76,12 @@ async function ask(
   env: Env,
   scope: Scope,
   id: string,
-  change: (run: RunRpc) => Promise<unknown>,
+  /** False: nobody created this run. */
+  change: (run: RunRpc) => Promise<boolean>,
 ): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  await change(found.value.object);
+  if (!(await change(found.value.object))) return lostRun(id);
   return await readRun(env, scope, id);
 }
 
@@ -92,6 +93,8 @@ function refusal(id: string, refused: RetryRefusal): Result<never> {
       return refuse("in_progress", `${id} is ending: ask again when its rollouts are in`, "id");
     case "training":
       return refuse("conflict", `${id} trains: its groups go on without what failed`, "id");
+    case "unknown":
+      return lostRun(id);
     case "key_reused":
       return keyReused();
   }

@@ -112,7 +112,8 @@ export interface RunRpc {
   /** Ends the run early; what is in flight is told in slices and still reports. */
   cancel(): Promise<boolean>;
   /** Stops dispatch, or goes on with it; an ended run stays as it is. */
-  pause(paused: boolean): Promise<void>;
+  /** False: nobody created this run. */
+  pause(paused: boolean): Promise<boolean>;
   setMaxConcurrent(rollouts: number): Promise<void>;
   /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
   retry(order: RetryOrder): Promise<RetryRefusal | null>;

@@ -192,8 +192,12 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return true;
   }
 
-  async pause(paused: boolean): Promise<void> {
-    await this.#control(() => setPaused(this.#store, paused));
+  async pause(paused: boolean): Promise<boolean> {
+    const done = await this.#control(() => {
+      setPaused(this.#store, paused);
+      return true;
+    });
+    return done ?? false;
   }
 
   async setMaxConcurrent(rollouts: number): Promise<void> {
@@ -203,6 +207,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // The database is told at once: it lets what an ended run names be deleted.
     this.#chores.drainSoon();
+    if (this.#open() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
 

@@ -187,7 +187,8 @@ export interface RetryOrder {
   readonly hash: string;
 }
 
-export type RetryRefusal = "cancelled" | "draining" | "key_reused" | "training";
+/** `unknown`: nobody created this run. */
+export type RetryRefusal = "unknown" | "cancelled" | "draining" | "key_reused" | "training";
 
 export type ScoredMember = Place & { readonly record: ScoreRecord };
 

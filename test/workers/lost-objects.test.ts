@@ -75,6 +75,15 @@ test("a run that had not ended when its object's storage was lost is failed, wit
   expect(await door.run(id)).toEqual(lost);
 });
 
+test("a run whose object's storage is lost is not steered in silence", async () => {
+  const id = await lostRun();
+  for (const what of ["cancel", "pause", "resume", "retry"]) {
+    const reply = await door.post(`/v1/runs/${id}/${what}`, {});
+    const { error } = ApiError.parse(await reply.json());
+    expect([what, reply.status, error.code]).toEqual([what, 500, "run_unreadable"]);
+  }
+});
+
 test("a run whose object's storage is lost is compared with none, and named by its parameter", async () => {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const [lost, { id: whole }] = [await lostRun(), await door.finish(request)];
