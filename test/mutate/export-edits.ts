@@ -15,7 +15,7 @@ export const EXPORT_EDITS: readonly Edit[] = [
   ]),
   ...editsOf("src/core/export-calls.ts", TESTS, [
     ["function: { name, arguments: decoded }", "function: { name, arguments: text }"],
-    ["value.isWellFormed())", "key.isWellFormed())"],
+    ["if (!exact)", "if (exact)"],
   ]),
   ...editsOf("src/core/verifiers-row.ts", TESTS, [
     [

@@ -112,7 +112,7 @@ const SLOTS = [
 ].map((text) => ({ tool_calls: [call(text, "c")] }));
 
 let door: Door;
-const runs = { mixed: "", alone: "" };
+const runs = new Map<"mixed" | "alone", string>();
 
 beforeAll(async () => {
   door = await openPlatform();
@@ -120,7 +120,6 @@ beforeAll(async () => {
     const name = `exported-${id}`;
     registerOnce({ id: name, version: "2.1.0", digest: `sha256:${name}`, args, needs, load });
   }
-  [runs.mixed, runs.alone] = await Promise.all([mixedRun(), aloneRun()]);
 });
 
 async function mixedRun(): Promise<string> {
@@ -136,6 +135,13 @@ async function aloneRun(): Promise<string> {
   const model = script([], undefined, { slots: SLOTS });
   const asked = { environment: "exported-alone", model, rollouts_per_example: 6 };
   return (await door.finish(asked)).id;
+}
+
+/** Played once, by the first test that asks: its id. */
+async function idOf(name: "mixed" | "alone"): Promise<string> {
+  const id = runs.get(name) ?? (await (name === "mixed" ? mixedRun() : aloneRun()));
+  runs.set(name, id);
+  return id;
 }
 
 const FORMATS = ["sft", "dpo", "verifiers"] as const;
@@ -196,7 +202,7 @@ async function expectAllRecomputed(id: string, limit: number): Promise<void> {
 test.each(["mixed", "alone"] as const)(
   "the export of the run %s is what is stored of it, in every format and by every filter, before folding and after",
   async (name) => {
-    const id = runs[name];
+    const id = await idOf(name);
     await expectAllRecomputed(id, 5);
     await segmentLines(door, id);
     const { rollouts } = await storedRun(door, id);
@@ -206,7 +212,7 @@ test.each(["mixed", "alone"] as const)(
 );
 
 test("among these are members of groups, several turns, pairs with calls, and rows left out for each reason", async () => {
-  const stored = await storedRun(door, runs.mixed);
+  const stored = await storedRun(door, await idOf("mixed"));
   const of = (format: Asked["format"]) => expectRecomputed(stored, { format }, 1000);
   const [sft, dpo, verifiers] = [await of("sft"), await of("dpo"), await of("verifiers")];
   // Six tasks of six rollouts: one is played twice, one has no score, one is no row.
@@ -220,7 +226,7 @@ test("among these are members of groups, several turns, pairs with calls, and ro
   const called = '"arguments":{"city":"Zürich \u{1f600}"';
   expect(texts.some((text) => text.split(called).length === 3)).toBe(true);
   expect(dpo.left_out.length).toBeGreaterThan(0);
-  const slots = await storedRun(door, runs.alone);
+  const slots = await storedRun(door, await idOf("alone"));
   const { left_out } = await expectRecomputed(slots, { format: "sft" }, 1000);
   expect(Map.groupBy(left_out, ({ reason }) => reason).size).toBe(4);
 });
