@@ -193,11 +193,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   }
 
   async pause(paused: boolean): Promise<boolean> {
-    const done = await this.#control(() => {
-      setPaused(this.#store, paused);
-      return true;
-    });
-    return done ?? false;
+    return (await this.#control(() => setPaused(this.#store, paused))) !== null;
   }
 
   async setMaxConcurrent(rollouts: number): Promise<void> {
