@@ -126,7 +126,7 @@ export const LIMITS = {
   pagesAtOnce: 4,
   pageWaitMs: 10_000,
   /** Bytes of made pages that wait for their readers, and how long a page does so before another may take its room. */
-  unreadBytes: 64 * MIB,
+  unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
   /** Rollouts that the header of a page of exported rows names. */

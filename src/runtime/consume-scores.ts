@@ -98,8 +98,8 @@ async function scoreSlice(
     await subrequests.object(() => run.owe(owing));
   }
   const scored: ScoredUnit[] = [];
-  const served = await servedOf(env, spec, subrequests);
   const settled = passes.filter(({ owed }) => owed.length === 0);
+  const served = settled.length > 0 ? await servedOf(env, spec, subrequests) : undefined;
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {
     const members = pairUp(unit, records);
     try {

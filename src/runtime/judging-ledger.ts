@@ -4,8 +4,8 @@
  * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
  * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
  * how often stands here and nowhere else. A unit without members that wait for scores owes nothing, nor does a group that is
- * retried before it is whole. A judge that refuses its
- * key ends the run, as the policy's endpoint does: every other ask would be refused alike.
+ * retried before it is whole. A judge that refuses its key ends the run, as the policy's endpoint does: every other ask
+ * would be refused alike.
  */
 import type { Judgement } from "../core/judgement.ts";
 import type { Verdict } from "../core/rubrics/judges.ts";

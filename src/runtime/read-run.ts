@@ -151,7 +151,9 @@ async function recordOf(
     return { record, current: true };
   } catch (thrown) {
     const record = lastRead.get(owned);
-    if (record === undefined || !(await failedForStorage(env, thrown))) throw thrown;
+    // The object of a queued run may not be there yet, and is made from what D1 says.
+    const known = record !== undefined && record.run.status !== "queued";
+    if (!known || !(await failedForStorage(env, thrown))) throw thrown;
     return { record, current: false };
   }
 }

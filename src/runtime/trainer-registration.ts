@@ -103,7 +103,7 @@ function refuseVersion(
   return isOver(state, terms) ? { code: "run_finished" } : null;
 }
 
-/** Batches its weights lack are ready again. A run that is over stays so. */
+/** Batches its weights lack are ready again, and engines that serve what came of them serve what is gone. A run that is over stays so. */
 function resumed(state: TrainerState, terms: DeliveryTerms, held: number): TrainerState {
   if (isOver(state, terms)) return state;
   const batches = state.batches.map((batch) =>
@@ -111,7 +111,7 @@ function resumed(state: TrainerState, terms: DeliveryTerms, held: number): Train
       ? { ...batch, state: "ready" as const, attempts: 0, ack: null }
       : batch,
   );
-  return { ...state, batches, acked_step: held };
+  return { ...state, batches, acked_step: held, unheard: servingAfter(state, held) };
 }
 
 /** Everything the later versions had to do with is void: the run's object cuts other batches. */
@@ -126,4 +126,10 @@ function reset(state: TrainerState, version: number): TrainerState {
     lease: null,
     unheard: Object.keys(state.replicas),
   };
+}
+
+/** Engines that were not heard of before, and those that serve a version after this one. */
+function servingAfter({ replicas, unheard = [] }: TrainerState, held: number): string[] {
+  const after = Object.keys(replicas).filter((name) => (replicas[name] ?? 0) > held);
+  return [...new Set([...unheard, ...after])];
 }

@@ -20,7 +20,7 @@ import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.
 const VERSIONS_TOLD = 100;
 /** Acknowledgements in one snapshot; whoever lacks more asks again. */
 const ACKS_TOLD = 200;
-/** Moments at which weights changed that are kept: some 200 versions. What was sampled before them nobody knows. */
+/** Moments at which weights changed that are kept: some 300 versions. What was sampled before them nobody knows. */
 const SERVED_KEPT = 1000;
 
 export class TrainerStore {

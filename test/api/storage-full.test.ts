@@ -1,7 +1,13 @@
 /** What the API says while the disk of a local platform is full. */
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { storageTakes } from "../../src/runtime/storage-full.ts";
 import { openDoor } from "./door.ts";
+
+/** What is noted of a full disk is known to the whole process. */
+afterEach(async () => {
+  expect(await storageTakes({ ...env, LIVE_OBJECT_CEILING: 9 })).toBe(true);
+});
 
 /** As a store of files on a full disk fails, and how it comes back. */
 function localStore() {

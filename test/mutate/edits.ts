@@ -173,7 +173,8 @@ export const EDITS: readonly Edit[] = [
     ["core/training/sample-versions"],
     [
       ["filter(({ at }) => at <= to);", "filter(({ at }) => at < to);"],
-      ["const known = first >= 0 &&", "const known = first >= -1 &&"],
+      ["first >= 0 && met.every", "first >= -1 && met.every"],
+      ["version >= oldest && taken_back", "version >= 0 && taken_back"],
     ],
   ),
   ...editsOf(

@@ -50,9 +50,9 @@ test("a migration is applied once, and one that fails leaves nothing of itself",
 test("an object nobody created is asked for everything and stays empty", async () => {
   const stub: DurableObjectStub = env.RUN.getByName(crypto.randomUUID());
   const left = await inside(stub, RunObject, async (run, { storage }) => {
-    await run.pause(true);
+    expect(await run.pause(true)).toBe(false);
     await run.setMaxConcurrent(4);
-    expect(await run.retry({ classes: null, key: "k", hash: "h" })).toBeNull();
+    expect(await run.retry({ classes: null, key: "k", hash: "h" })).toBe("unknown");
     expect(await run.cancelRollout(PLACE)).toBe(false);
     expect(run.auditRecords()).toBeNull();
     expect(run.auditRows(0)).toEqual([]);

@@ -64,13 +64,18 @@ async function makeCalls(ids: readonly string[], turn: number, call = 1): Promis
   for (const id of ids) await deliver("model-calls", [await callOf(id, turn, call)]);
 }
 
-async function trained(trainer: TrainerRpc, epoch: number, step: number): Promise<void> {
+async function trained(
+  trainer: TrainerRpc,
+  epoch: number,
+  step: number,
+  out: { published?: object } = { published: {} },
+): Promise<void> {
   const leased = await trainer.lease({ trainer_id: "t", epoch, want_step: step, max_wait_s: 20 });
   if (!leased.ok || !("manifest" in leased.value)) throw new Error(JSON.stringify(leased));
   const { lease, manifest } = leased.value;
   const { batch_id, sha256 } = manifest;
   const done = { token: lease.token, epoch, batch_id, sha256, produced_version: step, metrics: {} };
-  expect(await trainer.ack(lease.id, { ...done, published: {} })).toMatchObject({ ok: true });
+  expect(await trainer.ack(lease.id, { ...done, ...out })).toMatchObject({ ok: true });
 }
 
 const REGISTER = { trainer_id: "t", kind: "by hand", last_acked: null };
@@ -214,6 +219,25 @@ test("what is served follows from the reports, and is open after a reset until i
     [400, 1, 2, 0],
     [600, 1, 1, 1],
     [700, 0, 1, 0],
+  ]);
+});
+
+test("a trainer that comes back without what an engine serves already leaves open what that samples by", async () => {
+  const { trainer, at, spans } = await reporting();
+  await at(100);
+  const epoch = await registered(trainer);
+  await trained(trainer, epoch, 1, {});
+  await at(200);
+  await trainer.report(applied(1, epoch));
+  await at(300);
+  const back = await trainer.register({ ...REGISTER, version: 0 });
+  await at(400);
+  await trainer.report(applied(0, back.ok ? back.value.epoch : 0));
+  expect(await spans()).toEqual([
+    [0, 0, 1, 0],
+    [200, 1, 1, 0],
+    [300, 1, 1, 1],
+    [400, 0, 1, 0],
   ]);
 });
 
