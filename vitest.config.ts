@@ -3,7 +3,8 @@
  * only. Files share a worker in each of them, and in workerd its storage: every test takes ids of its own. A worker of
  * its own costs a file one to three seconds.
  */
-import { resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
@@ -22,6 +23,9 @@ const alias = Object.entries(manifest.exports).map(([door, file]) => ({
   find: new RegExp(`^${manifest.name}${door.slice(1)}$`),
   replacement: resolve(import.meta.dirname, file),
 }));
+
+// Each of the many processes that tests start would compile the same sources anew.
+process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "rollcall-tests-compiled");
 
 /** For machines that are slow or busy: a test that takes this long hangs. */
 const testTimeout = 30_000;
