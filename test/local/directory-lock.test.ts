@@ -72,7 +72,7 @@ test("a lock whose pid now belongs to another process is taken over", async () =
 
 test("the workerd that a dead owner left behind is ended", async () => {
   const directory = newDirectory();
-  const orphan = await start(workerdPath, ["serve", "-"]);
+  const orphan = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, orphan);
   const lock = await lockDirectory(directory);
   expect(lock.endedOrphan).toEqual(orphan);
@@ -81,7 +81,7 @@ test("the workerd that a dead owner left behind is ended", async () => {
 
 test("a process that only has the pid of the lost workerd is left alone", async () => {
   const directory = newDirectory();
-  const workerd = await start(workerdPath, ["serve", "-"]);
+  const workerd = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, { pid: workerd.pid, started: "an hour ago" });
   expect((await lockDirectory(directory)).endedOrphan).toBeNull();
   expect(markOf(workerd.pid)).toEqual(workerd);
