@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,6 +62,19 @@ test("the lock names this process and the workerd it started, for its owner's ey
   const text = JSON.parse(readFileSync(file, "utf8"));
   expect(text).toEqual({ ...markOf(process.pid), workerd: { pid: 7, started: "then" } });
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("who lost the directory to another leaves the other's lock as it is", async () => {
+  const directory = newDirectory();
+  const lock = await lockDirectory(directory);
+  rmSync(directory, { recursive: true });
+  mkdirSync(directory);
+  const other = await start("cat", []);
+  leaveLock(directory, other, NOBODY);
+  lock.recordWorkerd({ pid: 7, started: "then" });
+  lock.release();
+  const text = readFileSync(join(directory, "platform.lock"), "utf8");
+  expect(JSON.parse(text)).toEqual({ ...other, workerd: NOBODY });
 });
 
 test("a lock whose process is gone is taken over", async () => {
