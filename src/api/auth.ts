@@ -39,8 +39,10 @@ export function bearerAuth(now: () => number): Auth {
     if (entry !== undefined && entry.until > now()) return entry.caller;
     const find = TRAINER_TOKEN.test(token) ? trainerOf : ownerOf;
     const caller = await find(env.DB, hash).catch(async (thrown: unknown) => {
-      if (entry === undefined || !(await failedForStorage(env, thrown))) throw thrown;
-      return entry.caller;
+      if (entry !== undefined && (await failedForStorage(env, thrown))) return entry.caller;
+      // What was found before must not let in again what was refused since.
+      known.delete(hash);
+      throw thrown;
     });
     if (known.size >= CACHE_KEYS) known.clear();
     known.set(hash, { caller, until: now() + CACHE_MS });

@@ -86,10 +86,11 @@ function streamOf(page: UnreadPage): ReadableStream<Uint8Array> {
     {
       start: giveUpLater,
       pull(controller) {
-        giveUpLater(controller);
+        clearTimeout(timer);
         const piece = page.next();
         if (piece !== null) {
           controller.enqueue(piece);
+          giveUpLater(controller);
           return;
         }
         end();

@@ -2,7 +2,7 @@
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environment-package.ts";
 import type { Platform } from "../local/platform.ts";
-import { CommandError, EXIT, interruption } from "./exit.ts";
+import { CommandError, EXIT, endBy } from "./exit.ts";
 
 export interface BootOptions {
   /** Null for a platform that keeps nothing. */
@@ -14,7 +14,7 @@ export interface BootOptions {
   readonly store?: "disk" | "memory" | undefined;
   /** For a command that only reads: nothing is played, and nobody else finds it. */
   readonly atRest?: boolean | undefined;
-  /** Ends the boot, as an interruption, when it is aborted meanwhile. */
+  /** Ends the boot when Ctrl-C or the time of --timeout aborts it. */
   readonly signal?: AbortSignal;
   readonly say: (line: string) => void;
 }
@@ -25,7 +25,7 @@ export async function boot(options: BootOptions): Promise<Platform> {
   try {
     return await bootPlatform(options);
   } catch (error) {
-    if (options.signal?.aborted) throw interruption();
+    if (options.signal?.aborted) throw endBy(options.signal);
     // The environment is at fault, or the disk, not the platform.
     if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
     const inUse = error instanceof DirectoryInUse;

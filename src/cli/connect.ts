@@ -11,7 +11,7 @@ import { sourcesHash } from "../local/sources-hash.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
 import { type BootOptions, boot } from "./boot.ts";
-import { CommandError, usageError } from "./exit.ts";
+import { CommandError, endBy, usageError } from "./exit.ts";
 import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
 
 export interface Connection {
@@ -39,7 +39,7 @@ interface ConnectOptions {
   readonly port?: number | undefined;
   /** Nothing is to change: a platform of its own plays nothing meanwhile. */
   readonly reads?: boolean;
-  /** Ends the boot of a platform of its own when it is aborted meanwhile. */
+  /** Aborted by Ctrl-C or the time of --timeout: ends the boot of a platform of its own, and the wait for the directory. */
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
@@ -126,7 +126,9 @@ async function runningOrOwn(
       if (!inUse || performance.now() - began > IN_USE_MS) throw thrown;
     }
     if (tries === 0) say(`${directory} is in use by another command: waiting for it.`);
-    await sleep(LOOK_AGAIN_MS, undefined, { signal });
+    await sleep(LOOK_AGAIN_MS, undefined, { signal }).catch(() => {
+      throw endBy(signal);
+    });
   }
 }
 

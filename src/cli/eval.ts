@@ -9,7 +9,7 @@ import { type DraftRequest, type EvalArguments, parseEvalArguments } from "./eva
 import { EXIT, type ExitCode } from "./exit.ts";
 import { exitOfGates, type Judgement, judge } from "./gates.ts";
 import { RewardTally } from "./histogram.ts";
-import { catchInterrupts } from "./interrupt.ts";
+import { catchInterrupts, firstOf } from "./interrupt.ts";
 import { writeJunit } from "./junit.ts";
 import { playedRun, startedRun } from "./played-run.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
@@ -28,7 +28,7 @@ export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
   const connection = await connect({
     ...args,
     environment: args.draft.environment,
-    signal: interrupt.signal,
+    signal: firstOf(interrupt.signal, timeout),
     say: term.say,
   });
   try {

@@ -65,6 +65,19 @@ export function interruption(goOn = ""): CommandError {
   });
 }
 
+/** `signal` is aborted by Ctrl-C, or by the time of --timeout. */
+export function endBy(signal: AbortSignal, goOn?: string): CommandError {
+  return isNamed(signal.reason, "TimeoutError") ? timeIsUp() : interruption(goOn);
+}
+
+function timeIsUp(): CommandError {
+  return new CommandError(EXIT.bad, {
+    code: "timeout",
+    message: "the time of --timeout is up",
+    type: "timeout",
+  });
+}
+
 /** What failed, as a command's end. Anything unforeseen keeps its stack for the report on stderr. */
 export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof CommandError) return thrown;
@@ -81,8 +94,8 @@ export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof TypeError && thrown.message === "fetch failed") {
     return unreachable("the platform does not answer", thrown);
   }
-  if (thrown instanceof DOMException && thrown.name === "AbortError") return interruption();
-  if (thrown instanceof DOMException && thrown.name === "TimeoutError") {
+  if (isNamed(thrown, "AbortError")) return interruption();
+  if (isNamed(thrown, "TimeoutError")) {
     return unreachable("the platform does not answer in time", undefined);
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -105,6 +118,11 @@ function hintOf({ status, code, requestId }: ApiRequestError): string {
   if (code === "missing_judge") return ", or --judge NAME=MODEL@ENDPOINT";
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
+}
+
+/** What is aborted rejects with a DOMException, or, of Node's own modules, with an Error that is none. */
+function isNamed(thrown: unknown, name: string): boolean {
+  return thrown instanceof Error && thrown.name === name;
 }
 
 function isParseCode(code: unknown): boolean {

@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, usageError } from "./exit.ts";
 import { GENERATE } from "./export-spec.ts";
 import { countText, sum } from "./format.ts";
 import { RewardTally } from "./histogram.ts";
-import { catchInterrupts } from "./interrupt.ts";
+import { catchInterrupts, firstOf } from "./interrupt.ts";
 import { writeLines } from "./json-lines.ts";
 import { LeftOutTally } from "./left-out.ts";
 import { playedRun, startedRun } from "./played-run.ts";
@@ -38,7 +38,7 @@ export async function generateCommand(argv: readonly string[]): Promise<ExitCode
     ephemeral: line.on("ephemeral"),
     port: portOf(line.text("port")),
     environment: draft.environment,
-    signal: interrupt.signal,
+    signal: firstOf(interrupt.signal, timeout),
     say: term.say,
   });
   try {

@@ -51,6 +51,11 @@ function watchNpm(onGone: () => void): NodeJS.Timeout | undefined {
   return setInterval(look, LOOK_FOR_NPM_EVERY_MS).unref();
 }
 
+/** Aborted by whichever comes first. */
+export function firstOf(interrupt: AbortSignal, timeout: AbortSignal | null): AbortSignal {
+  return timeout === null ? interrupt : AbortSignal.any([interrupt, timeout]);
+}
+
 /** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -5,8 +5,8 @@
 import type { RollcallClient } from "../sdk/client.ts";
 import type { CommandLine } from "./command-line.ts";
 import { connect } from "./connect.ts";
-import { CommandError, EXIT, type ExitCode, interruption, unreachable } from "./exit.ts";
-import { aborted, catchInterrupts } from "./interrupt.ts";
+import { type ExitCode, endBy, unreachable } from "./exit.ts";
+import { aborted, catchInterrupts, firstOf } from "./interrupt.ts";
 import { printJson, type Terminal, terminal } from "./terminal.ts";
 
 export interface Session {
@@ -29,16 +29,16 @@ export async function onPlatform(
   const term = terminal(json);
   using interrupt = catchInterrupts();
   const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
-  const signal = timeout === null ? interrupt.signal : AbortSignal.any([interrupt.signal, timeout]);
+  const signal = firstOf(interrupt.signal, timeout);
   const connection = await connect({
     platform: line.text("platform"),
     ephemeral: false,
     reads: line.reads,
-    signal: interrupt.signal,
+    signal,
     say: term.say,
   });
   const stopped = aborted(signal).then((): never => {
-    throw interrupt.signal.aborted ? interruption(goOn) : timeIsUp();
+    throw endBy(signal, goOn);
   });
   const lost = connection.lost.then((reason): never => {
     throw unreachable("the platform is gone", reason);
@@ -56,12 +56,4 @@ export async function onPlatform(
   } finally {
     await connection.close();
   }
-}
-
-function timeIsUp(): CommandError {
-  return new CommandError(EXIT.bad, {
-    code: "timeout",
-    message: "the time of --timeout is up",
-    type: "timeout",
-  });
 }

@@ -8,6 +8,7 @@ import { completeRequest } from "./eval-request.ts";
 import { interruption, unreachable } from "./exit.ts";
 import { followRun } from "./follow.ts";
 import type { RewardTally } from "./histogram.ts";
+import { firstOf } from "./interrupt.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A cancelled run ends once the calls in flight are aborted; this is ample. */
@@ -52,7 +53,7 @@ export async function playedRun(
   { interrupt, timeout, again }: Ends,
 ): Promise<RunView> {
   const display = new Display(term, () => performance.now());
-  const signal = timeout === null ? interrupt : AbortSignal.any([interrupt, timeout]);
+  const signal = firstOf(interrupt, timeout);
   const follow = (until: AbortSignal) => {
     // Every event comes again.
     tally.clear();

@@ -6,7 +6,7 @@ import { connect } from "./connect.ts";
 import { RESCORE } from "./control-specs.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { RewardTally } from "./histogram.ts";
-import { catchInterrupts } from "./interrupt.ts";
+import { catchInterrupts, firstOf } from "./interrupt.ts";
 import { judgeTargets } from "./judge-targets.ts";
 import { playedRun } from "./played-run.ts";
 import { evalSummary } from "./summary.ts";
@@ -25,7 +25,7 @@ export async function rescoreCommand(argv: readonly string[]): Promise<ExitCode>
     platform: line.text("platform"),
     ephemeral: false,
     environment: line.text("environment"),
-    signal: interrupt.signal,
+    signal: firstOf(interrupt.signal, timeout),
     say: term.say,
   });
   try {

@@ -1,7 +1,7 @@
 /** `rollcall train`: evaluates a policy, trains it, evaluates it again, and says how it went. */
 import { type Connection, connect } from "./connect.ts";
 import { EXIT, type ExitCode, usageError } from "./exit.ts";
-import { catchInterrupts } from "./interrupt.ts";
+import { catchInterrupts, firstOf } from "./interrupt.ts";
 import { printJson, type Terminal, terminal } from "./terminal.ts";
 import { parseTrainArguments, type TrainArguments } from "./train-arguments.ts";
 import { begunTraining, learningOf, refuseSecondTraining, resumedTraining } from "./train-begin.ts";
@@ -19,7 +19,7 @@ export async function trainCommand(argv: readonly string[]): Promise<ExitCode> {
   const connection = await connect({
     ...args,
     environment: args.draft.environment,
-    signal: interrupt.signal,
+    signal: firstOf(interrupt.signal, timeout),
     // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
     say: (line) => {
       if (!interrupt.signal.aborted) term.say(line);

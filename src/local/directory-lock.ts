@@ -19,9 +19,11 @@ type LockFile = z.infer<typeof LockFile>;
 export interface DirectoryLock {
   /** The workerd an earlier owner left behind, ended now; null when there was none. */
   readonly endedOrphan: ProcessMark | null;
+  /** Nothing once the lock is lost. */
   recordWorkerd(workerd: ProcessMark | null): void;
   /** The directory was removed, and maybe made anew by another: nothing in it is this process's any more. */
   isLost(): boolean;
+  /** Nothing once the lock is lost. */
   release(): void;
 }
 
@@ -46,29 +48,30 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const self = markOf(process.pid);
   if (self === null) throw new Error("the system does not list this very process");
   const orphan = takeLock(file, directory, self);
-  let workerd: ProcessMark | null = null;
-  const write = () => replaceFile(file, JSON.stringify({ ...self, workerd }));
+  const isLost = () => !isOwner(file, self);
+  const recordWorkerd = (workerd: ProcessMark | null) => {
+    if (!isLost()) replaceFile(file, JSON.stringify({ ...self, workerd }));
+  };
   const ended = orphan !== null && (await endOrphan(orphan)) ? orphan : null;
-  write();
+  recordWorkerd(null);
   return {
     endedOrphan: ended,
-    recordWorkerd(mark) {
-      workerd = mark;
-      write();
-    },
-    isLost() {
-      try {
-        const owner = readLock(file);
-        return owner === null || owner.pid !== self.pid || owner.started !== self.started;
-      } catch {
-        // That it cannot be read at this moment (too many files are open, say) is no loss.
-        return false;
-      }
-    },
+    recordWorkerd,
+    isLost,
     release() {
-      rmSync(file, { force: true });
+      if (!isLost()) rmSync(file, { force: true });
     },
   };
+}
+
+function isOwner(file: string, self: ProcessMark): boolean {
+  try {
+    const owner = readLock(file);
+    return owner?.pid === self.pid && owner.started === self.started;
+  } catch {
+    // That it cannot be read at this moment (too many files are open, say) is no loss.
+    return true;
+  }
 }
 
 /** Puts our lock in place and returns the workerd that a stale lock named. */

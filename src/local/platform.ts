@@ -155,14 +155,18 @@ async function start(
       ...options.bindings,
     },
     onUp: (address, pid) => {
-      if (options.atRest) return;
+      if (options.atRest || boot.lock.isLost()) return;
       writeReadyFile(directory, { ...ready(address, key, pid, policy.url), build });
     },
-    onDown: () => removeReadyFile(directory),
+    onDown: () => {
+      if (!boot.lock.isLost()) removeReadyFile(directory);
+    },
   }).catch((error: unknown) => {
     throw faultOf(error, bundle, options.environments ?? []);
   });
+  options.signal?.throwIfAborted();
   await prepareDatabase(miniflare, watch, join(root, "migrations"), key);
+  options.signal?.throwIfAborted();
   letGoOn();
   await watch.begin();
   const workerdPid = () => watch.pid();
@@ -270,7 +274,7 @@ async function launchOn(
     onDown: what.onDown,
     soonDeaths: what.deathsBefore,
     onDeath: (deaths) => {
-      if (options.atRest !== true) noteDeaths(what.directory, deaths);
+      if (options.atRest !== true && !lock.isLost()) noteDeaths(what.directory, deaths);
     },
   });
   const { promise: begun, resolve: letGoOn } = Promise.withResolvers<void>();

@@ -64,6 +64,9 @@ test("so many pages are made at once, and the next one when one of them is", asy
   const held = times(LIMITS.pagesAtOnce, () => ask("run_held"));
   await vi.waitUntil(() => made.length === LIMITS.pagesAtOnce);
   const next = ask("run_next");
+  // Without a place to wait for it would be made by now.
+  for (let turn = 0; turn < 20; turn += 1) await scheduler.wait(0);
+  expect(made).toHaveLength(LIMITS.pagesAtOnce);
   letGo();
   for (const reply of [...(await held), await next]) {
     expect(await linesOf(reply)).toHaveLength(1);

@@ -75,3 +75,19 @@ test("on a full disk, where the database does not answer, a key that was let in 
   expect((await ask(token)).status).toBe(200);
   expect((await ask("rc_another")).status).toBe(507);
 });
+
+test("on a full disk a key that was let in once and refused since is not let in", async () => {
+  const { bindings } = localStore();
+  const { app, token, clock, scope } = await openDoor({ listEnvironments: async () => [] });
+  const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
+  const headers = { authorization: `Bearer ${token}` };
+  const statusOf = async (database: D1Database) => {
+    const reply = await app.request("/v1/environments", { headers }, { ...bindings, DB: database });
+    return reply.status;
+  };
+  expect(await statusOf(env.DB)).toBe(200);
+  await env.DB.prepare("delete from api_keys where org_id = ?").bind(scope.orgId).run();
+  clock.now += 60_000;
+  expect(await statusOf(env.DB)).toBe(401);
+  expect(await statusOf(DB)).toBe(507);
+});

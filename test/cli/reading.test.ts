@@ -22,6 +22,24 @@ test("a command waits for another that boots or only reads on the same directory
   expect(json(listed)).toMatchObject({ data: [] });
 }, 60_000);
 
+test.each([
+  { ends: "Ctrl-C", flags: [], exit: 130, code: "interrupted" },
+  { ends: "--timeout", flags: ["--timeout", "1"], exit: 1, code: "timeout" },
+])(
+  "$ends ends the wait for a directory that is in use",
+  async ({ flags, exit, code }) => {
+    const directory = temporaryDirectory();
+    const lock = await lockDirectory(directory);
+    onTestFinished(() => lock.release());
+    const argv = ["run", "list", "--json", ...flags];
+    const ended = await rollcall(argv, { ROLLCALL_DIR: directory }, (said, kill) => {
+      if (exit === 130 && said.endsWith("waiting for it.\n")) kill("SIGINT");
+    });
+    expect([ended.code, JSON.parse(ended.stdout).error.code], ended.stderr).toEqual([exit, code]);
+  },
+  30_000,
+);
+
 test("commands that only read play nothing of an unfinished run, and the next that plays goes on at once", async () => {
   const directory = temporaryDirectory();
   let answers = false;

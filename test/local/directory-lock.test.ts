@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +64,19 @@ test("the lock names this process and the workerd it started, for its owner's ey
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
+test("who lost the directory to another leaves the other's lock as it is", async () => {
+  const directory = newDirectory();
+  const lock = await lockDirectory(directory);
+  rmSync(directory, { recursive: true });
+  mkdirSync(directory);
+  const other = await start("cat", []);
+  leaveLock(directory, other, NOBODY);
+  lock.recordWorkerd({ pid: 7, started: "then" });
+  lock.release();
+  const text = readFileSync(join(directory, "platform.lock"), "utf8");
+  expect(JSON.parse(text)).toEqual({ ...other, workerd: NOBODY });
+});
+
 test("a lock whose process is gone is taken over", async () => {
   const directory = newDirectory();
   leaveLock(directory, NOBODY, null);
@@ -72,7 +93,7 @@ test("a lock whose pid now belongs to another process is taken over", async () =
 
 test("the workerd that a dead owner left behind is ended", async () => {
   const directory = newDirectory();
-  const orphan = await start(workerdPath, ["serve", "-"]);
+  const orphan = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, orphan);
   const lock = await lockDirectory(directory);
   expect(lock.endedOrphan).toEqual(orphan);
@@ -81,7 +102,7 @@ test("the workerd that a dead owner left behind is ended", async () => {
 
 test("a process that only has the pid of the lost workerd is left alone", async () => {
   const directory = newDirectory();
-  const workerd = await start(workerdPath, ["serve", "-"]);
+  const workerd = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, { pid: workerd.pid, started: "an hour ago" });
   expect((await lockDirectory(directory)).endedOrphan).toBeNull();
   expect(markOf(workerd.pid)).toEqual(workerd);

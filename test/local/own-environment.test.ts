@@ -172,7 +172,6 @@ test("the first Ctrl-C ends a command whose environment computes while it is loa
   const module = 'import { writeSync } from "node:fs"; writeSync(2, "it computes"); for (;;) {}';
   writeFileSync(join(base, "slow/environment.ts"), module);
   const argv = ["serve", "--ephemeral", "--env", "./slow", "--port", String(testPort(33))];
-  const began = performance.now();
   const { code, stderr } = await rollcall(
     argv,
     {},
@@ -183,8 +182,6 @@ test("the first Ctrl-C ends a command whose environment computes while it is loa
   );
   expect(code, stderr).toBe(130);
   expect(stderr).toContain("interrupted");
-  // A module that computes for as long as this is refused by itself.
-  expect(performance.now() - began).toBeLessThan(30_000);
 }, 60_000);
 
 test("a mistake in the environment ends with exit 2 and names its file", async () => {

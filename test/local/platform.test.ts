@@ -1,6 +1,15 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,18 +43,7 @@ async function read(platform: Platform, path: string): Promise<unknown> {
   return (await fetch(platform.url + path)).json();
 }
 
-test("a platform whose directory is removed says so and ends in order", async () => {
-  const directory = newDirectory();
-  const platform = await boot(directory, testPort(0));
-  const workerd = platform.workerdPid();
-  rmSync(directory, { recursive: true });
-  expect((await platform.lost).message).toContain("its state directory was removed");
-  await platform.stop();
-  expect(markOf(workerd)).toBeNull();
-  expect(existsSync(directory)).toBe(false);
-});
-
-test("a booted platform answers, is described by its ready file, and keeps its data over a stop", async () => {
+test("a booted platform answers, is described by its ready file, keeps its data over a stop, and ends when its directory is removed", async () => {
   const directory = newDirectory();
   const first = await boot(directory, testPort(0));
   expect(await read(first, "/count")).toBe(1);
@@ -67,7 +65,31 @@ test("a booted platform answers, is described by its ready file, and keeps its d
   const second = await boot(directory, testPort(0));
   expect(await read(second, "/count")).toBe(2);
   expect([second.key, second.policyUrl]).toEqual([first.key, first.policyUrl]);
+  await endsWithItsDirectory(second);
 });
+
+/** It says so and ends in order, and what another made there meanwhile is not touched. */
+async function endsWithItsDirectory(platform: Platform): Promise<void> {
+  const { directory } = platform;
+  const workerd = platform.workerdPid();
+  rmSync(directory, { recursive: true });
+  expect((await platform.lost).message).toContain("its state directory was removed");
+  expect(existsSync(directory)).toBe(false);
+  const others = { "platform.json": "{}", "platform.lock": lockOf(process.ppid) };
+  mkdirSync(directory);
+  for (const [name, text] of Object.entries(others)) writeFileSync(join(directory, name), text);
+  await platform.stop();
+  expect(markOf(workerd)).toBeNull();
+  const left = readdirSync(directory).map((name) => [
+    name,
+    readFileSync(join(directory, name), "utf8"),
+  ]);
+  expect(Object.fromEntries(left)).toEqual(others);
+}
+
+function lockOf(pid: number): string {
+  return JSON.stringify({ ...markOf(pid), workerd: null });
+}
 
 test("the Worker gets its secret, its ceiling, one key and a dead-letter queue that works", async () => {
   const platform = await boot(null, testPort(8));

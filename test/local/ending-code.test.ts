@@ -1,12 +1,15 @@
 /**
- * Environments that would end their process, however their code comes by `exit`: in a Worker that ends nothing but the call, so
- * that whoever waits would wait for ever. On a platform whose bundle holds such an environment.
+ * Environments whose code would end its process, or never ends, on a platform whose bundle holds both. `exit`, however their
+ * code comes by it, ends nothing in a Worker but the call, so that whoever waits would wait for ever. A build that computes
+ * without end, asked for by a route, is nobody's run: none answers for it.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
+import { answersHealthz } from "../../src/local/healthz.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
@@ -17,7 +20,7 @@ const WAYS = [
   ...["as a built-in", "abort", "row"],
 ] as const;
 
-const MODULE = `
+const LEAVER = `
 import { abort, exit } from "node:process";
 import whole from "node:process";
 import * as all from "node:process";
@@ -63,35 +66,63 @@ const process = require("node:process");
 exports.env = { leave: () => process.exit(1) };
 `;
 
-const base = mkdtempSync(join(tmpdir(), "rollcall-exits-"));
-let platform: Platform;
-let model: ScriptedModel;
+const MAZE = `
+import { dataset, defineEnvironment, SingleTurnEnv } from "rollcall";
+import * as z from "zod";
+export const loadEnvironment = defineEnvironment({
+  args: z.strictObject({ hangs: z.boolean().default(false) }),
+  build: ({ hangs }) => {
+    const rows = Array.from({ length: 20 }, (_, n) => ({ question: String(n) }));
+    for (let n = 0; hangs && n < Number.POSITIVE_INFINITY; n += 1) if (n < 0) break;
+    return new SingleTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), rows),
+      rubric: { rewards: { one: () => 1 } },
+    });
+  },
+});
+`;
 
-beforeAll(async () => {
-  const folder = join(base, "leaver");
+const base = mkdtempSync(join(tmpdir(), "rollcall-ending-code-"));
+const answer = Promise.withResolvers<string>();
+let platform: Platform;
+let client: RollcallClient;
+let model: ScriptedModel;
+/** Answers nothing before `answer` is there. */
+let slowModel: ScriptedModel;
+
+function writeEnvironment(id: string, module: string) {
+  const folder = join(base, id);
   mkdirSync(folder);
   const rollcall = { environment: "./environment.ts" };
-  const manifest = { name: "leaver", version: "1.0.0", rollcall };
+  const manifest = { name: id, version: "1.0.0", rollcall };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  writeFileSync(join(folder, "environment.ts"), MODULE);
+  writeFileSync(join(folder, "environment.ts"), module);
   writeFileSync(join(folder, "required.cjs"), REQUIRED);
+  return resolveEnvironmentPackage(`./${id}`, base);
+}
+
+beforeAll(async () => {
+  const environments = [writeEnvironment("leaver", LEAVER), writeEnvironment("maze", MAZE)];
   model = await startScriptedModel({ reply: () => "That way." });
+  slowModel = await startScriptedModel({ reply: () => answer.promise });
   platform = await bootPlatform({
     directory: null,
-    environments: [resolveEnvironmentPackage("./leaver", base)],
+    environments,
     port: testPort(42),
     say: (line) => process.stderr.write(`${line}\n`),
+    hungAfterMs: 3000,
   });
+  client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
 }, 60_000);
 
 afterAll(async () => {
   await platform.stop();
   await model.stop();
+  await slowModel.stop();
   rmSync(base, { recursive: true });
 });
 
 test("a hook or a row that calls exit, however it comes by it, fails its own rollout and says so", async () => {
-  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const run = await client.createRun({
     environment: "leaver",
     model: "m",
@@ -111,7 +142,6 @@ test("a hook or a row that calls exit, however it comes by it, fails its own rol
 }, 60_000);
 
 test("an environment whose build calls exit is refused, and says so", async () => {
-  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const request = {
     environment: "leaver",
     environment_args: { leaves: true },
@@ -120,3 +150,41 @@ test("an environment whose build calls exit is refused, and says so", async () =
   };
   await expect(client.createRun(request)).rejects.toThrow(/process\.exit was called/);
 }, 60_000);
+
+/** The answer, or null where the platform was ended over it. */
+async function startMaze(hangs: boolean): Promise<{ status: number; body: unknown } | null> {
+  const body = JSON.stringify({
+    environment: "maze",
+    environment_args: { hangs },
+    model: "m",
+    endpoint: { base_url: slowModel.url },
+  });
+  const headers = {
+    authorization: `Bearer ${platform.key}`,
+    "content-type": "application/json",
+  };
+  try {
+    const reply = await fetch(`${platform.url}/v1/runs`, { method: "POST", headers, body });
+    return { status: reply.status, body: await reply.json() };
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(TypeError);
+    const up = { timeout: 30_000, interval: 100 };
+    await expect.poll(() => answersHealthz(platform.url), up).toBe(true);
+    return null;
+  }
+}
+
+test("a build that hangs behind a route is refused after three deaths, and a run that waited meanwhile loses nothing", async () => {
+  const run = z.object({ id: z.string() }).parse((await startMaze(false))?.body);
+  const ends = [await startMaze(true), await startMaze(true), await startMaze(true)];
+  expect(ends).toEqual([null, null, null]);
+  const message = expect.stringContaining("while maze was built: it is not tried again");
+  expect(await startMaze(true)).toMatchObject({ status: 400, body: { error: { message } } });
+  expect((await client.environment("maze")).dataset).toBe("rows");
+  answer.resolve("one");
+  for await (const _ of client.events(run.id));
+  expect(await client.getRun(run.id)).toMatchObject({
+    status: "completed",
+    counts: { scored: 20 },
+  });
+}, 180_000);
