@@ -89,8 +89,7 @@ module.exports = {
     },
     {
       name: "environments use the public entry",
-      comment:
-        "An environment is a package of its own: inside or outside, it knows only `rollcall`.",
+      comment: "An environment is a package of its own: inside or outside, it knows only `rollcall`.",
       severity: "error",
       from: { path: "^environments/[^/]+/", pathNot: TESTS },
       to: { path: "^src/core/", pathNot: "^src/core/(entry|testing)[.]ts$" },

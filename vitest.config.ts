@@ -9,11 +9,7 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
-const platformFree = [
-  "test/core/**/*.test.ts",
-  "test/conformance/vectors.test.ts",
-  "environments/**/*.test.ts",
-];
+const platformFree = ["test/core/**/*.test.ts", "test/conformance/vectors.test.ts", "environments/**/*.test.ts"];
 /** Recorded behaviours are a file, and workerd has none. */
 const vectors = "./test/conformance/provide-vectors.ts";
 const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
@@ -37,10 +33,7 @@ const nodeProject = {
     testTimeout,
     isolate: false,
     globalSetup: [vectors],
-    include: [
-      ...platformFree,
-      "test/{clients,cli,conformance,faults,ground,local,mutate,sdk}/**/*.test.ts",
-    ],
+    include: [...platformFree, "test/{clients,cli,conformance,faults,ground,local,mutate,sdk}/**/*.test.ts"],
   },
 };
 

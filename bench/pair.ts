@@ -72,11 +72,7 @@ async function runBaseline(work: Case): Promise<Side> {
   }
 }
 
-export async function playRun(
-  platform: Pick<BenchedPlatform, "url" | "key">,
-  modelUrl: string,
-  work: Case,
-) {
+export async function playRun(platform: Pick<BenchedPlatform, "url" | "key">, modelUrl: string, work: Case) {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const started = performance.now();
   const { id } = await client.createRun({

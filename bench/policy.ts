@@ -178,13 +178,7 @@ function table(row: Row): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const titles = Object.keys(columns);
   const about = `${new Date().toISOString().slice(0, 10)}, ${cores} × ${cpu}, ${memory_gb} GB.`;
-  return [
-    about,
-    "",
-    line(titles),
-    line(titles.map(() => "---")),
-    line(Object.values(columns)),
-  ].join("\n");
+  return [about, "", line(titles), line(titles.map(() => "---")), line(Object.values(columns))].join("\n");
 }
 
 function count(value: string, flag: string): number {
@@ -215,8 +209,6 @@ if (values.help) {
   const row = await measure(server.url, conversations, inFlight);
   await server.stop();
   const machine = describeMachine();
-  const report = values.json
-    ? JSON.stringify({ machine, versions: describeVersions(), row })
-    : table(row);
+  const report = values.json ? JSON.stringify({ machine, versions: describeVersions(), row }) : table(row);
   process.stdout.write(`${report}\n`);
 }

@@ -37,8 +37,6 @@ if (!process.argv.includes("--check")) {
   writeFileSync(TARGET, wasm);
   console.log(`wrote src/local/policy/gemm.wasm, ${wasm.byteLength} bytes`);
 } else if (Buffer.compare(readFileSync(TARGET), wasm) !== 0) {
-  console.error(
-    "src/local/policy/gemm.wasm is not what its source compiles to: npm run build:gemm",
-  );
+  console.error("src/local/policy/gemm.wasm is not what its source compiles to: npm run build:gemm");
   process.exitCode = 1;
 }

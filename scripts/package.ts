@@ -18,10 +18,7 @@ import { sourcesHash } from "../src/local/sources-hash.ts";
 const ROOT = resolve(import.meta.dirname, "..");
 
 /** What the Worker is bundled from, and what a person reads. */
-const COPIED = [
-  ...["bin", "docs", "environments", "migrations", "src"],
-  ...["wrangler.toml", "README.md", "LICENSE"],
-];
+const COPIED = [...["bin", "docs", "environments", "migrations", "src"], ...["wrangler.toml", "README.md", "LICENSE"]];
 /** The folders of src that are compiled run in Node alone. */
 const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
 

@@ -7,14 +7,7 @@ import { auditRun } from "./runtime/audit-run.ts";
 import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
 import { compareRuns } from "./runtime/compare-runs.ts";
 import { consume } from "./runtime/consume.ts";
-import {
-  cancelRollout,
-  cancelRun,
-  changeRun,
-  pauseRun,
-  resumeRun,
-  retryRun,
-} from "./runtime/control-run.ts";
+import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./runtime/control-run.ts";
 import { createEndpoint } from "./runtime/create-endpoint.ts";
 import { exportRun } from "./runtime/export-run.ts";
 import { forkRollout } from "./runtime/fork-run.ts";

@@ -6,11 +6,7 @@ const EMBEDDING = 0.1;
 /** The head starts near the uniform distribution. */
 const HEAD = 0.3;
 
-export function initialize(
-  config: ModelConfig,
-  parameters: Parameters,
-  random: () => number,
-): void {
+export function initialize(config: ModelConfig, parameters: Parameters, random: () => number): void {
   const { width, hidden, layers } = config;
   const draw = (vector: Float32Array, deviation: number) => {
     for (let at = 0; at < vector.length; at += 1) vector[at] = deviation * normal(random);

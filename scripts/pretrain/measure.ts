@@ -20,11 +20,7 @@ export interface Level {
 }
 
 /** Sampled as it is and greedily, `examples` rollouts each, all of one kind at once. */
-export async function measure(
-  fields: readonly Field[],
-  weights: Float32Array,
-  examples: number,
-): Promise<Level[]> {
+export async function measure(fields: readonly Field[], weights: Float32Array, examples: number): Promise<Level[]> {
   const engine = new Engine({ weights, version: "measured" });
   const levels: Level[] = [];
   for (const field of fields) {

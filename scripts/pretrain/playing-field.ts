@@ -32,12 +32,7 @@ export interface Play {
 }
 
 /** Example `index` of the dataset under this seed, played to its end. Throws when the rollout failed. */
-export async function play(
-  environment: AnyEnvironment,
-  index: number,
-  seed: number,
-  model: TestModel,
-): Promise<Play> {
+export async function play(environment: AnyEnvironment, index: number, seed: number, model: TestModel): Promise<Play> {
   let prompt: readonly Message[] = [];
   const report = await runRollout(environment, {
     task: rowAt(environment.dataset, index, seed),

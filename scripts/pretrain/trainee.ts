@@ -5,11 +5,7 @@
  */
 import { Arena, type Gemm } from "../../src/local/policy/gemm.ts";
 import type { ModelConfig } from "../../src/local/policy/model-config.ts";
-import {
-  type Parameters,
-  parameterCount,
-  viewParameters,
-} from "../../src/local/policy/parameters.ts";
+import { type Parameters, parameterCount, viewParameters } from "../../src/local/policy/parameters.ts";
 
 export interface LayerActivations {
   readonly input: Float32Array;

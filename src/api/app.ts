@@ -7,12 +7,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { damagedMessage, isUnreadable } from "../runtime/platform-fault.ts";
-import {
-  failedForStorage,
-  STORAGE_FULL,
-  storageIsFull,
-  storageTakes,
-} from "../runtime/storage-full.ts";
+import { failedForStorage, STORAGE_FULL, storageIsFull, storageTakes } from "../runtime/storage-full.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";
@@ -174,8 +169,8 @@ function unreadableRun(path: string): Refusal | null {
 }
 
 function unknownRoute(path: string): Refusal {
-  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(
-    ({ method }) => method.toUpperCase(),
+  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(({ method }) =>
+    method.toUpperCase(),
   );
   if (allowed.length === 0) {
     return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });

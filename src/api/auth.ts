@@ -93,8 +93,5 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
 }
 
 function unauthorized(message: string): Refusal {
-  return new Refusal(
-    { code: "unauthorized", message, param: null },
-    { headers: { "www-authenticate": "Bearer" } },
-  );
+  return new Refusal({ code: "unauthorized", message, param: null }, { headers: { "www-authenticate": "Bearer" } });
 }

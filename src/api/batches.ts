@@ -119,14 +119,9 @@ function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, statu
   return new Response(body, { status, headers });
 }
 
-async function whole(
-  context: ApiContext,
-  type: string,
-  part: "readCredits" | "streamSamples",
-): Promise<Response> {
+async function whole(context: ApiContext, type: string, part: "readCredits" | "streamSamples"): Promise<Response> {
   const { services } = context.var.dependencies;
-  const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> =
-    services[part];
+  const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> = services[part];
   const id = pathParam(context, "id");
   const stored = unwrap(await read(context.env, context.var.scope, id, stepOf(context)));
   return bytesReply(stored, type);

@@ -26,9 +26,7 @@ export const comparisonOperations: readonly Operation[] = [
       const query = parseAs(CompareQuery, queryOf(context.req.url));
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.compareRuns(context.env, context.var.scope, id, query)),
-      );
+      return context.json(unwrap(await services.compareRuns(context.env, context.var.scope, id, query)));
     },
   },
 ];

@@ -10,9 +10,7 @@ import { STYLE } from "./reference-style.ts";
 const pages = new WeakMap<OpenApiDocument, string>();
 
 export async function docsReply(context: ApiContext, document: OpenApiDocument): Promise<Response> {
-  const hash = new Uint8Array(
-    await crypto.subtle.digest("SHA-256", new TextEncoder().encode(STYLE)),
-  );
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(STYLE)));
   const style = `'sha256-${btoa(String.fromCharCode(...hash))}'`;
   const page = pages.get(document) ?? referencePage(document);
   pages.set(document, page);

@@ -45,9 +45,7 @@ export const environmentOperations: readonly Operation[] = [
     errors: ["not_found"],
     handle: async (context) => {
       const { services } = context.var.dependencies;
-      return context.json(
-        unwrap(await services.readEnvironment(context.env, pathParam(context, "id"))),
-      );
+      return context.json(unwrap(await services.readEnvironment(context.env, pathParam(context, "id"))));
     },
   },
 ];

@@ -139,8 +139,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   },
   storage_full: {
     when: "the disk of a local platform is full: nothing is lost, and what runs goes on when there is room",
-    message:
-      "the disk of this platform is full: nothing is lost, and what runs goes on when there is room",
+    message: "the disk of this platform is full: nothing is lost, and what runs goes on when there is room",
     param: null,
   },
   internal: {

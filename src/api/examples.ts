@@ -262,7 +262,5 @@ export const AUDIT: RunAudit = {
     r2: { segments: 0, rollouts: 0, trajectories: 0 },
   },
   notes: [],
-  violations: [
-    { rule: "d1_row_matches", detail: `${ROLLOUT_ID} reason: "timeout", not "provider"` },
-  ],
+  violations: [{ rule: "d1_row_matches", detail: `${ROLLOUT_ID} reason: "timeout", not "provider"` }],
 };

@@ -73,8 +73,7 @@ export class SchemaCollection {
       override: asReadersTakeIt,
     });
     const text = JSON.stringify(made).replaceAll('"#/$defs/', `"${SCHEMAS}`);
-    const { $defs, ...rest }: JsonSchema & { $defs?: Record<string, JsonSchema> } =
-      JSON.parse(text);
+    const { $defs, ...rest }: JsonSchema & { $defs?: Record<string, JsonSchema> } = JSON.parse(text);
     Object.assign(this.named, $defs);
     return rest;
   }

@@ -67,14 +67,7 @@ export const leaseOperations: readonly Operation[] = [
       schema: Acked,
       example: ACKED,
     },
-    errors: [
-      "not_found",
-      "epoch_fenced",
-      "lease_lost",
-      "wrong_lease_token",
-      "wrong_batch",
-      "conflict",
-    ],
+    errors: ["not_found", "epoch_fenced", "lease_lost", "wrong_lease_token", "wrong_batch", "conflict"],
     handle: async (context) => {
       let not_finite: readonly string[] = [];
       const { body, ask } = await asked(context, AckRequest, (text) => {
@@ -130,10 +123,6 @@ async function asked<Schema extends z.ZodType>(
   }
   const { services } = context.var.dependencies;
   const ask: Asking = async (call) =>
-    unwrap(
-      await services.askTrainer(context.env, context.var.scope, parsed.runId, (trainer) =>
-        call(trainer, id),
-      ),
-    );
+    unwrap(await services.askTrainer(context.env, context.var.scope, parsed.runId, (trainer) => call(trainer, id)));
   return { body, ask };
 }

@@ -25,10 +25,7 @@ const PIECE_BYTES = 64 * 1024;
 const ENCODER = new TextEncoder();
 
 /** What `make` gives as a reply: `Link` where there is more. Throws Refusal where too many pages are being made or read. */
-export async function linesReply(
-  context: ApiContext,
-  make: () => Promise<Lines>,
-): Promise<Response> {
+export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const place = await making.wait(LIMITS.pageWaitMs);
   if (place === null) throw tooMany();
   try {

@@ -211,9 +211,7 @@ class Description {
   /** One response per status, with an example of each code that shares it. */
   #failures(): Record<string, DocumentedReply> {
     const { body, path } = this.#operation;
-    const missing = path.includes("{id}")
-      ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}`
-      : null;
+    const missing = path.includes("{id}") ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}` : null;
     const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
     const replies = Object.entries(byStatus).map(([status, codes = []]) => [
       status,

@@ -50,8 +50,7 @@ ${nouns.map(
 <h1>${document.info.title} API</h1>
 <p>As a document for tools: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}).</p>
 <div class="guide">${GUIDE.map(
-    ({ title, text }) =>
-      html`<section id="${anchor(title)}"><h2>${title}</h2>${prose(text)}</section>`,
+    ({ title, text }) => html`<section id="${anchor(title)}"><h2>${title}</h2>${prose(text)}</section>`,
   )}</div>
 ${nouns.map(
   ({ name, description, routes: own }) => html`<section id="${name}"><h2>${name}</h2>
@@ -82,10 +81,7 @@ ${Object.entries(route.responses).map(([status, reply]) => replySection(status, 
 </article>`;
 }
 
-function replySection(
-  status: string,
-  { description, headers, content: body = {} }: DocumentedReply,
-) {
+function replySection(status: string, { description, headers, content: body = {} }: DocumentedReply) {
   const named = Object.entries(headers).flatMap(([name, { description: meaning }]) =>
     meaning === undefined ? [] : [html`<p><code>${name}</code>: ${meaning}</p>`],
   );

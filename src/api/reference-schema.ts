@@ -33,8 +33,7 @@ function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
     return [field, ...fieldsOf(member, `${prefix}${name}.`)];
   });
   const listed = items === undefined ? [] : fieldsOf(items, prefix.replace(/\.$/, "[]."));
-  const named =
-    typeof additionalProperties === "object" ? fieldsOf(additionalProperties, `${prefix}*.`) : [];
+  const named = typeof additionalProperties === "object" ? fieldsOf(additionalProperties, `${prefix}*.`) : [];
   return [...own, ...listed, ...named, ...branches.flatMap((branch) => fieldsOf(branch, prefix))];
 }
 

@@ -32,8 +32,7 @@ export const rolloutOperations: readonly Operation[] = [
     method: "post",
     path: "/v1/rollouts/{id}/cancel",
     summary: "End one rollout early; its run goes on",
-    description:
-      "One that has answered and waits for its scores keeps its end, as one that has ended does.",
+    description: "One that has answered and waits for its scores keeps its end, as one that has ended does.",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
     reply: {
       status: 200,

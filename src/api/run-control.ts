@@ -40,9 +40,7 @@ export const controlOperations: readonly Operation[] = [
       const patch = parseAs(RunPatch, await readJson(context.req.raw));
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.changeRun(context.env, context.var.scope, id, patch)),
-      );
+      return context.json(unwrap(await services.changeRun(context.env, context.var.scope, id, patch)));
     },
   },
   {
@@ -141,9 +139,7 @@ export const controlOperations: readonly Operation[] = [
     handle: async (context) => {
       const { services, now } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.auditRun(context.env, context.var.scope, id, now())),
-      );
+      return context.json(unwrap(await services.auditRun(context.env, context.var.scope, id, now())));
     },
   },
 ];

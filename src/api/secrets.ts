@@ -85,8 +85,7 @@ export const secretOperations: readonly Operation[] = [
     method: "delete",
     path: ONE,
     summary: "Delete a secret, by id or name",
-    description:
-      "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
+    description: "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
     reply: {
       status: 200,
       description: "It is gone",

@@ -1,11 +1,5 @@
 /** What trainers ask and are told, as the reference shows it: one lease of one run. */
-import type {
-  Acked,
-  BatchManifest,
-  Leased,
-  Registered,
-  WeightLedger,
-} from "../core/training/trainer-wire.ts";
+import type { Acked, BatchManifest, Leased, Registered, WeightLedger } from "../core/training/trainer-wire.ts";
 import { RUN } from "./examples.ts";
 
 export const BATCH_SHA256 = "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a";

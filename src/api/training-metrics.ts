@@ -10,10 +10,7 @@ import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { STEP_METRICS } from "./training-examples.ts";
 
 const MetricsQuery = z.strictObject({
-  after_step: wholeNumber(0)
-    .optional()
-    .describe("steps after this one; default: from the first")
-    .meta({ example: 40 }),
+  after_step: wholeNumber(0).optional().describe("steps after this one; default: from the first").meta({ example: 40 }),
   limit: wholeNumber(1, LIMITS.stepsPerPage).default(100),
 });
 

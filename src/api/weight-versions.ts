@@ -48,9 +48,7 @@ export const weightOperations: readonly Operation[] = [
     handle: async (context) => {
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.readWeightLedger(context.env, context.var.scope, id)),
-      );
+      return context.json(unwrap(await services.readWeightLedger(context.env, context.var.scope, id)));
     },
   },
 ];
@@ -60,8 +58,6 @@ async function reportOne(context: ApiContext): Promise<Response> {
   const asked = parseAs(WeightVersionReport, await readJson(context.req.raw));
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
-  const reported = services.askTrainer(context.env, context.var.scope, id, (trainer) =>
-    trainer.report(asked),
-  );
+  const reported = services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.report(asked));
   return context.json(unwrap(await reported));
 }

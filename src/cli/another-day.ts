@@ -9,8 +9,7 @@ export async function onAnotherDay<T>(run: () => Promise<T>): Promise<T> {
   const now = () => real.now() + SHIFT_MS;
   globalThis.Date = new Proxy(real, {
     apply: () => new real(now()).toString(),
-    construct: (target, given, newTarget) =>
-      Reflect.construct(target, given.length === 0 ? [now()] : given, newTarget),
+    construct: (target, given, newTarget) => Reflect.construct(target, given.length === 0 ? [now()] : given, newTarget),
     get: (target, key) => (key === "now" ? now : Reflect.get(target, key)),
   });
   try {

@@ -8,9 +8,7 @@ import { usageError } from "./exit.ts";
 import { hasEnded } from "./follow.ts";
 import { timeText } from "./format.ts";
 
-export type BaselineArgument =
-  | { readonly run: string }
-  | { readonly metadata: Readonly<Record<string, string>> };
+export type BaselineArgument = { readonly run: string } | { readonly metadata: Readonly<Record<string, string>> };
 
 export interface Baseline {
   readonly id: string;

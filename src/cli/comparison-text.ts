@@ -11,11 +11,8 @@ const HEADER = ["task", "baseline", "run", "", "rollout", "rollout of the baseli
 export function comparisonText(comparison: RunComparison, room: number, why?: string): string {
   const { run, baseline, metric, difference, n_matched, differs, mcnemar_p: mcnemar } = comparison;
   const test =
-    difference.t === null || difference.p === null
-      ? ""
-      : `; t ${difference.t.toFixed(2)}, p ${pText(difference.p)}`;
-  const interval =
-    difference.ci95 === null ? "" : ` (95 %: ${intervalText(difference.ci95)}${test})`;
+    difference.t === null || difference.p === null ? "" : `; t ${difference.t.toFixed(2)}, p ${pText(difference.p)}`;
+  const interval = difference.ci95 === null ? "" : ` (95 %: ${intervalText(difference.ci95)}${test})`;
   const se = difference.se === null ? "" : ` ± ${difference.se.toFixed(3)}`;
   const fields = {
     run: `${run.id}  ${run.environment} ${run.model}`,
@@ -30,9 +27,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
   const lines = Object.entries(fields).map(([name, value]) => {
     return [name, value === null ? null : safeLine(value)] as const;
   });
-  return [details(Object.fromEntries(lines)), flippedText(comparison, room)]
-    .filter((part) => part !== "")
-    .join("\n\n");
+  return [details(Object.fromEntries(lines)), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
 }
 
 export function verdictsText(gates: readonly Verdict[]): string {

@@ -36,8 +36,7 @@ complete -o filenames -F _rollcall rollcall
 
 /** zsh runs bash's completions by itself. */
 export function zshScript(commands: Commands): string {
-  const start =
-    "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n";
+  const start = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n";
   return start + bashScript(commands);
 }
 

@@ -25,8 +25,7 @@ export async function completionCommand(argv: readonly string[]): Promise<ExitCo
   }
   const shell = line.one("a shell: bash, zsh or fish");
   const script = SCRIPTS[shell];
-  if (script === undefined)
-    throw usageError(`no script for ${shell}: there are bash, zsh and fish`);
+  if (script === undefined) throw usageError(`no script for ${shell}: there are bash, zsh and fish`);
   process.stdout.write(script());
   return EXIT.good;
 }

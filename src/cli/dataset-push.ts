@@ -15,10 +15,7 @@ export function datasetPushCommand(argv: readonly string[]): Promise<ExitCode> {
   const args = environmentArgs(line.all("env-args"));
   const environment = line.text("environment");
   if (environment === undefined && Object.keys(args).length > 0) {
-    throw usageError(
-      "--env-args: they are arguments of an environment: add --environment",
-      "env-args",
-    );
+    throw usageError("--env-args: they are arguments of an environment: add --environment", "env-args");
   }
   const bytes = file === "-" ? null : sizeOf(file);
   return onPlatform(line, async ({ client, signal, term, answer }) => {

@@ -13,8 +13,7 @@ export function endpointAddCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(ENDPOINT_ADD, argv);
   const name = line.one("the endpoint");
   const { base_url, ...rest } = given(line);
-  if (base_url === undefined)
-    throw usageError("--base-url: say where it is with -b URL", "base-url");
+  if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
   const model = line.text("model");
   const request: EndpointRequestInput = {
     name,

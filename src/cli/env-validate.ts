@@ -14,15 +14,7 @@ import { readCommandLine } from "./command-line.ts";
 import { ENV_VALIDATE } from "./commands.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import { printJson, terminal } from "./terminal.ts";
-import {
-  CAPABILITIES,
-  type Cast,
-  cast,
-  locate,
-  openSqlite,
-  unmetNeeds,
-  uploadedRows,
-} from "./validation-subject.ts";
+import { CAPABILITIES, type Cast, cast, locate, openSqlite, unmetNeeds, uploadedRows } from "./validation-subject.ts";
 
 const EXAMPLES = 20;
 const MARKS: Readonly<Record<Check["status"], string>> = {
@@ -84,11 +76,7 @@ const FREE_BYTES = 3 * 1024 ** 2;
 const PAID_BYTES = 10 * 1024 ** 2;
 
 /** The same, with what workerd says of it: Node has, and does, what a Worker has not. */
-async function inWorkerd(
-  found: EnvironmentPackage,
-  { args }: Request,
-  played: Validation,
-): Promise<Validation> {
+async function inWorkerd(found: EnvironmentPackage, { args }: Request, played: Validation): Promise<Validation> {
   // What cannot be made here is said already.
   if (played.checks.some(({ name }) => name === "build")) return played;
   const { tryInWorkerd } = await import("../local/try-in-workerd.ts");
@@ -116,8 +104,7 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
 /** Node would end without a word when nothing is left to wait for and the environment still waits. */
 async function stuck(): Promise<Validation> {
   await once(process, "beforeExit");
-  const message =
-    "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
+  const message = "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
   return unplayed("rollouts", message);
 }
 
@@ -142,8 +129,7 @@ function validationText(found: EnvironmentPackage, validation: Validation): stri
 }
 
 function verdict({ checks }: Validation): string {
-  const count = (status: Check["status"]) =>
-    checks.filter((check) => check.status === status).length;
+  const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
   if (errors > 0) return `not fit to run: ${errors} of ${checks.length} checks failed`;
   return warnings > 0 ? `fit to run, with ${warnings} to look at` : "fit to run";

@@ -1,14 +1,6 @@
 /** The flags of `rollcall eval`, read and checked as far as that is possible without a platform. */
 import type { EvalRequestInput } from "../core/eval-request.ts";
-import {
-  defined,
-  environmentArgs,
-  jsonObject,
-  portOf,
-  readText,
-  urlOf,
-  variableNamedBy,
-} from "./argument-values.ts";
+import { defined, environmentArgs, jsonObject, portOf, readText, urlOf, variableNamedBy } from "./argument-values.ts";
 import { baselineArgument } from "./baseline.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import { type DatasetArgument, datasetArgument } from "./dataset-argument.ts";
@@ -155,10 +147,7 @@ function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {
   const key = variableNamedBy("api-key-var", line.text("api-key-var"));
   if (named !== undefined) {
     if (baseUrl !== undefined || key !== undefined) {
-      throw usageError(
-        "--endpoint: a named endpoint has its URL and key: no -b, no -k",
-        "endpoint",
-      );
+      throw usageError("--endpoint: a named endpoint has its URL and key: no -b, no -k", "endpoint");
     }
     draft["endpoint"] = named;
     return;
@@ -185,10 +174,7 @@ function samplingOf(line: PlayLine): Record<string, unknown> {
 function stateColumns(text: string | undefined, outputDir: string | null): string[] {
   if (text === undefined) return [];
   if (outputDir === null) {
-    throw usageError(
-      "--state-columns: they go into the results file: add -s or -o",
-      "state-columns",
-    );
+    throw usageError("--state-columns: they go into the results file: add -s or -o", "state-columns");
   }
   return text.split(",").map((name) => name.trim());
 }

@@ -36,10 +36,7 @@ export async function completePlay(
   if (named === null) throw usageError("name an environment", "environment");
   const environment = await findEnvironment(named, connection);
   if (environment.dataset === "uploaded" && draft.dataset === undefined) {
-    throw usageError(
-      `${environment.id} has no rows of its own: give some with --dataset`,
-      "dataset",
-    );
+    throw usageError(`${environment.id} has no rows of its own: give some with --dataset`, "dataset");
   }
   const choice = chooseModel(draft, environment.id, connection, options);
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };

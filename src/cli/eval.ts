@@ -75,10 +75,7 @@ async function begun(
 ): Promise<{ run: RunView; baseline: Baseline | null }> {
   const { client } = connection;
   const resuming = { client, say: term.say, signal };
-  const resumed =
-    args.resume === null
-      ? null
-      : await resumedRun(args.resume, draftFor(args, connection), resuming);
+  const resumed = args.resume === null ? null : await resumedRun(args.resume, draftFor(args, connection), resuming);
   const wanted = args.gates.baseline;
   const environment = resumed?.environment.id ?? connection.environment?.name.split("@")[0];
   const baseline =
@@ -95,11 +92,7 @@ function draftFor({ draft }: EvalArguments, { environment }: Connection): DraftR
   return environment === null ? draft : { ...draft, environment: environment.name };
 }
 
-function printJudgement(
-  { gates, comparison }: Judgement,
-  baseline: Baseline | null,
-  { print, room }: Terminal,
-): void {
+function printJudgement({ gates, comparison }: Judgement, baseline: Baseline | null, { print, room }: Terminal): void {
   if (comparison !== null) print(`\n${comparisonText(comparison, room, baseline?.why)}`);
   if (gates.length > 0) print(`\n${verdictsText(gates)}`);
 }

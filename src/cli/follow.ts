@@ -37,11 +37,7 @@ export async function followRun(
   return ended;
 }
 
-async function readEnded(
-  client: RollcallClient,
-  runId: string,
-  signal: AbortSignal,
-): Promise<RunView> {
+async function readEnded(client: RollcallClient, runId: string, signal: AbortSignal): Promise<RunView> {
   for (let reads = 1; ; reads += 1) {
     const run = await ifUp(() => client.getRun(runId));
     if (run !== null && hasEnded(run)) return run;

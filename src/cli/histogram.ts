@@ -57,10 +57,9 @@ export function histogram(
     return `  ${label.padStart(labelWidth)} ${bar} ${countText(count).padStart(countWidth)}`;
   });
   const seen = tally.total < scored ? `${countText(tally.total)} of ` : "";
-  return [
-    `Rewards of ${seen}${countText(scored)} scored ${scored === 1 ? "rollout" : "rollouts"}${of}`,
-    ...lines,
-  ].join("\n");
+  return [`Rewards of ${seen}${countText(scored)} scored ${scored === 1 ? "rollout" : "rollouts"}${of}`, ...lines].join(
+    "\n",
+  );
 }
 
 function eachValue(values: readonly (readonly [number, number])[]): Bin[] {

@@ -8,15 +8,9 @@ interface Target {
 }
 
 /** `keyVariable` holds the key of those given by URL; left out, OPENAI_API_KEY does, where it is set. */
-export function judgeTargets(
-  given: readonly string[],
-  keyVariable?: string,
-): Record<string, Target> {
+export function judgeTargets(given: readonly string[], keyVariable?: string): Record<string, Target> {
   const named = given.map((text) => targetOf(text, keyVariable));
-  if (
-    keyVariable !== undefined &&
-    !named.some(([, { endpoint }]) => typeof endpoint === "object")
-  ) {
+  if (keyVariable !== undefined && !named.some(([, { endpoint }]) => typeof endpoint === "object")) {
     const message = "--judge-key-var: goes with a --judge that is given by URL";
     throw usageError(message, "judge-key-var");
   }

@@ -76,8 +76,7 @@ class Task {
 
   case(): Case {
     const mean = this.#scored === 0 ? null : this.#sum / this.#scored;
-    const kind =
-      mean === null ? this.#unscoredKind() : mean < PASS_THRESHOLD ? "failure" : "passed";
+    const kind = mean === null ? this.#unscoredKind() : mean < PASS_THRESHOLD ? "failure" : "passed";
     const about = { name: `example ${this.#example}`, kind, seconds: this.#seconds };
     if (kind === "passed" || this.#bad === null) return { ...about, message: "", text: "" };
     const of = `${this.#scored} of ${this.#rollouts} rollouts scored`;
@@ -99,11 +98,7 @@ function rank({ outcome }: ResultRow, value: number | null): number {
 }
 
 /** One a task, in the run's order; a task without a rollout that ended was never begun. */
-async function taskCases(
-  run: RunView,
-  rows: AsyncIterable<ResultRow>,
-  metric: string | null,
-): Promise<Case[]> {
+async function taskCases(run: RunView, rows: AsyncIterable<ResultRow>, metric: string | null): Promise<Case[]> {
   const tasks = new Map<number, Task>();
   for await (const row of rows) {
     if (row.superseded_by !== null) continue;
@@ -131,16 +126,10 @@ function explanation(row: ResultRow): string {
   const last = z.array(Message).safeParse(row.completion.slice(-1)).data?.[0];
   const said = last === undefined ? "" : textOf(last);
   const cut = said.length > SAID_CHARACTERS ? `${said.slice(0, SAID_CHARACTERS)} …` : said;
-  return [`rollcall rollout show ${row.rollout_id}`, cut]
-    .filter((part) => part !== "")
-    .join("\n\n");
+  return [`rollcall rollout show ${row.rollout_id}`, cut].filter((part) => part !== "").join("\n\n");
 }
 
-function* report(
-  run: RunView,
-  cases: readonly Case[],
-  gates: readonly Verdict[],
-): Generator<string> {
+function* report(run: RunView, cases: readonly Case[], gates: readonly Verdict[]): Generator<string> {
   const name = `${run.environment.id}@${run.environment.version}`;
   const all = [...cases, ...gates.map(gateCase)];
   yield '<?xml version="1.0" encoding="UTF-8"?>\n';

@@ -33,10 +33,7 @@ interface Listing<T> {
   readonly room: number;
 }
 
-export function listText<T>(
-  items: readonly T[],
-  { header, rowOf, none, room }: Listing<T>,
-): string {
+export function listText<T>(items: readonly T[], { header, rowOf, none, room }: Listing<T>): string {
   if (items.length === 0) return none;
   const rows = items.map((item) => rowOf(item).map(safeLine));
   return columns(header, rows, room);

@@ -33,8 +33,7 @@ const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   "run results": async (argv) => (await import("./run-results.ts")).runResultsCommand(argv),
   "run export": async (argv) => (await import("./run-export.ts")).runExportCommand(argv),
   "rollout show": async (argv) => (await import("./rollout-show.ts")).rolloutShowCommand(argv),
-  "rollout cancel": async (argv) =>
-    (await import("./rollout-control.ts")).rolloutCancelCommand(argv),
+  "rollout cancel": async (argv) => (await import("./rollout-control.ts")).rolloutCancelCommand(argv),
   "rollout fork": async (argv) => (await import("./rollout-control.ts")).rolloutForkCommand(argv),
   "dataset push": async (argv) => (await import("./dataset-push.ts")).datasetPushCommand(argv),
   "dataset list": async (argv) => (await import("./dataset.ts")).datasetListCommand(argv),
@@ -43,8 +42,7 @@ const HANDLERS: Readonly<Record<CommandName, Handler>> = {
   "endpoint add": async (argv) => (await import("./endpoint-write.ts")).endpointAddCommand(argv),
   "endpoint list": async (argv) => (await import("./endpoint.ts")).endpointListCommand(argv),
   "endpoint show": async (argv) => (await import("./endpoint.ts")).endpointShowCommand(argv),
-  "endpoint update": async (argv) =>
-    (await import("./endpoint-write.ts")).endpointUpdateCommand(argv),
+  "endpoint update": async (argv) => (await import("./endpoint-write.ts")).endpointUpdateCommand(argv),
   "endpoint delete": async (argv) => (await import("./endpoint.ts")).endpointDeleteCommand(argv),
   "endpoint probe": async (argv) => (await import("./endpoint.ts")).endpointProbeCommand(argv),
   "secret set": async (argv) => (await import("./secret.ts")).secretSetCommand(argv),

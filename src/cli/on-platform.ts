@@ -48,11 +48,7 @@ export async function onPlatform(
     else term.print(text());
   };
   try {
-    return await Promise.race([
-      work({ client: connection.client, signal, term, answer }),
-      stopped,
-      lost,
-    ]);
+    return await Promise.race([work({ client: connection.client, signal, term, answer }), stopped, lost]);
   } finally {
     await connection.close();
   }

@@ -28,8 +28,7 @@ export async function startedRun(
 ): Promise<RunView> {
   const { client } = connection;
   const { dataset } = args;
-  const draft =
-    dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
+  const draft = dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
   const complete = await completeRequest(draft, connection, { force: args.force, say });
   const request = await withUploadedRows(complete, dataset, { client, say, signal });
   const run = await client.createRun(request);

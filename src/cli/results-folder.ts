@@ -3,14 +3,7 @@
  * in the run the attempt that counts is written; those before it are in the platform's own results.
  */
 import { once } from "node:events";
-import {
-  createWriteStream,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { createWriteStream, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
 import type { ResultRow, RunView } from "../core/run.ts";
@@ -64,10 +57,7 @@ function makeFolder(folder: string): void {
 }
 
 /** The rows that count, as they pass. */
-async function* counted(
-  rows: AsyncIterable<ResultRow>,
-  metadata: VerifiersMetadata,
-): AsyncGenerator<ResultRow> {
+async function* counted(rows: AsyncIterable<ResultRow>, metadata: VerifiersMetadata): AsyncGenerator<ResultRow> {
   for await (const row of rows) {
     if (row.superseded_by !== null) continue;
     metadata.add(row);

@@ -25,8 +25,7 @@ export async function resumedRun(
   draft: DraftRequest,
   { client, say, signal }: Resuming,
 ): Promise<RunView> {
-  const run =
-    asked === LAST ? await lastRun(client, draft, signal) : await client.getRun(asked, { signal });
+  const run = asked === LAST ? await lastRun(client, draft, signal) : await client.getRun(asked, { signal });
   refuseChanges(run, draft);
   if (run.status === "paused") return await client.resumeRun(run.id, { signal });
   const owed = owedIn(run);
@@ -44,11 +43,7 @@ function slotsIn({ num_examples, rollouts_per_example }: RunView): number {
   return num_examples * rollouts_per_example;
 }
 
-async function lastRun(
-  client: RollcallClient,
-  { environment }: DraftRequest,
-  signal: AbortSignal,
-): Promise<RunView> {
+async function lastRun(client: RollcallClient, { environment }: DraftRequest, signal: AbortSignal): Promise<RunView> {
   for await (const listed of client.runs({ environment }, { signal })) {
     // What a list says of a run that has just ended may lag behind.
     const run = hasEnded(listed) ? listed : await client.getRun(listed.id, { signal });
@@ -86,11 +81,7 @@ function* changed(run: RunView, draft: DraftRequest): Generator<Change> {
   if (environment !== undefined && !names(environment, id, version)) {
     yield { field: "environment", has: `${id}@${version}`, asked: environment };
   }
-  if (
-    typeof endpoint === "string" &&
-    endpoint !== run.endpoint.name &&
-    endpoint !== run.endpoint.id
-  ) {
+  if (typeof endpoint === "string" && endpoint !== run.endpoint.name && endpoint !== run.endpoint.id) {
     yield { field: "endpoint", has: run.endpoint.name ?? run.endpoint.base_url, asked: endpoint };
   }
   if (typeof endpoint === "object" && differs(run.endpoint.base_url, endpoint.base_url)) {
@@ -113,8 +104,7 @@ function* changedMembers(
   asked: Readonly<Record<string, unknown>> = {},
 ): Generator<Change> {
   for (const [name, value] of Object.entries(asked)) {
-    if (differs(has[name], value))
-      yield { field: `${field}.${name}`, has: has[name], asked: value };
+    if (differs(has[name], value)) yield { field: `${field}.${name}`, has: has[name], asked: value };
   }
 }
 

@@ -38,8 +38,7 @@ function cancelText(run: RunView): string {
 
 function runText(run: RunView, room: number): string {
   const { counts, environment, endpoint, judges } = run;
-  const where =
-    endpoint.name === null ? endpoint.base_url : `${endpoint.name}, ${endpoint.base_url}`;
+  const where = endpoint.name === null ? endpoint.base_url : `${endpoint.name}, ${endpoint.base_url}`;
   const fields = {
     run: run.id,
     name: run.name,

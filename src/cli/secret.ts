@@ -53,11 +53,7 @@ async function valueFromStdin({ term }: Session): Promise<string> {
   throw usageError("stdin holds no value; give it there, or name a variable with --from-env");
 }
 
-async function createOrReplace(
-  name: string,
-  value: string,
-  { client, signal }: Session,
-): Promise<SecretView> {
+async function createOrReplace(name: string, value: string, { client, signal }: Session): Promise<SecretView> {
   try {
     return await client.createSecret({ name, value }, { signal });
   } catch (error) {

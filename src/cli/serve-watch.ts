@@ -93,12 +93,7 @@ interface Wanted {
 }
 
 /** The packages as they are now, bundled, and known to start; null where nothing that counts has changed. Else throws. */
-async function startable({
-  read,
-  held,
-  directory,
-  stop,
-}: Wanted): Promise<readonly EnvironmentPackage[] | null> {
+async function startable({ read, held, directory, stop }: Wanted): Promise<readonly EnvironmentPackage[] | null> {
   const environments = read();
   const changed = environments.filter(({ digest }) => held.every((it) => it.digest !== digest));
   if (changed.length === 0) return null;

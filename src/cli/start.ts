@@ -3,11 +3,7 @@
  * off goes on at the next start.
  */
 import type { Platform } from "../local/platform.ts";
-import {
-  KNOWN_ENVIRONMENTS,
-  type KnownEnvironment,
-  knownEnvironment,
-} from "../local/policy/known-environments.ts";
+import { KNOWN_ENVIRONMENTS, type KnownEnvironment, knownEnvironment } from "../local/policy/known-environments.ts";
 import { stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
 import { defined, portOf } from "./argument-values.ts";
@@ -83,9 +79,7 @@ function demoWish(line: Line): TrainingWish {
 function sayWhereItIs({ store, directory }: Platform, { print }: Terminal): void {
   if (store.lost) print("What was kept in memory is gone: this is a fresh start.");
   if (store.memory === null) return;
-  print(
-    `State     in memory, ${store.memory}: a restart of the machine ends it; --keep moves it to ${directory}`,
-  );
+  print(`State     in memory, ${store.memory}: a restart of the machine ends it; --keep moves it to ${directory}`);
 }
 
 /** Null when it was told to stop before the demo ended. */
@@ -115,10 +109,7 @@ async function playDemo(
   }
 }
 
-function connectionTo(
-  { url, key, policyUrl, directory, lost }: Platform,
-  name: string,
-): Connection {
+function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: string): Connection {
   return {
     client: new RollcallClient({ baseUrl: url, apiKey: key }),
     ...{ url, policyUrl, directory, lost, kind: "embedded" },

@@ -1,15 +1,7 @@
 /** The results table: a row per run, then the metrics of each. */
 import type { RunView } from "../core/run.ts";
 import { columns } from "./columns.ts";
-import {
-  countText,
-  estimateText,
-  meanIntervalText,
-  namedCounts,
-  rangeText,
-  sharesText,
-  sum,
-} from "./format.ts";
+import { countText, estimateText, meanIntervalText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
 import { histogram, type RewardTally } from "./histogram.ts";
 import { safeLine } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -20,22 +12,10 @@ export interface EndedRun {
   readonly tally: RewardTally;
 }
 
-const HEADER = [
-  "environment",
-  "reward",
-  "tasks",
-  "rollouts",
-  "turns",
-  "tokens",
-  "stop conditions",
-  "outcomes",
-];
+const HEADER = ["environment", "reward", "tasks", "rollouts", "turns", "tokens", "stop conditions", "outcomes"];
 
 /** What stands at the end of runs: the table, and how the rewards of each are spread. */
-export function resultsText(
-  ended: readonly EndedRun[],
-  { width, room }: Pick<Terminal, "width" | "room">,
-): string {
+export function resultsText(ended: readonly EndedRun[], { width, room }: Pick<Terminal, "width" | "room">): string {
   const histograms = ended.map(({ run, tally }) => {
     const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
     return histogram(tally, { scored: run.counts.scored, of, width });
@@ -127,8 +107,7 @@ function notesOf(run: RunView): string[] {
   if (sum(causes) > 0) {
     notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
   }
-  if (run.error !== null)
-    notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
+  if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
   // An endpoint's own words may stand in them.
   return notes.map(safeLine);
 }

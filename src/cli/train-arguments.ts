@@ -22,9 +22,7 @@ export interface Learning {
 }
 
 /** What a training run is asked beside what an eval is. */
-export type TrainingDraft = Partial<
-  Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size">
->;
+export type TrainingDraft = Partial<Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size">>;
 
 export interface TrainArguments {
   readonly json: boolean;

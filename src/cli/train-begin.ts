@@ -36,10 +36,7 @@ export interface Begun {
 }
 
 /** Another training of the same policy would overwrite its weights. */
-export async function refuseSecondTraining(
-  client: RollcallClient,
-  policyUrl: string,
-): Promise<void> {
+export async function refuseSecondTraining(client: RollcallClient, policyUrl: string): Promise<void> {
   const other = await unfinishedTraining(client, policyUrl);
   if (other === null) return;
   throw new CommandError(EXIT.usage, {
@@ -50,10 +47,7 @@ export async function refuseSecondTraining(
 }
 
 /** The newest one on this policy that is not done with. */
-export async function unfinishedTraining(
-  client: RollcallClient,
-  policyUrl: string,
-): Promise<RunView | null> {
+export async function unfinishedTraining(client: RollcallClient, policyUrl: string): Promise<RunView | null> {
   for (const status of ["running", "paused", "queued"] as const) {
     for await (const run of client.runs({ status })) {
       if (run.kind === "training" && run.endpoint.base_url === policyUrl) return run;
@@ -91,8 +85,7 @@ async function created(request: TrainingRequestInput, { connection, term, signal
   try {
     return await client.createRun(request, { signal });
   } catch (error) {
-    const allHeldOut =
-      error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
+    const allHeldOut = error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
     if (!allHeldOut) throw error;
     term.say(
       `${request.environment} has too few tasks to hold some out: before and after ask tasks that are trained on.`,
@@ -110,8 +103,7 @@ export async function resumedTraining(runId: string, stage: Stage): Promise<Begu
   const run = found.status === "paused" ? await client.resumeRun(runId, { signal }) : found;
   const beforeId = run.metadata[BEFORE];
   const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
-  const token =
-    trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
+  const token = trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
   return { run, before, evaluation: before && sameEval(run, before, stage), token };
 }
 
@@ -122,26 +114,19 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
     // A run of before there were several says nothing of them.
     return { learningRate: Number(rate), passes: Number(metadata[PASSES] ?? 1), loss, seed };
   }
-  throw usageError(
-    `${id} has a trainer of its own: say which with --trainer pull or push:URL`,
-    "trainer",
-  );
+  throw usageError(`${id} has a trainer of its own: say which with --trainer pull or push:URL`, "trainer");
 }
 
 /** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
 function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
-    term.say(
-      `No eval after: the rows of ${before.id} came with it, and no other run can name them.`,
-    );
+    term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
     return null;
   }
   const { environment, environment_args, model, endpoint, sampling, dataset } = before;
   const { num_examples, shuffle, seed, max_concurrent } = before;
   if (endpoint.name === null && endpoint.api_key_last4 !== null) {
-    term.say(
-      `No eval after: the key of ${endpoint.base_url} came with ${before.id} and is not kept.`,
-    );
+    term.say(`No eval after: the key of ${endpoint.base_url} came with ${before.id} and is not kept.`);
     return null;
   }
   return {

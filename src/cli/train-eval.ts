@@ -17,9 +17,7 @@ export async function evaluated(
   { connection, term, signal }: Stage,
 ): Promise<RunView> {
   const { client } = connection;
-  term.say(
-    `Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`,
-  );
+  term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
   const display = new Display(term, () => performance.now());
   const started = await client.createRun(
     { ...request, name: `${when} training`, metadata: { ...request.metadata, ...metadata } },

@@ -173,11 +173,7 @@ async function cancelledTraining({ run, before }: Begun, stage: Stage): Promise<
 }
 
 /** Pauses what would go on for nobody, and says how to go on. A platform that is gone needs no telling. */
-async function withTheWayOn(
-  error: unknown,
-  { run }: Begun,
-  { connection, trainer, ends }: Training,
-): Promise<unknown> {
+async function withTheWayOn(error: unknown, { run }: Begun, { connection, trainer, ends }: Training): Promise<unknown> {
   const { client } = connection;
   const now = await client.getRun(run.id).catch(() => run);
   if (trainer.kind === "embedded" && !hasEnded(now)) await client.pauseRun(run.id).catch(() => now);
@@ -187,11 +183,7 @@ async function withTheWayOn(
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(
-  run: RunView,
-  { kind, url, environment }: Connection,
-  trainer: Stage["trainer"],
-): string {
+function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: Stage["trainer"]): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;

@@ -43,8 +43,7 @@ export async function plannedTraining(
   const { dataset, trainer } = wish;
   const embedded = trainer.kind === "embedded";
   if (embedded) refuseWithoutPolicy(connection);
-  const draft =
-    dataset === null ? wish.draft : { ...wish.draft, dataset: datasetInRequest(dataset) };
+  const draft = dataset === null ? wish.draft : { ...wish.draft, dataset: datasetInRequest(dataset) };
   const choice = { force: wish.force, policyOnly: embedded, say };
   const { environment, played } = await completePlay(draft, connection, choice);
   const defaults = trainingDefaults(environment.id);

@@ -107,8 +107,7 @@ function numberLines(picture: TrainingPicture, columns: number): string[] {
   for (;;) {
     const lines = filled(parts, columns);
     const worst = Math.max(...parts.map(({ rank }) => rank));
-    if (lines.length <= 2 || worst <= 0)
-      return lines.slice(0, 2).map((line) => cutTo(line, columns));
+    if (lines.length <= 2 || worst <= 0) return lines.slice(0, 2).map((line) => cutTo(line, columns));
     parts = parts.filter(({ rank }) => rank !== worst);
   }
 }

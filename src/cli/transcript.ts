@@ -3,14 +3,7 @@
  * texts were written by models, tools and datasets: nothing in them reaches the terminal as more than text.
  */
 import * as z from "zod";
-import {
-  type ContentPart,
-  commonPrefix,
-  Message,
-  type Messages,
-  type ToolCall,
-  textOf,
-} from "../core/messages.ts";
+import { type ContentPart, commonPrefix, Message, type Messages, type ToolCall, textOf } from "../core/messages.ts";
 import type { RolloutView } from "../core/run.ts";
 import { historyOf } from "../core/trajectory.ts";
 import { countText, timeText } from "./format.ts";
@@ -114,20 +107,13 @@ function messagesOf(wire: RolloutView["prompt"]): Messages {
 }
 
 /** What the completion has beyond the last turn's answer: the environment's last word, which no model read. */
-function finalReply(
-  prompt: Messages,
-  completion: Messages,
-  turns: Parameters<typeof historyOf>[0],
-): Messages {
+function finalReply(prompt: Messages, completion: Messages, turns: Parameters<typeof historyOf>[0]): Messages {
   const history = historyOf(turns);
   const inCompletion = history.length - commonPrefix(history, prompt);
   return completion.slice(inCompletion);
 }
 
-function turnRule(
-  turn: Omit<RolloutView["turns"][number], "prompt" | "completion">,
-  page: Page,
-): string {
+function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completion">, page: Page): string {
   const facts = [
     turn.usage === null ? null : tokensText(turn.usage),
     `${Math.round(turn.latency_ms)} ms`,
@@ -151,8 +137,7 @@ function said(message: Message, page: Page, answers: Messages = []): string[] {
   const content = shownContent(message);
   const calls = message.tool_calls ?? [];
   const entries: Entry[] = [];
-  if (reasoning_content)
-    entries.push({ label: "reasoning", style: "grey", text: reasoning_content });
+  if (reasoning_content) entries.push({ label: "reasoning", style: "grey", text: reasoning_content });
   if (content !== "") entries.push({ label: role, style, text: content });
   if (content === "" && calls.length === 0) entries.push({ label: role, style, text: "(nothing)" });
   const results = calls.map((call, at) => {

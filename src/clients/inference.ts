@@ -9,12 +9,7 @@
  */
 import OpenAI from "openai";
 import { readChatCompletion } from "../core/chat-completion.ts";
-import {
-  AuthenticationError,
-  InvalidModelResponseError,
-  ModelError,
-  type RolloutError,
-} from "../core/errors.ts";
+import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../core/errors.ts";
 import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
 import type { Sampling } from "../core/sampling.ts";
 import { cutResponse } from "../core/tokens.ts";

@@ -39,8 +39,7 @@ export async function probeExactness(
   signal: AbortSignal,
 ): Promise<Omit<EngineExactness, "one_logprob_a_token">> {
   const neutral = neutralFields(asked.sampling, SALT);
-  const post = (fields: object) =>
-    ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
+  const post = (fields: object) => ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
   const [warm, cool, lifted, sunk, silent] = await Promise.all([
     post({ ...neutral, temperature: 1 }),
     post({ ...neutral, temperature: HALF }),
@@ -65,11 +64,7 @@ export async function probeExactness(
 }
 
 /** A server may only be sparing with lists: of the fields themselves it is asked alone. */
-async function refusedWithoutList(
-  asked: Asked,
-  neutral: object,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function refusedWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
   const { top_logprobs: _, ...request } = requestOf(asked.model);
   const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
   return isRefusal(answer) ? answer.said || `${answer.status}` : null;

@@ -43,13 +43,8 @@ export const ApiError = z
       next_step: z
         .int()
         .optional()
-        .describe(
-          "with `step_mismatch` the step to ask for, with `version_ahead` the one to acknowledge",
-        ),
-      published: z
-        .int()
-        .optional()
-        .describe("with `conflict` at a registration: reset_to goes back behind it"),
+        .describe("with `step_mismatch` the step to ask for, with `version_ahead` the one to acknowledge"),
+      published: z.int().optional().describe("with `conflict` at a registration: reset_to goes back behind it"),
       epoch: z.int().optional().describe("with `epoch_fenced`: the one that goes on"),
     }),
   })

@@ -22,10 +22,9 @@ export const Numbers = z.custom<readonly number[]>((value) => isListOf(value, Nu
 });
 
 /** Entries as vLLM and OpenAI send them for sampled tokens. */
-export const Logprobs = z.custom<readonly { readonly logprob: number }[]>(
-  (value) => isListOf(value, hasLogprob),
-  { error: "is no list of logprobs" },
-);
+export const Logprobs = z.custom<readonly { readonly logprob: number }[]>((value) => isListOf(value, hasLogprob), {
+  error: "is no list of logprobs",
+});
 
 /** Whether a JSON value holds more than `most` values, itself included; no more of it is looked at than that. */
 export function holdsMore(value: unknown, most: number): boolean {

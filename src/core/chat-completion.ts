@@ -47,9 +47,7 @@ const WireMessage = z.object({
         function: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
       })
       // Of another kind of tool (OpenAI's `custom`): one of a function has it.
-      .refine(
-        ({ type, function: called }) => called !== undefined || (type ?? "function") !== "function",
-      ),
+      .refine(({ type, function: called }) => called !== undefined || (type ?? "function") !== "function"),
     LIMITS.toolCallsPerReply,
   ).nullish(),
 });
@@ -77,9 +75,7 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
   const parsed = WireResponse.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new InvalidModelResponseError(
-      `the reply is no chat completion: ${issue?.path.join(".")}: ${issue?.message}`,
-    );
+    throw new InvalidModelResponseError(`the reply is no chat completion: ${issue?.path.join(".")}: ${issue?.message}`);
   }
   const { choices, usage: wireUsage, ...reply } = parsed.data;
   const choice = choices?.[0];
@@ -87,10 +83,7 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
   if ((choices?.length ?? 0) > 1) {
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
-  const message = readMessage(
-    choice.message,
-    wireUsage?.completion_tokens_details?.reasoning_tokens,
-  );
+  const message = readMessage(choice.message, wireUsage?.completion_tokens_details?.reasoning_tokens);
   const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
   const [first, last] = [reply.first_weight_version, reply.weight_version].map(labelOf);
   return {
@@ -112,12 +105,8 @@ function labelOf(label: z.infer<typeof Label>): string | null {
   return label == null ? null : String(label);
 }
 
-function readMessage(
-  wire: z.infer<typeof WireMessage>,
-  reasoningTokens: number | null | undefined,
-): Message {
-  const reasoning =
-    wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
+function readMessage(wire: z.infer<typeof WireMessage>, reasoningTokens: number | null | undefined): Message {
+  const reasoning = wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
   const content = wire.content || wire.refusal || wire.content;
   // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does. It was made.
   const calls = wire.tool_calls ?? [];

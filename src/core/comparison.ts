@@ -69,11 +69,7 @@ export const CompareQuery = z.strictObject({
     .min(1)
     .describe("id of the run to compare with")
     .meta({ example: "run_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
-  metric: z
-    .string()
-    .min(1)
-    .default("reward")
-    .describe("`reward`, or the name of a score both runs have"),
+  metric: z.string().min(1).default("reward").describe("`reward`, or the name of a score both runs have"),
   after: z
     .string()
     .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })

@@ -28,10 +28,7 @@ type RowSource<Row> =
  * Rows that come with the run ("uploaded"), rows given here, a function that makes row i without end, or, lazily,
  * `{ length, row }` or `{ rows }`.
  */
-export function dataset<Task, Row>(
-  schema: z.ZodType<Task, Row>,
-  source: RowSource<NoInfer<Row>>,
-): Dataset<Task> {
+export function dataset<Task, Row>(schema: z.ZodType<Task, Row>, source: RowSource<NoInfer<Row>>): Dataset<Task> {
   if (source === "uploaded") {
     const make = () => {
       throw new RangeError("uploaded rows come with the run");

@@ -50,9 +50,7 @@ export const EndpointRequest = z
       .max(LIMITS.maxConcurrent)
       .nullable()
       .default(null)
-      .describe(
-        "rollouts at once of all runs on this endpoint together; null = each run's own number",
-      ),
+      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number"),
     rpm: z
       .int()
       .min(1)
@@ -64,9 +62,7 @@ export const EndpointRequest = z
       .boolean()
       .default(true)
       .describe("make one short call to see what the server supports; false creates it unseen"),
-    model: ModelName.optional().describe(
-      "the model the probe asks; default: the first the server lists",
-    ),
+    model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
   })
   .meta({ id: "EndpointRequest" });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
@@ -93,9 +89,7 @@ const EngineExactness = z
     logprobs_mode: z
       .enum(["processed", "raw"])
       .nullable()
-      .describe(
-        "whether temperature and penalties are in the logprobs; null: it could not be told",
-      ),
+      .describe("whether temperature and penalties are in the logprobs; null: it could not be told"),
     penalties: z
       .boolean()
       .nullable()
@@ -103,9 +97,7 @@ const EngineExactness = z
     neutral_defaults: z
       .boolean()
       .nullable()
-      .describe(
-        "a request that says nothing is sampled as one that asks for no penalty and no cut",
-      ),
+      .describe("a request that says nothing is sampled as one that asks for no penalty and no cut"),
     refused: z
       .string()
       .nullable()
@@ -118,11 +110,7 @@ export type EngineExactness = z.infer<typeof EngineExactness>;
 export const EndpointCapabilities = z
   .object({
     models: z.array(z.string()).describe("what GET /models listed, at most 100"),
-    max_model_len: z
-      .int()
-      .positive()
-      .nullable()
-      .describe("tokens, where the server tells (vLLM does)"),
+    max_model_len: z.int().positive().nullable().describe("tokens, where the server tells (vLLM does)"),
     probed_model: z.string().nullable(),
     chat: z.boolean().describe("the call was answered with a chat completion"),
     usage: z.boolean(),
@@ -163,9 +151,7 @@ export const SecretRequest = z
   .strictObject({ name: SecretName, value: z.string().min(1).max(LIMITS.secretCharacters) })
   .meta({ id: "SecretRequest" });
 export type SecretRequest = z.output<typeof SecretRequest>;
-export const SecretPatch = z
-  .strictObject({ value: SecretRequest.shape.value })
-  .meta({ id: "SecretPatch" });
+export const SecretPatch = z.strictObject({ value: SecretRequest.shape.value }).meta({ id: "SecretPatch" });
 
 /** The value is written and never read back. */
 export const SecretView = z

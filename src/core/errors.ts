@@ -106,14 +106,7 @@ export const FAILURE_CLASSES = [
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 /** Why a rollout ended as `cancelled`. */
-export const CANCEL_REASONS = [
-  "stale",
-  "overload",
-  "user",
-  "budget",
-  "deadline",
-  "version_reset",
-] as const;
+export const CANCEL_REASONS = ["stale", "overload", "user", "budget", "deadline", "version_reset"] as const;
 export type CancelReason = (typeof CANCEL_REASONS)[number];
 
 /** Why a rollout that ended well has no reward. */
@@ -138,9 +131,7 @@ export function serializeError(thrown: unknown): SerializedError {
     error: name,
     message: first?.message || name,
     error_chain_str: chain.map((link) => link.name).join(" -> "),
-    error_chain_repr: chain
-      .map((link) => `${link.name}(${JSON.stringify(link.message)})`)
-      .join(" -> "),
+    error_chain_repr: chain.map((link) => `${link.name}(${JSON.stringify(link.message)})`).join(" -> "),
     retryable: isError(thrown, RolloutError) && readOr(false, () => thrown.retryable === true),
   });
 }
@@ -159,10 +150,7 @@ export function shortError(serialized: SerializedError): SerializedError {
 }
 
 /** The first of them, as many as are stored; where that is not all, `rest` says so in place of the others. */
-export function firstErrors<Listed>(
-  errors: readonly Listed[],
-  rest: (count: number) => Listed,
-): readonly Listed[] {
+export function firstErrors<Listed>(errors: readonly Listed[], rest: (count: number) => Listed): readonly Listed[] {
   let left = LIMITS.errorListCharacters;
   const fits = errors.findIndex((error) => {
     left -= JSON.stringify(error).length;

@@ -16,12 +16,7 @@ export const RunLimits = z.strictObject({
     .max(86_400)
     .optional()
     .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
-  call_timeout_s: z
-    .number()
-    .positive()
-    .max(600)
-    .default(600)
-    .describe("deadline of one model call"),
+  call_timeout_s: z.number().positive().max(600).default(600).describe("deadline of one model call"),
   max_retries: z
     .int()
     .min(0)
@@ -37,9 +32,7 @@ export const RunLimits = z.strictObject({
     .positive()
     .max(2_592_000)
     .optional()
-    .describe(
-      "past it the run dispatches nothing more, and what is in flight ends cancelled: deadline",
-    ),
+    .describe("past it the run dispatches nothing more, and what is in flight ends cancelled: deadline"),
 });
 
 export type RunLimits = z.output<typeof RunLimits>;
@@ -47,10 +40,7 @@ export type RunLimits = z.output<typeof RunLimits>;
 export const RunName = ShownText.max(200);
 
 export const Metadata = z
-  .record(
-    ShownText.max(LIMITS.metadataKeyCharacters),
-    ShownText.max(LIMITS.metadataValueCharacters),
-  )
+  .record(ShownText.max(LIMITS.metadataKeyCharacters), ShownText.max(LIMITS.metadataValueCharacters))
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
     error: `at most ${LIMITS.metadataPairs} pairs`,
   });
@@ -67,17 +57,10 @@ export const EvalRequest = z.strictObject({
   dataset: z
     .union([z.string().min(1), z.array(z.record(z.string(), z.unknown())).min(1)])
     .optional()
-    .describe(
-      "an uploaded dataset by id or name, or rows inline; for an environment that has none",
-    ),
+    .describe("an uploaded dataset by id or name, or rows inline; for an environment that has none"),
   model: ModelName,
-  endpoint: z
-    .union([z.string().min(1), InlineEndpoint])
-    .describe("an endpoint by name or id, or one given here"),
-  judges: z
-    .record(JudgeName, JudgeTarget)
-    .default({})
-    .describe("who answers for each judge the rubric names"),
+  endpoint: z.union([z.string().min(1), InlineEndpoint]).describe("an endpoint by name or id, or one given here"),
+  judges: z.record(JudgeName, JudgeTarget).default({}).describe("who answers for each judge the rubric names"),
   judge_cache: z
     .boolean()
     .default(true)
@@ -91,21 +74,14 @@ export const EvalRequest = z.strictObject({
   rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),
   shuffle: z.boolean().default(false),
   seed: z.int().min(0).max(0xffff_ffff).default(0),
-  max_concurrent: z
-    .int()
-    .min(1)
-    .max(LIMITS.maxConcurrent)
-    .default(32)
-    .describe("rollouts running at once"),
+  max_concurrent: z.int().min(1).max(LIMITS.maxConcurrent).default(32).describe("rollouts running at once"),
   limits: RunLimits.prefault({}),
   min_scored: z
     .number()
     .min(0)
     .max(1)
     .default(0.95)
-    .describe(
-      "share of the planned rollouts that must get a score, else the run fails: too_few_scored",
-    ),
+    .describe("share of the planned rollouts that must get a score, else the run fails: too_few_scored"),
   metadata: Metadata.default({}),
 });
 export type EvalRequest = z.infer<typeof EvalRequest>;

@@ -28,9 +28,7 @@ export const ExportQuery = z.strictObject({
     .enum(EXPORT_FORMATS)
     .default("sft")
     .describe("sft: messages; dpo: pairs; verifiers: lines of its results.jsonl"),
-  min_reward: PlainNumber.optional()
-    .describe("of a rollout; of a pair, of the chosen one")
-    .meta({ example: 1 }),
+  min_reward: PlainNumber.optional().describe("of a rollout; of a pair, of the chosen one").meta({ example: 1 }),
   best_of_group: Flag.describe("of each task only the best rollout, or the best and the worst"),
   dedupe: Flag.describe("of rollouts that say the same after the same prompt only the first"),
   after: z
@@ -138,9 +136,7 @@ export function leftOutNote(all: readonly LeftOut[]): LeftOutNote | null {
   const byReason = Map.groupBy(all, ({ reason }) => reason);
   return {
     rows: all.length,
-    reasons: Object.fromEntries(
-      Array.from(byReason, ([reason, { length }]): [string, number] => [reason, length]),
-    ),
+    reasons: Object.fromEntries(Array.from(byReason, ([reason, { length }]): [string, number] => [reason, length])),
     rollouts: all.slice(0, LIMITS.leftOutNamed).map(({ rollout_id }) => rollout_id),
   };
 }

@@ -10,13 +10,7 @@
 import type { AnyEnvironment, PlayedEnvironment } from "./environments/any-environment.ts";
 import { gateCapabilities, type OfferedCapabilities } from "./environments/capabilities.ts";
 import type { Awaitable, Capabilities, Need, RoutedRow, Sql } from "./environments/contract.ts";
-import {
-  addOwn,
-  type HookContext,
-  type HookState,
-  openState,
-  ownState,
-} from "./environments/hook-state.ts";
+import { addOwn, type HookContext, type HookState, openState, ownState } from "./environments/hook-state.ts";
 import type { SqlRunner } from "./environments/rollout-sql.ts";
 import { type Stage, type StageLimit, unlimited } from "./environments/stages.ts";
 import {
@@ -32,13 +26,7 @@ import {
   serializeError,
 } from "./errors.ts";
 import { cloneJson, type Json, type JsonObject } from "./json.ts";
-import {
-  asMessages,
-  commonPrefix,
-  type Messages,
-  normalizeMessages,
-  type ToolDefinition,
-} from "./messages.ts";
+import { asMessages, commonPrefix, type Messages, normalizeMessages, type ToolDefinition } from "./messages.ts";
 import { seededRandom } from "./random.ts";
 import { redact } from "./redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
@@ -82,19 +70,12 @@ type Tools = readonly ToolDefinition[];
 const said = new WeakMap<PlayedEnvironment, WeakMap<JsonObject, Tools | SerializedError>>();
 
 /** What goes to the model with a rollout's next call; empty = send none. Never throws: the environment says it. */
-export function offeredTools(
-  environment: AnyEnvironment,
-  rollout: Rollout,
-): Tools | SerializedError {
+export function offeredTools(environment: AnyEnvironment, rollout: Rollout): Tools | SerializedError {
   const { environment: player, info } = environment.route(rollout);
   return toolsOf(player, info, rollout.state);
 }
 
-function toolsOf(
-  player: PlayedEnvironment,
-  info: Json,
-  state: JsonObject,
-): Tools | SerializedError {
+function toolsOf(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
   const ofPlayer = said.get(player) ?? new WeakMap();
   said.set(player, ofPlayer);
   const known = ofPlayer.get(state);
@@ -104,11 +85,7 @@ function toolsOf(
   return tools;
 }
 
-function askedTools(
-  player: PlayedEnvironment,
-  info: Json,
-  state: JsonObject,
-): Tools | SerializedError {
+function askedTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
   try {
     const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(state));
     if (Array.isArray(given)) return given;
@@ -141,11 +118,7 @@ export class Harness {
 
   constructor(environment: PlayedEnvironment, options: HarnessOptions) {
     const { rolloutId, capabilities, sql, seed, secrets = [], row } = options;
-    const {
-      signal = { aborted: false },
-      limit = unlimited,
-      unrepeatable = () => undefined,
-    } = options;
+    const { signal = { aborted: false }, limit = unlimited, unrepeatable = () => undefined } = options;
     this.#environment = environment;
     this.#context = { rolloutId, signal, limit, unrepeatable, ...(row && { row }) };
     this.#seed = seed;
@@ -189,11 +162,7 @@ export class Harness {
     }
   }
 
-  #closed(
-    state: JsonObject,
-    error: SerializedError | null,
-    cleanup_errors: readonly SerializedError[],
-  ): Event {
+  #closed(state: JsonObject, error: SerializedError | null, cleanup_errors: readonly SerializedError[]): Event {
     return { type: "closed", state, error, cleanup_errors, at: this.#now() };
   }
 
@@ -223,9 +192,7 @@ export class Harness {
       }
     }
     if (rollout.final_env_response !== null) {
-      throw new EnvError(
-        "the environment made its final reply, but no stop condition ends the rollout",
-      );
+      throw new EnvError("the environment made its final reply, but no stop condition ends the rollout");
     }
     try {
       return await this.#nextPrompt(rollout, state);
@@ -252,8 +219,7 @@ export class Harness {
     const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
     const state = openState(rollout, this.#live?.value, this.#context);
     const unfinished =
-      unopened ??
-      (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
+      unopened ?? (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
     const cleanups: (SerializedError | null)[] = [];
     for (const handler of environment.cleanupHandlers) {
       const name = `cleanup ${handler.name}`;
@@ -316,11 +282,7 @@ export class Harness {
     return await this.#context.limit(stage, where, run());
   }
 
-  #faultOf(
-    stage: Stage,
-    where: string,
-    run: () => Awaitable<unknown>,
-  ): Promise<SerializedError | null> {
+  #faultOf(stage: Stage, where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
     return faultOf(where, () => this.#limited(stage, where, run));
   }
 }
@@ -364,10 +326,7 @@ async function outcomeOf<T>(where: string, run: () => Awaitable<T>): Promise<Out
   }
 }
 
-async function faultOf(
-  where: string,
-  run: () => Awaitable<unknown>,
-): Promise<SerializedError | null> {
+async function faultOf(where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
   const outcome = await outcomeOf(where, run);
   return "fault" in outcome ? outcome.fault : null;
 }

@@ -89,9 +89,7 @@ export class Meter {
     this.spend(STEPS.container);
     const copy = Array.isArray(value)
       ? value.map((item) => this.#metered(item))
-      : Object.fromEntries(
-          Object.entries(value).map(([name, member]) => [name, this.#metered(member)]),
-        );
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#metered(member)]));
     const names = Object.keys(copy);
     this.spend(STEPS.member * names.length);
     this.#longestList = Math.max(this.#longestList, names.length);

@@ -122,9 +122,7 @@ class SchemaReader {
 }
 
 function requireSimple(schemas: Json): void {
-  const hard = Object.keys(isRecord(schemas) ? schemas : {}).find(
-    (name) => !ONE_REPETITION.test(name),
-  );
+  const hard = Object.keys(isRecord(schemas) ? schemas : {}).find((name) => !ONE_REPETITION.test(name));
   if (hard === undefined) return;
   throw unusable(`a name of patternProperties takes one repetition and no groups, not ${hard}`);
 }

@@ -1,11 +1,5 @@
 /** What can be stored: JSON, and nothing else. */
-export type Json =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly Json[]
-  | { readonly [key: string]: Json };
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 export type JsonObject = { readonly [key: string]: Json };
 
@@ -18,11 +12,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
  * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
  * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.
  */
-export function findNonJson(
-  value: unknown,
-  path: string,
-  depth = 0,
-): { path: string; found: string } | null {
+export function findNonJson(value: unknown, path: string, depth = 0): { path: string; found: string } | null {
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
   if (typeof value === "number") {
     return Number.isFinite(value) ? null : { path, found: String(value) };
@@ -31,9 +21,7 @@ export function findNonJson(
   // A value that holds itself has no end.
   if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "nesting without end" };
   if (Array.isArray(value)) {
-    return firstOf(value, (item, index) =>
-      findNonJson(item ?? null, `${path}[${index}]`, depth + 1),
-    );
+    return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`, depth + 1));
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
@@ -63,9 +51,7 @@ export function findOddity(
   }
   // A value may hold millions of numbers: only what holds something itself has a path made for it.
   if (Array.isArray(value)) {
-    return firstOf(value, (item: Json, at) =>
-      isPlain(item) ? null : findOddity(item, `${path}[${at}]`, depth + 1),
-    );
+    return firstOf(value, (item: Json, at) => (isPlain(item) ? null : findOddity(item, `${path}[${at}]`, depth + 1)));
   }
   return firstOf(Object.keys(value), (name) => {
     const inner = () => `${path}${path === "" ? "" : "."}${name}`;
@@ -105,10 +91,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-function firstOf<Item, Found>(
-  items: readonly Item[],
-  test: (item: Item, index: number) => Found | null,
-): Found | null {
+function firstOf<Item, Found>(items: readonly Item[], test: (item: Item, index: number) => Found | null): Found | null {
   for (const [index, item] of items.entries()) {
     const found = test(item, index);
     if (found !== null) return found;

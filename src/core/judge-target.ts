@@ -9,9 +9,7 @@ import { ShownText } from "./shown-text.ts";
 export const JudgeName = ShownText;
 
 export const JudgeTarget = z.strictObject({
-  endpoint: z
-    .union([z.string().min(1), InlineEndpoint])
-    .describe("an endpoint by name or id, or one given here"),
+  endpoint: z.union([z.string().min(1), InlineEndpoint]).describe("an endpoint by name or id, or one given here"),
   model: ModelName,
   sampling: Sampling.default({}),
 });

@@ -6,9 +6,7 @@ import { Usage } from "./messages.ts";
 const Count = z.int().nonnegative();
 
 /** Judgements and reports of earlier releases say nothing of it. */
-const JudgeMicros = Micros.nullable()
-  .optional()
-  .describe("micro-dollars; null where that cannot be known");
+const JudgeMicros = Micros.nullable().optional().describe("micro-dollars; null where that cannot be known");
 
 export const Judgement = z
   .object({
@@ -24,9 +22,7 @@ export const Judgement = z
     pass: Count.describe("which verdict on the same question, from 0"),
     seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
     left_out: Count.describe("characters of the evidence that were cut out of its middle"),
-    cached: z
-      .boolean()
-      .describe("nobody was asked: the verdict was there already, and cost nothing"),
+    cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
     calls: Count.describe("calls sent to the judge, those that failed included"),
     usage: Usage,
     cost_micros: JudgeMicros,

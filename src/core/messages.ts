@@ -33,10 +33,7 @@ export type Content = string | readonly ContentPart[] | null;
 const KNOWN_PARTS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ["text", z.looseObject({ text: z.string() })],
   ["image_url", z.looseObject({ image_url: z.looseObject({ url: z.string() }) })],
-  [
-    "input_audio",
-    z.looseObject({ input_audio: z.looseObject({ data: z.string(), format: z.string() }) }),
-  ],
+  ["input_audio", z.looseObject({ input_audio: z.looseObject({ data: z.string(), format: z.string() }) })],
 ]);
 const Part = z
   .object({ type: z.string() })

@@ -69,9 +69,7 @@ function spendCompiling(source: string, work: Work): void {
   const size = instructionsOf(source);
   if (size > instructions) {
     const advice = "repeat less, or less often";
-    throw new WorkBudgetError(
-      `the pattern has more than ${grouped(instructions)} instructions: ${advice}`,
-    );
+    throw new WorkBudgetError(`the pattern has more than ${grouped(instructions)} instructions: ${advice}`);
   }
   const count = (what: RegExp) => source.match(what)?.length ?? 0;
   const steps =
@@ -123,8 +121,6 @@ function compile(source: string, flags: number): RE2JS {
     return RE2JS.compile(source, flags);
   } catch (thrown) {
     if (!(thrown instanceof RE2JSException)) throw thrown;
-    throw new PatternError(
-      `is no RE2 pattern (no look-around, no back-references): ${thrown.message}`,
-    );
+    throw new PatternError(`is no RE2 pattern (no look-around, no back-references): ${thrown.message}`);
   }
 }

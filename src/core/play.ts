@@ -7,12 +7,7 @@
 import type { AnyEnvironment } from "./environments/any-environment.ts";
 import type { Capabilities } from "./environments/contract.ts";
 import { NO_JOURNAL, RolloutSql } from "./environments/rollout-sql.ts";
-import {
-  OverlongPromptError,
-  RolloutError,
-  type SerializedError,
-  serializeError,
-} from "./errors.ts";
+import { OverlongPromptError, RolloutError, type SerializedError, serializeError } from "./errors.ts";
 import { type Harness, offeredTools, openHarness } from "./harness.ts";
 import type { JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, Usage } from "./messages.ts";
@@ -98,11 +93,7 @@ export async function playTask(
   };
 }
 
-async function drive(
-  environment: AnyEnvironment,
-  started: Rollout,
-  options: PlayOptions,
-): Promise<Rollout> {
+async function drive(environment: AnyEnvironment, started: Rollout, options: PlayOptions): Promise<Rollout> {
   let rollout = started;
   let [current, other] = [environment, options.twin ?? environment];
   const sql = openSql(environment, options);
@@ -152,11 +143,7 @@ async function step(
 }
 
 /** What the platform makes of a call: an answer, an endpoint's error, or the end of the rollout's time. */
-async function askModel(
-  environment: AnyEnvironment,
-  rollout: Rollout,
-  options: PlayOptions,
-): Promise<Event> {
+async function askModel(environment: AnyEnvironment, rollout: Rollout, options: PlayOptions): Promise<Event> {
   const turn = rollout.turns.length;
   const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { type: "failed", failure: "environment", error: tools };
@@ -238,8 +225,7 @@ function messageOf(reply: Reply, turn: number): Message {
     type: "function" as const,
     function: {
       name: call.name,
-      arguments:
-        typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
+      arguments: typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
     },
   }));
   return { role: "assistant", content, tool_calls };

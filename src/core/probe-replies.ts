@@ -9,10 +9,7 @@ import { LIMITS } from "./limits.ts";
 /** OpenRouter lists some hundreds. */
 const MODELS_READ = 10_000;
 const ModelList = z.object({
-  data: listOf(
-    z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }),
-    MODELS_READ,
-  ),
+  data: listOf(z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }), MODELS_READ),
 });
 /** OpenAI lists 20 at most, vLLM as many as it was started for. */
 const LIKELY_READ = 200;

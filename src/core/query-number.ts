@@ -13,10 +13,7 @@ export function wholeNumber(least: number, most?: number) {
   return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
 }
 
-export const PlainNumber = z.preprocess(
-  (text) => read(text, NUMBER),
-  z.number({ error: "must be a number" }),
-);
+export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({ error: "must be a number" }));
 
 function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;

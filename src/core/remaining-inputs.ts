@@ -5,11 +5,7 @@
  * places; a finished row fills one of its example's, and the first inputs of that example take what is left. Surplus rows
  * and ids that are not asked for change nothing.
  */
-export function remainingInputs(
-  inputs: readonly number[],
-  finished: readonly number[],
-  attempts: number,
-): number[] {
+export function remainingInputs(inputs: readonly number[], finished: readonly number[], attempts: number): number[] {
   const places = new Map<number, number>();
   for (const id of finished) places.set(id, (places.get(id) ?? attempts) - 1);
   const owed = new Map<number, number[]>();

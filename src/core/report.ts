@@ -63,13 +63,9 @@ export const RunReport = z
       prompt_tokens: Count,
       completion_tokens: Count,
       total_tokens: Count,
-      judge: JudgeUsage.optional().describe(
-        "of the rubric's judges, apart; absent when none was asked",
-      ),
+      judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
     }),
-    calls: Count.describe(
-      "calls sent to the model; calls − turns is what retries and restarts cost",
-    ),
+    calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost"),
   })
   .meta({ id: "RunReport" });
 export type RunReport = z.infer<typeof RunReport>;

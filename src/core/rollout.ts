@@ -10,12 +10,7 @@
  * every call, the first included, so a condition true from the start makes no call at all. A rollout whose turns would
  * hold more than `LIMITS.rolloutCharacters` calls no more: it is truncated, as where a context is full.
  */
-import {
-  type CancelReason,
-  environmentFailure,
-  type FailureClass,
-  type SerializedError,
-} from "./errors.ts";
+import { type CancelReason, environmentFailure, type FailureClass, type SerializedError } from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { commonPrefix, type Messages, type ToolDefinition } from "./messages.ts";
@@ -228,9 +223,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
 }
 
 /** Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt. */
-export function completionOf(
-  rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">,
-): Messages {
+export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">): Messages {
   if (rollout.turns.length === 0) return [];
   const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];
   return history.slice(commonPrefix(history, rollout.prompt));
@@ -238,9 +231,7 @@ export function completionOf(
 
 /** The prompt of the call that is outstanding, or of the next one. */
 export function outstandingPrompt(rollout: Rollout): Messages {
-  return rollout.intent === null
-    ? rollout.prompt
-    : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
+  return rollout.intent === null ? rollout.prompt : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
 }
 
 /** True while the outstanding call is awaited elsewhere. */
@@ -336,8 +327,7 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     answered_at: at,
     state_after: null,
   };
-  const last_ids =
-    tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
+  const last_ids = tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
   const held = (rollout.held ?? 0) + sizeOf({ ...turn, prompt: null });
   const turns = [...rollout.turns, turn];
   return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };

@@ -40,10 +40,7 @@ export const RescoreRequest = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .describe("default: those of the run, where the environment is the same"),
-  judges: z
-    .record(JudgeName, JudgeTarget)
-    .optional()
-    .describe("in place of the run's judges of the same names"),
+  judges: z.record(JudgeName, JudgeTarget).optional().describe("in place of the run's judges of the same names"),
   name: EvalRequest.shape.name,
   metadata: Metadata.optional().describe("default: that of the run"),
   min_scored: z.number().min(0).max(1).optional().describe("default: that of the run"),
@@ -52,10 +49,7 @@ export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 export const ForkRequest = z.strictObject({
-  turn: z
-    .int()
-    .min(0)
-    .describe("index of the last turn that is kept; the next one is asked for again"),
+  turn: z.int().min(0).describe("index of the last turn that is kept; the next one is asked for again"),
   model: EvalRequest.shape.model.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
   endpoint: z.union([z.string().min(1), InlineEndpoint]).optional(),

@@ -22,9 +22,7 @@ export const RunPaused = z
     status: z.enum(RUN_STATUSES),
     reason: z
       .enum(["user", "retry", "dead_batch"])
-      .describe(
-        "retry: an ended run goes on with new attempts; dead_batch: its trainer gave a batch up",
-      ),
+      .describe("retry: an ended run goes on with new attempts; dead_batch: its trainer gave a batch up"),
   })
   .meta({ id: "RunPaused" });
 export type RunPaused = z.infer<typeof RunPaused>;
@@ -63,17 +61,13 @@ export const WeightsApplied = z
   .meta({ id: "WeightsApplied" });
 
 /** Stands in for events older than those that are kept. */
-export const RunSnapshot = z
-  .object({ status: z.enum(RUN_STATUSES), counts: RunCounts })
-  .meta({ id: "RunSnapshot" });
+export const RunSnapshot = z.object({ status: z.enum(RUN_STATUSES), counts: RunCounts }).meta({ id: "RunSnapshot" });
 export type RunSnapshot = z.infer<typeof RunSnapshot>;
 
 /** One event: its `id` and `event` fields, and its `data` field read as JSON. */
 export const RunEvent = z
   .discriminatedUnion("event", [
-    z
-      .object({ id: Id, event: z.literal("run.progress"), data: RunProgress })
-      .meta({ id: "RunProgressEvent" }),
+    z.object({ id: Id, event: z.literal("run.progress"), data: RunProgress }).meta({ id: "RunProgressEvent" }),
     z
       .object({ id: Id, event: z.literal("rollout.finished"), data: RolloutFinished })
       .meta({ id: "RolloutFinishedEvent" }),
@@ -84,27 +78,15 @@ export const RunEvent = z
         data: RunEnded,
       })
       .meta({ id: "RunEndedEvent" }),
-    z
-      .object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused })
-      .meta({ id: "RunPausedEvent" }),
-    z
-      .object({ id: Id, event: z.literal("batch.ready"), data: BatchReady })
-      .meta({ id: "BatchReadyEvent" }),
-    z
-      .object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked })
-      .meta({ id: "BatchAckedEvent" }),
-    z
-      .object({ id: Id, event: z.literal("batch.dead"), data: BatchDead })
-      .meta({ id: "BatchDeadEvent" }),
+    z.object({ id: Id, event: z.enum(["run.paused", "run.resumed"]), data: RunPaused }).meta({ id: "RunPausedEvent" }),
+    z.object({ id: Id, event: z.literal("batch.ready"), data: BatchReady }).meta({ id: "BatchReadyEvent" }),
+    z.object({ id: Id, event: z.literal("batch.acked"), data: BatchAcked }).meta({ id: "BatchAckedEvent" }),
+    z.object({ id: Id, event: z.literal("batch.dead"), data: BatchDead }).meta({ id: "BatchDeadEvent" }),
     z
       .object({ id: Id, event: z.literal("weights.published"), data: WeightsPublished })
       .meta({ id: "WeightsPublishedEvent" }),
-    z
-      .object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied })
-      .meta({ id: "WeightsAppliedEvent" }),
-    z
-      .object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot })
-      .meta({ id: "RunSnapshotEvent" }),
+    z.object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied }).meta({ id: "WeightsAppliedEvent" }),
+    z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }).meta({ id: "RunSnapshotEvent" }),
   ])
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;

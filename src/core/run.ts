@@ -13,14 +13,7 @@ import { RunReport } from "./report.ts";
 import { TrainingRequest } from "./training/request.ts";
 import { TrainerSecrets, TrainingView } from "./training/view.ts";
 
-export const RUN_STATUSES = [
-  "queued",
-  "running",
-  "paused",
-  "completed",
-  "failed",
-  "cancelled",
-] as const;
+export const RUN_STATUSES = ["queued", "running", "paused", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 export const OUTCOMES = ["scored", "unscored", "failed", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -184,13 +177,8 @@ export const RolloutView = z
     slot: Count,
     attempt: Count,
     superseded_by: z.string().nullable().describe("the later attempt that counts in its place"),
-    forked_from: ForkedFrom.nullable().describe(
-      "its first turns, up to this one, are of that rollout",
-    ),
-    rescored_from: z
-      .string()
-      .nullable()
-      .describe("the rollout whose trajectory it took over to be scored anew"),
+    forked_from: ForkedFrom.nullable().describe("its first turns, up to this one, are of that rollout"),
+    rescored_from: z.string().nullable().describe("the rollout whose trajectory it took over to be scored anew"),
     status: z.enum(ROLLOUT_STATUSES),
     outcome: z.enum(OUTCOMES).nullable(),
     reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
@@ -213,9 +201,7 @@ export const RolloutView = z
     cost: Cost,
     judgements: z
       .array(Judgement)
-      .describe(
-        "what judges said of it, by the time it ended; of a group, on the member that ended first",
-      ),
+      .describe("what judges said of it, by the time it ended; of a group, on the member that ended first"),
     turns: z.array(
       z.object({
         index: Count,
@@ -233,9 +219,7 @@ export const RolloutView = z
           .string()
           .optional()
           .describe("of those that sampled the first, where the weights changed meanwhile"),
-        dispatch_version: Count.optional().describe(
-          "of a training run: the version its group was dispatched by",
-        ),
+        dispatch_version: Count.optional().describe("of a training run: the version its group was dispatched by"),
         is_truncated: z.boolean(),
         reward: z.number().nullable().describe("of this turn; the rollout's, where none was given"),
         advantage: Advantage,
@@ -299,9 +283,7 @@ export const ResultRow = z
       input_tokens: Count.describe("over all calls"),
       output_tokens: Count,
       final_input_tokens: Count.optional().describe("of the last call's context, what was given"),
-      final_output_tokens: Count.optional().describe(
-        "of the last call's context, what was sampled",
-      ),
+      final_output_tokens: Count.optional().describe("of the last call's context, what was sampled"),
     }),
     judge_usage: JudgeTokens.optional(),
     rollout_id: z.string(),
@@ -329,10 +311,7 @@ export const EnvironmentView = z
       .enum(["uploaded", "rows", "generated"])
       .nullable()
       .describe("null where its arguments must be given before it can be built"),
-    row: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe("JSON Schema of one task row; null where dataset is"),
+    row: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema of one task row; null where dataset is"),
     needs: z.array(z.string()),
     judges: z.array(z.string()).describe("judges a run must name in `judges`"),
   })

@@ -15,10 +15,7 @@ export const Sampling = z.strictObject({
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  seed: z
-    .int()
-    .nullish()
-    .describe("of the run's draws: each call gets its own, made of this and its place"),
+  seed: z.int().nullish().describe("of the run's draws: each call gets its own, made of this and its place"),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),
@@ -49,10 +46,7 @@ const SEEDS = 2 ** 31;
  * What is asked of one call. With one seed for all of them, rollouts of the same prompt would be one rollout, and others
  * tied to each other: so each place has a seed of its own, the same whenever the run is asked for again.
  */
-export function withCallSeed(
-  { seed, ...sampling }: Sampling,
-  { group, slot, attempt, turn }: CallPlace,
-): Sampling {
+export function withCallSeed({ seed, ...sampling }: Sampling, { group, slot, attempt, turn }: CallPlace): Sampling {
   if (seed === undefined || seed === null) return { ...sampling, ...(seed === null && { seed }) };
   const draw = seededRandom("call", seed, group, slot, attempt, turn);
   return { ...sampling, seed: Math.floor(draw() * SEEDS) };
@@ -87,11 +81,7 @@ const NEUTRAL = {
  * weights give it, the ids and logprobs a sample is made of, and the `salt` (null: none). A null takes any of them back, for an
  * endpoint that refuses it.
  */
-export function trainingSampling(
-  environment: Sampling,
-  run: Sampling,
-  salt: string | null,
-): Sampling {
+export function trainingSampling(environment: Sampling, run: Sampling, salt: string | null): Sampling {
   const extra_body = { ...ASKED, ...(salt !== null && { cache_salt: salt }) };
   const asked = mergeSampling({ ...NEUTRAL, extra_body }, mergeSampling(environment, run));
   return withoutTakenBack(asked);

@@ -186,10 +186,7 @@ interface RoutedMember {
 }
 
 /** Each member that ended well as the environment that played it knows it. An error where a row is nobody's. */
-function routesOf(
-  environment: Scorable,
-  members: readonly Trajectory[],
-): (RoutedMember | null)[] | RangeError {
+function routesOf(environment: Scorable, members: readonly Trajectory[]): (RoutedMember | null)[] | RangeError {
   try {
     const routes = members.map((member) => {
       return endedWell(member) ? routed(environment, member) : null;

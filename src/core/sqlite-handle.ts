@@ -48,9 +48,7 @@ export function databaseOf(handle: SqliteHandle): SqlDatabase {
       }
     },
     sizeBytes() {
-      const size = handle.prepare(
-        "select page_count * page_size as bytes from pragma_page_count, pragma_page_size",
-      );
+      const size = handle.prepare("select page_count * page_size as bytes from pragma_page_count, pragma_page_size");
       return Number(size.get()?.["bytes"] ?? 0);
     },
   };
@@ -64,9 +62,6 @@ function* rowsOf(handle: SqliteHandle, query: string, params: readonly SqlValue[
 }
 
 function withNumbers(row: Record<string, unknown>): Record<string, unknown> {
-  const members = Object.entries(row).map(([name, value]) => [
-    name,
-    typeof value === "bigint" ? Number(value) : value,
-  ]);
+  const members = Object.entries(row).map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]);
   return Object.fromEntries(members);
 }

@@ -140,9 +140,7 @@ class Tasks {
         range: means.mean === null ? null : [this.#least, this.#greatest],
         n_tasks: means.count,
       },
-      metrics: Object.fromEntries(
-        [...this.#metrics].map(([name, values]) => [name, values.estimate()]),
-      ),
+      metrics: Object.fromEntries([...this.#metrics].map(([name, values]) => [name, values.estimate()])),
       ...this.#passes.tables(),
     };
   }

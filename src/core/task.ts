@@ -8,14 +8,7 @@ import type * as z from "zod";
 import type { Dataset } from "./dataset.ts";
 import type { RoutedRow, TaskRow } from "./environments/contract.ts";
 import { isError, messageOf } from "./errors.ts";
-import {
-  canonicalJson,
-  cloneJson,
-  deepFreeze,
-  findNonJson,
-  findOddity,
-  type Json,
-} from "./json.ts";
+import { canonicalJson, cloneJson, deepFreeze, findNonJson, findOddity, type Json } from "./json.ts";
 import { asMessages, Messages } from "./messages.ts";
 import { permute } from "./permutation.ts";
 import { seededRandom } from "./random.ts";
@@ -36,11 +29,7 @@ export class RowError extends Error {
 }
 
 /** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
-export function parseRow<Task>(
-  { schema }: Pick<Dataset<Task>, "schema">,
-  row: unknown,
-  index: number,
-): Task & TaskRow {
+export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: unknown, index: number): Task & TaskRow {
   const task = aboutRow(index, "the schema failed to read it", () => {
     const parsed = schema.safeParse(row);
     if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
@@ -106,11 +95,7 @@ interface PromptMaker {
  * prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other by
  * `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
  */
-export function buildTask(
-  environment: PromptMaker,
-  row: TaskRow,
-  index: number,
-): Omit<RolloutTask, "id" | "task_key"> {
+export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
   const info = readInfo(row["info"], index);
   const played = routed(environment, { task: row, info }, index);
   checkTools(info, index);
@@ -152,18 +137,14 @@ function identified(row: TaskRow, index: number): Pick<RolloutTask, "example_id"
 
 function promptOf(environment: PromptMaker, row: TaskRow, index: number): Messages {
   const { systemPrompt, fewShot = [] } = environment;
-  const system: Messages =
-    systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
+  const system: Messages = systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
   const own = environment.makePrompt?.(row) ?? row["prompt"] ?? null;
   if (own !== null) return ownPrompt(own, system, index);
   return [...system, ...fewShot, askedBy(row, index)];
 }
 
 /** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
-export function taskKey(
-  row: TaskRow,
-  sha256Hex: (text: string) => Promise<string>,
-): Promise<string> {
+export function taskKey(row: TaskRow, sha256Hex: (text: string) => Promise<string>): Promise<string> {
   return sha256Hex(canonicalJson(row));
 }
 
@@ -206,12 +187,7 @@ function parseInfo(text: string, index: number): Json {
   }
 }
 
-function refusal(
-  issue: z.core.$ZodIssue | undefined,
-  value: unknown,
-  index: number,
-  column = "",
-): RowError {
+function refusal(issue: z.core.$ZodIssue | undefined, value: unknown, index: number, column = ""): RowError {
   const path = issue?.path ?? [];
   const name = `${column}${path.map(segment).join("")}`;
   const missing = issue?.code === "invalid_type" && valueAt(value, path) === undefined;

@@ -32,19 +32,14 @@ export function scripted(replies: readonly Reply[]): TestModel {
     const reply = replies[calls];
     calls += 1;
     if (reply === undefined) {
-      throw new Error(
-        `the model was called ${calls} times, but ${replies.length} replies are scripted`,
-      );
+      throw new Error(`the model was called ${calls} times, but ${replies.length} replies are scripted`);
     }
     return reply;
   };
 }
 
 /** Throws when the task does not fit the dataset's schema, or the model throws; anything else is in the report. */
-export async function runRollout(
-  environment: AnyEnvironment,
-  options: RolloutOptions,
-): Promise<RolloutReport> {
+export async function runRollout(environment: AnyEnvironment, options: RolloutOptions): Promise<RolloutReport> {
   const row = parseRow(environment.dataset, options.task, 0);
   return playTask(environment, buildTask(environment, row, 0), options);
 }

@@ -35,23 +35,17 @@ export function cutResponse(response: ModelResponse, maxLength: number | null): 
 }
 
 /** `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids. */
-export function packTokens(
-  previous: readonly number[],
-  response: ModelResponse,
-): TurnTokens | null {
+export function packTokens(previous: readonly number[], response: ModelResponse): TurnTokens | null {
   const { prompt_ids, completion_ids, completion_logprobs } = response;
   if (prompt_ids === null || completion_ids === null) return null;
-  const continues =
-    previous.length <= prompt_ids.length && previous.every((id, index) => id === prompt_ids[index]);
+  const continues = previous.length <= prompt_ids.length && previous.every((id, index) => id === prompt_ids[index]);
   const suffix = continues ? prompt_ids.slice(previous.length) : prompt_ids;
   return {
     prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(suffix).buffer)),
     forked: !continues,
     completion_ids: base64(new Uint8Array(Int32Array.from(completion_ids).buffer)),
     completion_logprobs:
-      completion_logprobs === null
-        ? null
-        : base64(new Uint8Array(Float32Array.from(completion_logprobs).buffer)),
+      completion_logprobs === null ? null : base64(new Uint8Array(Float32Array.from(completion_logprobs).buffer)),
     prompt_length: prompt_ids.length,
     completion_length: completion_ids.length,
   };

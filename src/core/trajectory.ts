@@ -139,9 +139,7 @@ export type StoredTurn = Omit<Turn, "state_after"> & { readonly state_after: Sta
 
 export function packState(before: JsonObject, after: JsonObject, index: number): StatePatch {
   if (index % WHOLE_STATE_EVERY === WHOLE_STATE_EVERY - 1) return { whole: after };
-  const set = Object.fromEntries(
-    Object.entries(after).filter(([key, value]) => !sameJson(before[key], value)),
-  );
+  const set = Object.fromEntries(Object.entries(after).filter(([key, value]) => !sameJson(before[key], value)));
   const unset = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
   return unset.length === 0 ? { set } : { set, unset };
 }
@@ -180,10 +178,7 @@ export function promptOf(previous: Messages, turn: Pick<Turn, "prompt">): Messag
 
 /** Prompt + completion of the last of `turns`; empty when there is none. */
 export function historyOf(turns: readonly Pick<Turn, "prompt" | "completion">[]): Messages {
-  return turns.reduce<Messages>(
-    (previous, turn) => [...promptOf(previous, turn), turn.completion],
-    [],
-  );
+  return turns.reduce<Messages>((previous, turn) => [...promptOf(previous, turn), turn.completion], []);
 }
 
 export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {

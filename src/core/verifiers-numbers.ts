@@ -26,9 +26,7 @@ export function averageReward(rows: readonly Pick<OutputRow, "reward">[]): numbe
 }
 
 /** For each name the mean over the rows that have it as a number; booleans are 1 and 0. */
-export function averageMetrics(
-  rows: readonly Pick<OutputRow, "metrics">[],
-): Record<string, number> {
+export function averageMetrics(rows: readonly Pick<OutputRow, "metrics">[]): Record<string, number> {
   const sums = new Map<string, { sum: number; rows: number }>();
   for (const [name, value] of rows.flatMap(({ metrics }) => Object.entries(metrics ?? {}))) {
     if (typeof value !== "number" && typeof value !== "boolean") continue;
@@ -57,10 +55,7 @@ export function passTables(
 }
 
 /** Which environment of a mixture a row is of: `info.env_id` (a route joined by "/"), else `env_id`, else "default". */
-export function environmentLabel(row: {
-  readonly info?: unknown;
-  readonly env_id?: unknown;
-}): string {
+export function environmentLabel(row: { readonly info?: unknown; readonly env_id?: unknown }): string {
   const info = typeof row.info === "string" ? parsedOrNull(row.info) : row.info;
   const given = typeof info === "object" && info !== null ? Reflect.get(info, "env_id") : undefined;
   const label = Array.isArray(given) ? given.join("/") : given;
@@ -71,9 +66,10 @@ export function environmentLabel(row: {
  * Tokens in the context at the end of a rollout whose history only grew: those the model sampled in all its calls, and
  * the rest of the last call's. A call without usage (null) is passed over; without any, both are 0.
  */
-export function contextTokens(
-  calls: readonly (Pick<Usage, "prompt_tokens" | "completion_tokens"> | null)[],
-): { final_output_tokens: number; final_input_tokens: number } {
+export function contextTokens(calls: readonly (Pick<Usage, "prompt_tokens" | "completion_tokens"> | null)[]): {
+  final_output_tokens: number;
+  final_input_tokens: number;
+} {
   const counted = calls.filter((usage) => usage !== null);
   const sampled = counted.reduce((sum, usage) => sum + usage.completion_tokens, 0);
   const last = counted.at(-1);
@@ -81,11 +77,7 @@ export function contextTokens(
   return { final_output_tokens: sampled, final_input_tokens: Math.max(0, context - sampled) };
 }
 
-function passesOfComplete(
-  rows: Parameters<typeof passTables>[0],
-  attempts: number,
-  threshold: number,
-): number[] {
+function passesOfComplete(rows: Parameters<typeof passTables>[0], attempts: number, threshold: number): number[] {
   const examples = new Map<number, (number | null)[]>();
   for (const row of rows) {
     const rewards = examples.get(row.example_id) ?? [];

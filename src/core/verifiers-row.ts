@@ -21,10 +21,7 @@ const WithCalls = z.object({
     .min(1),
 });
 
-export function verifiersRow(
-  row: ResultRow,
-  columns: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
+export function verifiersRow(row: ResultRow, columns: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   const { error, answer, info } = row;
   const fields = {
     example_id: row.example_id,

@@ -46,11 +46,7 @@ export async function findDataset(
 }
 
 /** By time of creation, then id; at most `page.limit` of them. */
-export function listDatasets(
-  database: D1Database,
-  scope: Scope,
-  page: Page,
-): Promise<DatasetTableRow[]> {
+export function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
   return drizzle(database)
     .select()
     .from(datasets)
@@ -88,9 +84,5 @@ export async function deleteUnusedDataset(
 }
 
 function unfinishedRunsOf(scope: Scope, datasetId: string) {
-  return and(
-    ...within(runs, scope),
-    eq(runs.dataset_id, datasetId),
-    inArray(runs.status, UNFINISHED),
-  );
+  return and(...within(runs, scope), eq(runs.dataset_id, datasetId), inArray(runs.status, UNFINISHED));
 }

@@ -31,11 +31,7 @@ export async function recall(
     .select()
     .from(idempotencyKeys)
     .where(
-      and(
-        ...within(idempotencyKeys, scope),
-        eq(idempotencyKeys.operation, operation),
-        eq(idempotencyKeys.key, key),
-      ),
+      and(...within(idempotencyKeys, scope), eq(idempotencyKeys.operation, operation), eq(idempotencyKeys.key, key)),
     );
   return rows[0] ?? null;
 }
@@ -48,8 +44,7 @@ export async function insertOnce(
   made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
   const d1 = drizzle(database);
-  const remembering =
-    made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
+  const remembering = made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
   try {
     await d1.batch([insert, ...remembering]);
     return "inserted";

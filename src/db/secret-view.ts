@@ -2,9 +2,7 @@
 import type { SecretView } from "../core/endpoint.ts";
 import type { SecretRow } from "./schema.ts";
 
-export function secretViewOf(
-  secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">,
-): SecretView {
+export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">): SecretView {
   return {
     object: "secret",
     id: secret.id,

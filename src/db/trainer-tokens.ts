@@ -6,14 +6,8 @@ import { ownedBy, within } from "./page.ts";
 import { type TrainerTokenRow, trainerTokens } from "./schema.ts";
 
 /** The token that has this SHA-256 (hex), expired or not; or null. */
-export async function findTrainerToken(
-  database: D1Database,
-  hash: string,
-): Promise<TrainerTokenRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(trainerTokens)
-    .where(eq(trainerTokens.hash, hash));
+export async function findTrainerToken(database: D1Database, hash: string): Promise<TrainerTokenRow | null> {
+  const rows = await drizzle(database).select().from(trainerTokens).where(eq(trainerTokens.hash, hash));
   return rows[0] ?? null;
 }
 

@@ -127,11 +127,7 @@ interface Boot {
   readonly output: HeldOutput;
 }
 
-async function start(
-  options: PlatformOptions,
-  directory: string,
-  boot: Boot,
-): Promise<Omit<Platform, "stop">> {
+async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);
@@ -250,8 +246,7 @@ async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promi
       if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
-      if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE")
-        throw error;
+      if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE") throw error;
       from = port + 1;
     }
   }
@@ -337,8 +332,7 @@ function nowSeconds(): number {
 async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
   const policy = await startPolicyServer({
     port: policyPort(directory),
-    onLost: (reason) =>
-      say(`The policy server died: ${reason}. It comes back with the next start.`),
+    onLost: (reason) => say(`The policy server died: ${reason}. It comes back with the next start.`),
   });
   keepPolicyPort(directory, policy.port);
   return policy;

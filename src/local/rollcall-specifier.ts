@@ -17,9 +17,7 @@ export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
   const resolved = basename(modules) === "node_modules" ? resolvedFrom(modules) : undefined;
   if (resolved === undefined) return `file:${root}`;
   // npm notes a tarball's path relative to the folder it installed into.
-  return resolved.startsWith("file:")
-    ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}`
-    : resolved;
+  return resolved.startsWith("file:") ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}` : resolved;
 }
 
 export function rollcallVersion(root: string = PACKAGE_ROOT): string {

@@ -55,8 +55,7 @@ class TrainerThatComesBack implements TrainerProcess {
     for (let restarts = 1; ; restarts += 1) {
       const exit = await this.#process.exited;
       const { code } = exit;
-      if (this.#stopped || code === 0 || code === CALLED_WRONGLY || restarts > RESTARTS)
-        return exit;
+      if (this.#stopped || code === 0 || code === CALLED_WRONGLY || restarts > RESTARTS) return exit;
       this.#options.say(
         `The trainer ${howItEnded(exit)}; it is started again from its checkpoint (${restarts} of ${RESTARTS}).`,
       );

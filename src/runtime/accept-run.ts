@@ -11,12 +11,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { ResolvedJudges } from "../core/judge-target.ts";
 import type { CreatedRun, RunRequest, RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
-import {
-  asEval,
-  type StoredTrainer,
-  type TrainingSpec,
-  trainingSpecOf,
-} from "../core/training/spec.ts";
+import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../core/training/spec.ts";
 import type { RunDataset } from "../core/uploaded-dataset.ts";
 import { numExamplesOf, runViewOf } from "../db/run-view.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun } from "../db/runs.ts";
@@ -29,12 +24,7 @@ import { minting } from "./minting.ts";
 import { datasetKey, runObject } from "./names.ts";
 import { keyReused, type Result } from "./refusal.ts";
 import { refuseEngine } from "./refuse-engine.ts";
-import {
-  type RunEndpoint,
-  type RunJudges,
-  resolveEndpoint,
-  resolveJudges,
-} from "./run-endpoint.ts";
+import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 import { sha256Hex } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
 import type { JudgeTarget, RunSpec } from "./wire.ts";
@@ -64,8 +54,7 @@ export async function acceptRun(
   const runId = mintRunId(minting(env, options.now));
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const issued =
-    training &&
-    (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
+    training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
   const spec = specOf(scope, runId, acceptable.value, dataset, options.now);
   const row = rowOf(spec, acceptable.value, issued?.kept ?? null, options);
   const begun = await beginRun(env, scope, { run: row, endpoint, benches }, options, subrequests);
@@ -101,9 +90,7 @@ export async function beginRun(
   options: CreateOptions,
   subrequests: Subrequests,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
-  const inserted = await subrequests.fetch(() =>
-    insertRun(env.DB, scope, run, endpoint.inline, benches),
-  );
+  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches));
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();

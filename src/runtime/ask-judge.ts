@@ -75,10 +75,7 @@ function readVectors({ vectors, usage }: Embeddings): AskOutcome {
   return afterReading(readCosine(vectors), usage);
 }
 
-function readReply(
-  { menu }: JudgeAsk,
-  { message, finish_reason, usage }: ModelResponse,
-): AskOutcome {
+function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelResponse): AskOutcome {
   const cut = finish_reason === "length" ? "; it was cut at its token limit" : "";
   return afterReading(readVerdict(menu, textOf(message)), usage, cut);
 }

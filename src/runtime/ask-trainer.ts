@@ -33,11 +33,7 @@ export async function askTrainer<T>(
   return inWords(await ask(trainer), runId);
 }
 
-export async function readWeightLedger(
-  env: Env,
-  scope: Scope,
-  runId: string,
-): Promise<Result<WeightLedger>> {
+export async function readWeightLedger(env: Env, scope: Scope, runId: string): Promise<Result<WeightLedger>> {
   return await askTrainer(env, scope, runId, async (trainer) => {
     const value = await trainer.ledger();
     return value === null ? { ok: false, refusal: { code: "unknown" } } : { ok: true, value };

@@ -83,11 +83,7 @@ function auditObject(key: string, hash: string | null): AuditViolation[] {
 }
 
 /** One that was stored without its hash is read. */
-async function hashOf(
-  env: Env,
-  { key, checksums }: R2Object,
-  subrequests: Subrequests,
-): Promise<string | null> {
+async function hashOf(env: Env, { key, checksums }: R2Object, subrequests: Subrequests): Promise<string | null> {
   const { sha256 } = checksums.toJSON();
   if (sha256 !== undefined) return sha256;
   return await subrequests.fetch(async () => {
@@ -99,9 +95,7 @@ async function hashOf(
 async function listed(env: Env, prefix: string, subrequests: Subrequests): Promise<R2Object[]> {
   const objects: R2Object[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await subrequests.fetch(() =>
-      env.STORE.list(cursor === undefined ? { prefix } : { prefix, cursor }),
-    );
+    const page = await subrequests.fetch(() => env.STORE.list(cursor === undefined ? { prefix } : { prefix, cursor }));
     objects.push(...page.objects);
     if (!page.truncated) return objects;
     cursor = page.cursor;

@@ -33,18 +33,12 @@ const SUBREQUESTS = 4500;
 const TOLD = 10;
 
 /** `now`: epoch milliseconds. */
-export async function auditRun(
-  env: Env,
-  scope: Scope,
-  id: string,
-  now: number,
-): Promise<Result<RunAudit>> {
+export async function auditRun(env: Env, scope: Scope, id: string, now: number): Promise<Result<RunAudit>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   const { record, object } = found.value;
   const absent = await absence(env, id, object);
-  if (absent !== null)
-    return { ok: true, value: await auditWithout(env, scope, record, absent, now) };
+  if (absent !== null) return { ok: true, value: await auditWithout(env, scope, record, absent, now) };
   const first = await look(env, scope, id, object, now);
   if (first.violations.length === 0) return { ok: true, value: auditOf(id, now, first) };
   const broken = new Set(first.violations.map(({ rule }) => rule));
@@ -64,13 +58,7 @@ async function absence(env: Env, id: string, object: RunRpc): Promise<string | n
 }
 
 /** The counts are those that D1 was told last; what the object counted nobody knows. */
-async function auditWithout(
-  env: Env,
-  scope: Scope,
-  record: RunRecord,
-  detail: string,
-  now: number,
-): Promise<RunAudit> {
+async function auditWithout(env: Env, scope: Scope, record: RunRecord, detail: string, now: number): Promise<RunAudit> {
   const { id, counts } = runViewOf(record);
   const d1 = await countRollouts(env.DB, scope, id);
   const sources = {
@@ -95,12 +83,7 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number
   if (records === null) throw new Error(`run ${id} has no object`);
   // Counted before the run's rows are read: whatever is in D1 by now, the run knows.
   const d1 = await subrequests.fetch(() => countRollouts(env.DB, scope, id));
-  const inDatabase = await auditDatabase(
-    env,
-    scope,
-    { id, run, records, rows: d1.rows },
-    subrequests,
-  );
+  const inDatabase = await auditDatabase(env, scope, { id, run, records, rows: d1.rows }, subrequests);
   const inStore = await auditObjects(env, scope, id, records, subrequests);
   const { counters, run_rows, tallies } = records;
   return {
@@ -111,12 +94,7 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number
       r2: inStore.counted,
     },
     notes: [...deadLetters(tallies.counters.dead_letters), ...inStore.notes],
-    violations: [
-      ...auditRecords(records),
-      ...overdue(records, now),
-      ...inDatabase,
-      ...inStore.violations,
-    ],
+    violations: [...auditRecords(records), ...overdue(records, now), ...inDatabase, ...inStore.violations],
   };
 }
 
@@ -133,17 +111,10 @@ function auditRecords(records: RunRecords): AuditViolation[] {
     ...brokenLaw(counters),
     ...brokenLaw(run_rows),
     ...pairs.map((detail) => violation("counters_match_rows", `${detail} in the rows`)),
-    ...(last_end === ends
-      ? []
-      : [violation("ends_are_numbered", `the last end is number ${last_end}, of ${ends}`)]),
+    ...(last_end === ends ? [] : [violation("ends_are_numbered", `the last end is number ${last_end}, of ${ends}`)]),
     ...(doubled_slots === 0
       ? []
-      : [
-          violation(
-            "one_attempt_counts",
-            `in ${doubled_slots} slots none counts, or more than one`,
-          ),
-        ]),
+      : [violation("one_attempt_counts", `in ${doubled_slots} slots none counts, or more than one`)]),
     ...gaps(records),
   ];
 }
@@ -163,9 +134,7 @@ function gaps({ segments, segmented }: RunRecords): AuditViolation[] {
   let covered = 0;
   for (const { first_seq, last_seq } of segments) {
     if (first_seq !== covered + 1) {
-      broken.push(
-        violation("segments_cover_ends", `after end ${covered} a segment begins at ${first_seq}`),
-      );
+      broken.push(violation("segments_cover_ends", `after end ${covered} a segment begins at ${first_seq}`));
     }
     covered = last_seq;
   }

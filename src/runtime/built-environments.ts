@@ -38,11 +38,7 @@ export class BuiltEnvironments {
   }
 
   /** The one of this name, built when there is none. Rejects with what `build` rejects with, or when that takes too long. */
-  async get(
-    name: string,
-    build: () => Promise<AnyEnvironment>,
-    now: number,
-  ): Promise<AnyEnvironment> {
+  async get(name: string, build: () => Promise<AnyEnvironment>, now: number): Promise<AnyEnvironment> {
     const built = this.#built.get(name) ?? { made: build(), environment: null, used: now };
     built.used = now;
     // Now the last one used.

@@ -38,15 +38,11 @@ export async function* chunksOf(
  * The same of a request's body. Throws BrokenBodyError where it breaks off, is no body of HTTP, or pauses for longer than
  * `LIMITS.bodyPauseMs`.
  */
-export async function* receivedChunks(
-  body: ReadableStream<Uint8Array>,
-  after?: After,
-): AsyncGenerator<Uint8Array> {
+export async function* receivedChunks(body: ReadableStream<Uint8Array>, after?: After): AsyncGenerator<Uint8Array> {
   try {
     yield* chunksOf(body, (piece) => withinPause(piece, after));
   } catch (thrown) {
-    const what =
-      thrown instanceof PausedBodyError ? `paused for ${LIMITS.bodyPauseMs / 1000} s` : "broke off";
+    const what = thrown instanceof PausedBodyError ? `paused for ${LIMITS.bodyPauseMs / 1000} s` : "broke off";
     const message = `the body ${what} before its end: send it again`;
     throw new BrokenBodyError(message, { cause: thrown });
   }

@@ -52,19 +52,11 @@ export function waitingFor(rollout: Rollout | null, turn: number, call: number):
   return rollout.turns.length === turn && rollout.intent?.calls === call ? rollout : null;
 }
 
-export function afterCall(
-  rollout: Rollout,
-  outcome: TurnOutcome | Unasked,
-  around: Circumstances,
-): Rollout {
+export function afterCall(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circumstances): Rollout {
   return eventsOf(rollout, outcome, around).reduce(advance, rollout);
 }
 
-function eventsOf(
-  rollout: Rollout,
-  outcome: TurnOutcome | Unasked,
-  around: Circumstances,
-): readonly Event[] {
+function eventsOf(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circumstances): readonly Event[] {
   switch (outcome.kind) {
     case "answered": {
       const { policy_version: dispatch_version } = around.spec;

@@ -30,12 +30,7 @@ export async function carryOver(
   const run = runObject(env, spec.scope, spec.run_id);
   for (const [runId, taken] of bySource(spec, members)) {
     const places = taken.map(sourcePlace);
-    const sources = await readSources(
-      env,
-      { scope: spec.scope, run_id: runId },
-      places,
-      subrequests,
-    );
+    const sources = await readSources(env, { scope: spec.scope, run_id: runId }, places, subrequests);
     const reports = await subrequests.six(taken, (member) =>
       carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NEVER, subrequests),
     );

@@ -48,11 +48,7 @@ export async function changeEndpoint(
 }
 
 /** A stored key goes nowhere but to the server it was given for: else whoever may patch could have it sent to himself. */
-function refuseMove(
-  env: Env,
-  before: NamedEndpoint,
-  { base_url, api_key }: EndpointPatch,
-): Result<never> | null {
+function refuseMove(env: Env, before: NamedEndpoint, { base_url, api_key }: EndpointPatch): Result<never> | null {
   if (base_url === undefined) return null;
   const refused = refuseAddress(env, base_url, "base_url");
   if (refused !== null) return refused;
@@ -133,11 +129,7 @@ async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
 }
 
 /** Whether a key may go to an address was decided by what was read: it must not be applied to what came since. */
-async function movedMeanwhile(
-  env: Env,
-  scope: Scope,
-  { id, name }: NamedEndpoint,
-): Promise<Result<never>> {
+async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoint): Promise<Result<never>> {
   if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
   const message = `the address or the key of ${name} was changed at the same moment: ask again`;
   return refuse("conflict", message, null);

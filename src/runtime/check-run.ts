@@ -157,11 +157,7 @@ function firstBadRow(
     try {
       const text = JSON.stringify(buildTask(environment, parseRow(source, row, index), index).task);
       if (text.length > LIMITS.taskRowBytes) {
-        return refuse(
-          "too_large",
-          `row ${index} is over ${LIMITS.taskRowBytes} bytes`,
-          `rows[${index}]`,
-        );
+        return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }
     } catch (thrown) {
       if (!(thrown instanceof RowError)) throw thrown;

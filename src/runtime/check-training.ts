@@ -8,14 +8,7 @@ import { chooseEnvironment } from "./choose-environment.ts";
 import { blocksOf } from "./dataset-rows.ts";
 import { firstPlaces, type RowsOf } from "./datasets.ts";
 import { pinOf } from "./environments.ts";
-import {
-  HeldOut,
-  keysHeldOut,
-  rowsGiven,
-  rowsOfRun,
-  type TrainingRows,
-  tasksToTrain,
-} from "./held-out.ts";
+import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "./held-out.ts";
 import { type Result, refuse } from "./refusal.ts";
 import { Subrequests } from "./subrequests.ts";
 
@@ -30,8 +23,7 @@ export async function refuseTraining(
   training: TrainingSpec,
   checked: Checked,
 ): Promise<Result<never> | null> {
-  const barren =
-    neverTrains(request, training, checked.environment) ?? refuseMembers(checked.environment);
+  const barren = neverTrains(request, training, checked.environment) ?? refuseMembers(checked.environment);
   if (barren !== null) return barren;
   const url = training.trainer.url ?? null;
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
@@ -43,8 +35,7 @@ export async function refuseTraining(
   );
 }
 
-const BENT =
-  "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
+const BENT = "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
 
 /** What would play for ever and train nothing, or something else than was sampled. */
 function neverTrains(
@@ -52,8 +43,7 @@ function neverTrains(
   { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
   { players }: Checked["environment"],
 ): Result<never> | null {
-  const refused = (param: string, why: string) =>
-    refuse("invalid_request", `${param}: ${why}`, param);
+  const refused = (param: string, why: string) => refuse("invalid_request", `${param}: ${why}`, param);
   if (min_group_size > size) {
     return refused("min_group_size", `at most group_size, ${size}: no group would ever train`);
   }
@@ -99,11 +89,7 @@ async function refuseEval(
   if (asked == null) return null;
   const own = asked.environment === undefined;
   const args = asked.environment_args ?? (own ? request.environment_args : {});
-  const chosen = await chooseEnvironment(
-    env,
-    asked.environment ?? `${pin.id}@${pin.version}`,
-    args,
-  );
+  const chosen = await chooseEnvironment(env, asked.environment ?? `${pin.id}@${pin.version}`, args);
   if (!chosen.ok) {
     const { code, message, param } = chosen.error;
     return refuse(code, message, `eval.${param ?? "environment"}`);

@@ -24,9 +24,7 @@ export async function chooseEnvironment(
   // They came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
     const environment = await builtOrError(registered, args as JsonObject);
-    return environment instanceof Error
-      ? environment
-      : { environment, rowless: rowsFault(environment) };
+    return environment instanceof Error ? environment : { environment, rowless: rowsFault(environment) };
   });
   if (looked instanceof Error) {
     const message = `${registered.id} cannot be built from these arguments: ${looked.message}`;
@@ -51,10 +49,7 @@ function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
 }
 
 /** The environment, or what its own code had to say against the arguments. */
-export async function builtOrError(
-  registered: HeldEnvironment,
-  args: JsonObject,
-): Promise<AnyEnvironment | Error> {
+export async function builtOrError(registered: HeldEnvironment, args: JsonObject): Promise<AnyEnvironment | Error> {
   try {
     return await builtEnvironment(registered, args);
   } catch (thrown) {
@@ -62,9 +57,7 @@ export async function builtOrError(
   }
 }
 
-type Issue = NonNullable<
-  ReturnType<HeldEnvironment["args"]["safeParse"]>["error"]
->["issues"][number];
+type Issue = NonNullable<ReturnType<HeldEnvironment["args"]["safeParse"]>["error"]>["issues"][number];
 
 function refuseArgs(issue: Issue | undefined, args: unknown): Result<never> {
   const path = issue?.path ?? [];

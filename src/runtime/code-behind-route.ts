@@ -10,15 +10,7 @@ import { canonicalJson, type JsonObject } from "../core/json.ts";
 import type { HeldEnvironment } from "./environments.ts";
 import { lastEnd } from "./last-end.ts";
 import { sha256Hex } from "./secrets.ts";
-import {
-  besideSuspects,
-  deathsOf,
-  GIVEN_UP,
-  MOST_DEATHS,
-  type NamedEntry,
-  type Names,
-  Suspect,
-} from "./suspects.ts";
+import { besideSuspects, deathsOf, GIVEN_UP, MOST_DEATHS, type NamedEntry, type Names, Suspect } from "./suspects.ts";
 
 /** What `work` comes to, or the error that it is not tried again. Rejects as `work` does. */
 export async function behindRoute<T>(

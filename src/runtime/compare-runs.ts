@@ -101,8 +101,7 @@ class Tally {
   #flip(task: TaskMean, other: TaskMean): void {
     this.#allFlipped += 1;
     // One more than the page holds says that there is another page.
-    if (task.task_key <= (this.#page.after ?? "") || this.#flipped.length > this.#page.limit)
-      return;
+    if (task.task_key <= (this.#page.after ?? "") || this.#flipped.length > this.#page.limit) return;
     const { task_key, example_id, rollout_id, mean } = task;
     this.#flipped.push({
       ...{ task_key, run: mean, baseline: other.mean },
@@ -138,8 +137,7 @@ class Tally {
   }
 
   #nothingInCommon(run: RunView, baseline: RunView): string {
-    const scored = (count: number, { id, environment }: RunView) =>
-      `${count} of ${id} (${environment.id})`;
+    const scored = (count: number, { id, environment }: RunView) => `${count} of ${id} (${environment.id})`;
     return (
       "the runs share no task that both have scored, so there is nothing to compare: " +
       `${scored(this.#onlyRun, run)}, ${scored(this.#onlyBaseline, baseline)} are scored`
@@ -166,9 +164,7 @@ const TOLD = [
 ] as const;
 
 function differencesOf(run: RunView, baseline: RunView): string[] {
-  const other = TOLD.filter(
-    (field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]),
-  );
+  const other = TOLD.filter((field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]));
   const moved = run.endpoint.base_url !== baseline.endpoint.base_url;
   return moved ? [...other, "endpoint"] : other;
 }

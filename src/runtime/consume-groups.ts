@@ -43,8 +43,7 @@ export async function startGroups(
   if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
   const free = admitted.filter(({ suspect }) => suspect !== true);
-  const begin = (members: readonly Starter[]) =>
-    beginRollouts(env, spec, members, message.sent_at, subrequests);
+  const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
   if (free.length > 0) await besideSuspects(() => begin(free));
   for (const member of admitted.filter(({ suspect }) => suspect === true)) {
     const { group, slot, attempt } = member;
@@ -158,8 +157,7 @@ async function taskOf(
   }
   if ("tasks" in stored) {
     const example = stored.tasks.get(exampleOf(member));
-    if (example === undefined || example instanceof Error)
-      throw example ?? new HeldOut(member.group);
+    if (example === undefined || example instanceof Error) throw example ?? new HeldOut(member.group);
     const built = buildTask(environment, example.row, example.example_id);
     return { ...example, example_id: built.example_id, ...memberOf(environment, built) };
   }

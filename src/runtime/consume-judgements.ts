@@ -49,12 +49,7 @@ export async function judgeUnit(
   }
 }
 
-async function settleUnit(
-  env: Env,
-  run: () => RunRpc,
-  taken: JudgingUnit,
-  subrequests: Subrequests,
-): Promise<void> {
+async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, subrequests: Subrequests): Promise<void> {
   const { spec, unit, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
   // The code that scored the others is gone; the sweep gives these up as unscored.
@@ -64,11 +59,8 @@ async function settleUnit(
   const ask = (owed: readonly JudgeAsk[]) => hearing.ask(owed);
   const court = { known: new Map(settled), ...courtOf(spec), ask };
   const judged = await scoreJudged(court, trajectories.length, async (judges) => {
-    const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
-      scoreInTime(watched, trajectories, judges),
-    );
-    if (records === null)
-      throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
+    const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, judges));
+    if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
   });
   if (judged.kind === "scored") {
@@ -103,9 +95,7 @@ class Hearing {
     this.#taken = taken;
     this.#subrequests = subrequests;
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
-    this.#recorded = new Map(
-      taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]),
-    );
+    this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
   }
 
@@ -147,9 +137,7 @@ class Hearing {
     // The same for a call that was lost, another for one that was answered and is made anew.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
-    const outcome = await this.#subrequests.inTurn(() =>
-      askJudge(this.#env, spec, target, ask, key),
-    );
+    const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key));
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;
@@ -158,9 +146,7 @@ class Hearing {
 
   async #tell(asks: readonly JudgedAsk[], given: Map<string, Verdict>): Promise<void> {
     const { unit, claim } = this.#taken;
-    const reply = await handBack(() =>
-      this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)),
-    );
+    const reply = await handBack(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
     for (const [key, verdict] of reply?.settled ?? []) given.set(key, verdict);
     this.#goesOn &&= reply?.go_on ?? false;
     const [first] = asks;
@@ -188,9 +174,6 @@ function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
   return { key, judge, pass, rollout_id, left_out, seed, outcome };
 }
 
-function foundVerdict({
-  value,
-  reason,
-}: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
+function foundVerdict({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
   return { kind: "given", value, reason, usage: null, cached: true };
 }

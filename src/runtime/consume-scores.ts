@@ -10,22 +10,12 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
 import { runObject } from "./names.ts";
 import { benchOf, owingOf } from "./owed-verdicts.ts";
-import {
-  openScoring,
-  type Scoring,
-  scoreAlone,
-  scoreInTime,
-  trajectoriesOf,
-} from "./scoring-pass.ts";
+import { openScoring, type Scoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 import type { Subrequests } from "./subrequests.ts";
 import type { GroupSamples } from "./training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "./wire.ts";
 
-export async function scoreUnits(
-  env: Env,
-  message: ScoresMessage,
-  subrequests: Subrequests,
-): Promise<void> {
+export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<void> {
   const run = runObject(env, message.scope, message.run_id);
   const waiting = await subrequests.object(() => run.unitsToScore(message.units));
   if (waiting === null || waiting.units.length === 0) return;
@@ -89,9 +79,7 @@ async function scoreSlice(
     }),
   );
   const passes = passed.flat();
-  const owing = passes
-    .filter(({ owed }) => owed.length > 0)
-    .map(({ unit, owed }) => owingOf(spec, unit.unit, owed));
+  const owing = passes.filter(({ owed }) => owed.length > 0).map(({ unit, owed }) => owingOf(spec, unit.unit, owed));
   // Without their judges' verdicts these have no scores yet.
   if (owing.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);

@@ -16,17 +16,11 @@ export interface SegmentLine {
   readonly trajectory: Trajectory | null;
 }
 
-export async function foldSegment(
-  env: Env,
-  message: SegmentMessage,
-  subrequests: Subrequests,
-): Promise<void> {
+export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
   const run = runObject(env, message.scope, message.run_id);
   const records = await subrequests.object(() => run.segmentRows(message.segment));
   if (records === null) return;
-  const lines = await subrequests.six(records, (record) =>
-    lineOf(env, message, record, subrequests),
-  );
+  const lines = await subrequests.six(records, (record) => lineOf(env, message, record, subrequests));
   const text = lines.join("\n");
   const sha256 = sha256Hex(text);
   const key = segmentKey(message.scope, message.run_id, sha256);

@@ -51,11 +51,7 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   await sendOn(env, untried, subrequests);
 }
 
-async function sendOn(
-  env: Env,
-  untried: readonly Message<RunMessage>[],
-  subrequests: Subrequests,
-): Promise<void> {
+async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
   const bodies = untried.map(({ body }) => body);
   const [first] = bodies;
   if (first === undefined) return;
@@ -91,11 +87,7 @@ function waitsForModels(messages: readonly RunMessage[]): boolean {
   return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
 }
 
-function work(
-  env: Env,
-  { id, attempts: attempt, body }: Message<RunMessage>,
-  subrequests: Subrequests,
-): Promise<void> {
+function work(env: Env, { id, attempts: attempt, body }: Message<RunMessage>, subrequests: Subrequests): Promise<void> {
   switch (body.kind) {
     case "groups":
       return startGroups(env, body, Date.now(), subrequests);

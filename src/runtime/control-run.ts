@@ -24,12 +24,7 @@ export function resumeRun(env: Env, scope: Scope, id: string): Promise<Result<Ru
 }
 
 /** The row first: an object that is not there yet is created from it. */
-export async function changeRun(
-  env: Env,
-  scope: Scope,
-  id: string,
-  patch: RunPatch,
-): Promise<Result<RunView>> {
+export async function changeRun(env: Env, scope: Scope, id: string, patch: RunPatch): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   const { max_concurrent, ...named } = patch;
@@ -60,11 +55,7 @@ export async function retryRun(
 }
 
 /** One that has answered keeps its end; so does one that has ended. */
-export async function cancelRollout(
-  env: Env,
-  scope: Scope,
-  id: string,
-): Promise<Result<RolloutView>> {
+export async function cancelRollout(env: Env, scope: Scope, id: string): Promise<Result<RolloutView>> {
   const place = placeOfId(env, id);
   if (place === null) return notFound("rollout", id);
   const found = await openRun(env, scope, place.runId);

@@ -41,9 +41,7 @@ export function nameTaken(name: string): Result<never> {
 }
 
 async function repeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replayed(env, scope, OPERATION, options, (id) =>
-    findEndpoint(env.DB, scope, id),
-  );
+  const found = await replayed(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: endpointViewOf(found.value), replayed: true } } as const;
 }

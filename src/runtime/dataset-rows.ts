@@ -80,9 +80,7 @@ export async function* rowsFrom(
 ): AsyncGenerator<RowText> {
   const index = await indexOf(env, file, subrequests);
   const start = index.start(index.blockOf(first));
-  const object = await subrequests.fetch(() =>
-    env.STORE.get(file.key, { range: { offset: start.offset } }),
-  );
+  const object = await subrequests.fetch(() => env.STORE.get(file.key, { range: { offset: start.offset } }));
   if (object === null) throw new RowsMissing(file.key);
   for await (const { row, bytes } of linesOf(object.body, start)) {
     if (row >= first) yield { row, text: textOf(bytes) };
@@ -99,11 +97,7 @@ function textOf(line: Uint8Array): string {
   return decoder.decode(line).trim();
 }
 
-async function indexOf(
-  env: Env,
-  { index_key }: RowsFile,
-  subrequests: Subrequests,
-): Promise<DatasetIndex> {
+async function indexOf(env: Env, { index_key }: RowsFile, subrequests: Subrequests): Promise<DatasetIndex> {
   if (index_key === undefined) return ONE_BLOCK;
   const known = indexes.get(index_key);
   if (known !== undefined) return known;

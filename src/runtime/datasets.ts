@@ -21,10 +21,7 @@ export interface Example {
 export type RowTexts = ReadonlyMap<number, string>;
 
 /** Where a run's rows come from: a training run never takes those that are kept for evals. */
-export function sourceOf(
-  { dataset, evalDataset }: AnyEnvironment,
-  training: boolean,
-): AnyEnvironment["dataset"] {
+export function sourceOf({ dataset, evalDataset }: AnyEnvironment, training: boolean): AnyEnvironment["dataset"] {
   return training ? dataset : (evalDataset ?? dataset);
 }
 
@@ -32,10 +29,7 @@ export function sourceOf(
  * What an eval of a training run's own environment plays: the rows the run brought, else those the environment keeps for
  * evals, else its rows. The evals that a training run begins and what it holds out both follow it.
  */
-export function evalOf(
-  { dataset, seed, shuffle }: RowsOf,
-  environment: AnyEnvironment,
-): EvalRowsOf {
+export function evalOf({ dataset, seed, shuffle }: RowsOf, environment: AnyEnvironment): EvalRowsOf {
   if (dataset.kind === "uploaded") return { dataset, seed, shuffle };
   const { kind, length } = sourceOf(environment, false);
   // Rows that every eval brings are nobody's before.
@@ -57,12 +51,7 @@ export async function storedRows(
 }
 
 /** The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses. */
-export function exampleOfGroup(
-  spec: RowsOf,
-  environment: AnyEnvironment,
-  group: number,
-  stored: RowTexts,
-): Example {
+export function exampleOfGroup(spec: RowsOf, environment: AnyEnvironment, group: number, stored: RowTexts): Example {
   const example_id = exampleAt(group, orderOf(spec));
   const source = sourceOf(environment, spec.training !== undefined);
   const text = stored.get(example_id);
@@ -75,10 +64,7 @@ export function rowsText(rows: readonly unknown[]): string {
 }
 
 /** The first places of a run's order, with the row at each, by row: rows that lie together are read together. */
-export function firstPlaces(
-  spec: RowsOf,
-  count: number,
-): { readonly place: number; readonly row: number }[] {
+export function firstPlaces(spec: RowsOf, count: number): { readonly place: number; readonly row: number }[] {
   const length = Math.min(count, spec.dataset.length ?? count);
   return Array.from({ length }, (_, place) => ({
     place,

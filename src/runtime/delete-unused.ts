@@ -36,12 +36,7 @@ export async function deleteUnused(
   }
 }
 
-async function hasEnded(
-  env: Env,
-  scope: Scope,
-  runId: string,
-  subrequests: Subrequests,
-): Promise<boolean> {
+async function hasEnded(env: Env, scope: Scope, runId: string, subrequests: Subrequests): Promise<boolean> {
   const view = await subrequests.object(() => runObject(env, scope, runId).view());
   if (view === null || view.settled_at === null) return false;
   const { status, error, counts, report, settled_at: finished_at } = view;

@@ -2,21 +2,11 @@
  * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
  * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
  */
-import {
-  type CallOutcome,
-  callModel,
-  type Destination,
-  type ModelCall,
-} from "../clients/inference.ts";
+import { type CallOutcome, callModel, type Destination, type ModelCall } from "../clients/inference.ts";
 import { AuthenticationError, serializeError } from "../core/errors.ts";
 import type { Scope } from "../core/scope.ts";
 import type { TurnOutcome } from "./call-outcome.ts";
-import {
-  type EndpointAccess,
-  EndpointUnusable,
-  forgetEndpoint,
-  openEndpoint,
-} from "./endpoints.ts";
+import { type EndpointAccess, EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
 
 /** A call without its endpoint's address and key. */
 export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
@@ -31,12 +21,7 @@ export interface PendingCall extends TurnCall {
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
 
-export function endpointOpener(
-  env: Env,
-  scope: Scope,
-  endpointId: string,
-  now: () => number,
-): OpenEndpoint {
+export function endpointOpener(env: Env, scope: Scope, endpointId: string, now: () => number): OpenEndpoint {
   return async (fresh) => {
     if (fresh) forgetEndpoint(scope, endpointId);
     return await openEndpoint(env, scope, endpointId, now());
@@ -79,10 +64,7 @@ export async function reachEndpoint<Response>(
   }
 }
 
-async function openedOr(
-  open: OpenEndpoint,
-  fresh: boolean,
-): Promise<EndpointAccess | EndpointUnusable> {
+async function openedOr(open: OpenEndpoint, fresh: boolean): Promise<EndpointAccess | EndpointUnusable> {
   try {
     return await open(fresh);
   } catch (thrown) {

@@ -85,8 +85,7 @@ export function heard(
 ): Health {
   const squeezed = isCrowded(outcomes) ? squeeze(health, running, now) : health;
   const { outage } = health;
-  if (outage !== null)
-    return (outcomes.ok_at ?? 0) > outage.since ? ended(squeezed, now) : squeezed;
+  if (outage !== null) return (outcomes.ok_at ?? 0) > outage.since ? ended(squeezed, now) : squeezed;
   const streak = outcomes.streak + (outcomes.ok_at === null ? health.streak : 0);
   if (streak < FAILURES_TO_OPEN) return { ...squeezed, streak };
   const said = outcomes.error ?? "no answer";
@@ -96,11 +95,7 @@ export function heard(
 }
 
 /** Calls of many rollouts fail, and so did the probes that followed. */
-export function foundDown(
-  health: Health,
-  { model, error }: { model: string; error: string },
-  now: number,
-): Health {
+export function foundDown(health: Health, { model, error }: { model: string; error: string }, now: number): Health {
   if (health.outage !== null) return health;
   return opened(health, { state: "endpoint_down", reason: unanswered(error), model }, now);
 }
@@ -161,11 +156,7 @@ function squeeze(health: Health, running: number, now: number): Health {
   return { ...health, squeeze: { limit, full, cut_at: now } };
 }
 
-function opened(
-  health: Health,
-  why: Pick<Outage, "state" | "reason" | "model">,
-  now: number,
-): Health {
+function opened(health: Health, why: Pick<Outage, "state" | "reason" | "model">, now: number): Health {
   const { last } = health;
   const level = last !== null && now - last.ended_at < SOON_MS ? last.level : 0;
   const outage = { ...why, since: now, probe_at: now + probeWait(level), level };

@@ -9,15 +9,7 @@
  */
 import type { RunView } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
-import {
-  flowOfHealth,
-  HEALTHY,
-  type Health,
-  heard,
-  nextStepAt,
-  type Outcomes,
-  windowOf,
-} from "./endpoint-health.ts";
+import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, type Outcomes, windowOf } from "./endpoint-health.ts";
 import { fairShares } from "./fair-shares.ts";
 
 /** What a run says of itself, and asks for. */
@@ -90,11 +82,7 @@ export function isIdle({ runs }: EndpointState): boolean {
 }
 
 /** Takes in what a run says and grants what is free of its share. A run that leaves is granted nothing. */
-export function ask(
-  before: EndpointState,
-  asked: PermitAsk,
-  now: number,
-): { state: EndpointState; grant: Grant } {
+export function ask(before: EndpointState, asked: PermitAsk, now: number): { state: EndpointState; grant: Grant } {
   const { run_id, running, wants } = asked;
   const { [run_id]: _, ...others } = expired(before, now).runs;
   const health = heardOf(before, asked, others, now);
@@ -200,18 +188,11 @@ function limitOf({ limits, health }: EndpointState, now: number): number {
 
 /** What nobody holds. */
 function free(state: EndpointState, now: number): number {
-  const held = Object.values(state.runs).reduce(
-    (sum, { running, permits }) => sum + Math.max(running, permits),
-    0,
-  );
+  const held = Object.values(state.runs).reduce((sum, { running, permits }) => sum + Math.max(running, permits), 0);
   return Math.max(0, limitOf(state, now) - held);
 }
 
-function granted(
-  share: number | undefined,
-  rpm: number | null,
-  others: EndpointState,
-): number | null {
+function granted(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
   return rpm === null ? null : Math.min(share ?? 0, Math.max(0, rpm - ratesHeld(others)));
 }
 
@@ -240,12 +221,7 @@ function withRun(
 }
 
 /** Why the run has no more than it was granted; null when it has all it wants. */
-function flowFor(
-  state: EndpointState,
-  permits: number,
-  { wants }: PermitAsk,
-  now: number,
-): RunView["flow"] {
+function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, now: number): RunView["flow"] {
   if (permits >= wants) return null;
   const health = flowOfHealth(state.health, now);
   if (health !== null) return health;

@@ -27,14 +27,7 @@ import {
   told,
   toTell,
 } from "./endpoint-ledger.ts";
-import {
-  checked,
-  cleared,
-  type FailedTry,
-  type ProbeFault,
-  suspect,
-  UNSUSPECTED,
-} from "./endpoint-suspicion.ts";
+import { checked, cleared, type FailedTry, type ProbeFault, suspect, UNSUSPECTED } from "./endpoint-suspicion.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
 import { logError } from "./log.ts";
 import { runObject } from "./names.ts";
@@ -147,8 +140,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const { model } = this.#suspicion;
     const { suspicion, down } = checked(this.#suspicion, fault, now);
     this.#suspicion = suspicion;
-    if (down)
-      this.#keepHealth(latest, foundDown(health, { model, error: fault?.error ?? "" }, now));
+    if (down) this.#keepHealth(latest, foundDown(health, { model, error: fault?.error ?? "" }, now));
   }
 
   #keepHealth(kept: Kept, health: Kept["state"]["health"]): void {

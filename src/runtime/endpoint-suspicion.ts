@@ -47,11 +47,7 @@ const SAID_MS = 60_000;
 const TRUSTED_MS = 1000;
 
 /** A call of this rollout failed, and is about to be tried again. */
-export function suspect(
-  before: Suspicion,
-  { rollout_id, model, limited }: FailedTry,
-  now: number,
-): Suspicion {
+export function suspect(before: Suspicion, { rollout_id, model, limited }: FailedTry, now: number): Suspicion {
   if (limited || before.probe_at !== null || now < before.well_until) return before;
   const recent = [...before.failing].filter(([id, at]) => id !== rollout_id && now - at < SAID_MS);
   const failing = new Map([...recent, [rollout_id, now]]);
@@ -82,8 +78,7 @@ export function checked(
     return { suspicion: { ...UNSUSPECTED, well_until: now + TRUSTED_MS }, down: false };
   }
   const faults = before.faults + 1;
-  if (fault.kind === "silent" || faults >= PROBES_TO_FIND)
-    return { suspicion: UNSUSPECTED, down: true };
+  if (fault.kind === "silent" || faults >= PROBES_TO_FIND) return { suspicion: UNSUSPECTED, down: true };
   const probe_at = now + FIRST_PAUSE_MS * 2 ** before.faults;
   return { suspicion: { ...before, faults, probe_at }, down: false };
 }

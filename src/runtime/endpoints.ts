@@ -21,12 +21,7 @@ export class EndpointUnusable extends RolloutError {
 
 const opened = new ShortMemory<EndpointAccess>(5 * 60_000);
 
-export function openEndpoint(
-  env: Env,
-  scope: Scope,
-  endpointId: string,
-  now: number,
-): Promise<EndpointAccess> {
+export function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
   return opened.get(nameOf(scope, endpointId), now, async () => {
     const row = await getEndpoint(env.DB, scope, endpointId);
     if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);

@@ -58,10 +58,7 @@ export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin 
  * The environment a run pinned, or null when this deployment no longer holds that code. Rejects with an EnvError where
  * that code fails to build it.
  */
-export async function pinnedEnvironment(
-  pin: EnvironmentPin,
-  args: JsonObject,
-): Promise<AnyEnvironment | null> {
+export async function pinnedEnvironment(pin: EnvironmentPin, args: JsonObject): Promise<AnyEnvironment | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
   try {
@@ -73,10 +70,7 @@ export async function pinnedEnvironment(
 }
 
 /** Of arguments that its schema takes. Rejects with what its own code has against them. */
-export function builtEnvironment(
-  registered: HeldEnvironment,
-  args: JsonObject,
-): Promise<AnyEnvironment> {
+export function builtEnvironment(registered: HeldEnvironment, args: JsonObject): Promise<AnyEnvironment> {
   return built.get(nameOf(registered, args), () => registered.load(args), Date.now());
 }
 

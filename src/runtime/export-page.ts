@@ -45,9 +45,7 @@ export function exportPage(
   const rows = new ExportRows(sql, chosen, cursor.upto);
   const groups = Math.ceil(SCANNED / spec.rollouts_per_example);
   const { items, next } =
-    chosen.format === "dpo"
-      ? pairs(rows, chosen, cursor, { limit, groups })
-      : singles(rows, cursor, limit);
+    chosen.format === "dpo" ? pairs(rows, chosen, cursor, { limit, groups }) : singles(rows, cursor, limit);
   const { page, segments } = withinBounds(store, items);
   const cut = page.length < items.length;
   const shown = chosen.format === "verifiers" ? page.flatMap(({ entries }) => entries) : [];
@@ -66,11 +64,7 @@ function cursorOf(text: string | undefined): Cursor | null {
 }
 
 /** In the order of their ends. */
-function singles(
-  rows: ExportRows,
-  { upto, at }: Cursor,
-  limit: number,
-): { items: Item[]; next: Cursor | null } {
+function singles(rows: ExportRows, { upto, at }: Cursor, limit: number): { items: Item[]; next: Cursor | null } {
   const last = Math.min(upto, at + SCANNED);
   const items = rows.ended(at, last, limit).map((entry): Item => {
     return { entries: [entry], next: { upto, at: entry.finish_seq ?? 0, pair: 0 } };
@@ -103,10 +97,7 @@ function pairs(
 }
 
 /** As many items as one page may carry, one at least, and the segments they are read from. */
-function withinBounds(
-  store: RunStore,
-  items: readonly Item[],
-): { page: Item[]; segments: SegmentEntry[] } {
+function withinBounds(store: RunStore, items: readonly Item[]): { page: Item[]; segments: SegmentEntry[] } {
   const page: Item[] = [];
   const segments = new Map<number, SegmentEntry>();
   let [bytes, single, inline] = [0, 0, 0];
@@ -116,15 +107,11 @@ function withinBounds(
       const segment = segmentOf(store, entry.finish_seq);
       if (segment?.key != null) folded.set(segment.segment, segment);
       else single += 1;
-      if (segment?.key == null && entry.bytes <= LIMITS.inlineTrajectoryBytes)
-        inline += entry.bytes;
+      if (segment?.key == null && entry.bytes <= LIMITS.inlineTrajectoryBytes) inline += entry.bytes;
       bytes += entry.bytes;
     }
     const over =
-      folded.size > SEGMENTS ||
-      single > SINGLE_READS ||
-      bytes > LIMITS.pageBytes ||
-      inline > LIMITS.inlinePageBytes;
+      folded.size > SEGMENTS || single > SINGLE_READS || bytes > LIMITS.pageBytes || inline > LIMITS.inlinePageBytes;
     if (over && page.length > 0) break;
     page.push(item);
     for (const [number, segment] of folded) segments.set(number, segment);
@@ -144,9 +131,7 @@ class ExportRows {
     this.#upto = upto;
     // Asked of few runs, so that the others need not pay for an index.
     if (chosen.dedupe) {
-      sql.exec(
-        "create index if not exists rollouts_said on rollouts (said) where said is not null",
-      );
+      sql.exec("create index if not exists rollouts_said on rollouts (said) where said is not null");
     }
   }
 

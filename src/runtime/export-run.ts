@@ -1,13 +1,5 @@
 /** An export of a run, a page of lines at a time: the run says which rollouts, their trajectories are read here. */
-import {
-  dpoRow,
-  type ExportQuery,
-  type LeftOut,
-  type Made,
-  type Origin,
-  sftRow,
-  type Worth,
-} from "../core/export.ts";
+import { dpoRow, type ExportQuery, type LeftOut, type Made, type Origin, sftRow, type Worth } from "../core/export.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { verifiersRow } from "../core/verifiers-row.ts";

@@ -76,9 +76,7 @@ export class FileUpload {
   }
 
   async #sendPart(): Promise<void> {
-    this.#multipart ??= await this.#subrequests.fetch(() =>
-      this.#bucket.createMultipartUpload(this.#key),
-    );
+    this.#multipart ??= await this.#subrequests.fetch(() => this.#bucket.createMultipartUpload(this.#key));
     const multipart = this.#multipart;
     const part = await this.#takePart();
     const number = this.#parts.length + 1;

@@ -52,11 +52,7 @@ export function unfoldedRows(store: RunStore, segment: number): RolloutRecord[] 
 }
 
 /** The rows that the page's first segments and the run itself can answer for. */
-function pageOf(
-  rows: readonly RolloutRecord[],
-  found: number,
-  segments: readonly SegmentEntry[],
-): FinishedPage {
+function pageOf(rows: readonly RolloutRecord[], found: number, segments: readonly SegmentEntry[]): FinishedPage {
   const seqOf = ({ entry }: RolloutRecord) => entry.finish_seq ?? 0;
   const needed = segments.filter(({ first_seq, last_seq }) =>
     rows.some((row) => seqOf(row) >= first_seq && seqOf(row) <= last_seq),

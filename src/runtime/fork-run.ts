@@ -78,11 +78,7 @@ async function readSource(
 }
 
 /** The code the run pinned must be here, and its state must be all there is to a rollout. */
-async function unfitEnvironment(
-  env: Env,
-  scope: Scope,
-  { run }: RunRecord,
-): Promise<Result<never> | null> {
+async function unfitEnvironment(env: Env, scope: Scope, { run }: RunRecord): Promise<Result<never> | null> {
   const named = `${run.environment_id}@${run.environment_version}`;
   const { environment_id, environment_version: version, environment_digest: digest } = run;
   const args = run.request.environment_args as JsonObject;
@@ -151,10 +147,7 @@ function rowOf(
   const { resolved, ...settings } = kept.request;
   const { dataset, whole_groups } = resolved;
   const { model = run.model, sampling = settings.sampling, rollouts } = request;
-  const max_concurrent = Math.min(
-    settings.max_concurrent,
-    endpoint.max_concurrent ?? settings.max_concurrent,
-  );
+  const max_concurrent = Math.min(settings.max_concurrent, endpoint.max_concurrent ?? settings.max_concurrent);
   return {
     ...kept,
     ...{ id, name: null, status: "queued", model, planned: rollouts, kind: "eval" },

@@ -85,9 +85,7 @@ export async function samplesOfGroup(
     untrainable: causesOf(read),
     branches: sumOf(trained.map(({ branches }) => branches)),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
-    lengths: Object.fromEntries(
-      read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths]),
-    ),
+    lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
   };
 }
 
@@ -98,12 +96,7 @@ function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   return creditGroup(training, members).verdict === "train";
 }
 
-function readMember(
-  spec: RunSpec,
-  environment: AnyEnvironment,
-  scored: ScoredTrajectory,
-  known: KnownVersions,
-): Read {
+function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTrajectory, known: KnownVersions): Read {
   try {
     return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
   } catch (thrown) {

@@ -39,8 +39,7 @@ async function fetchOnce(
   { now, secret, send = (at, sent) => fetch(at, sent) }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
   const at = allowed(env, url);
-  const signed =
-    sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
+  const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
   const controller = new AbortController();
   const { signal } = controller;
@@ -60,8 +59,7 @@ async function fetchOnce(
 }
 
 function bodyFault(thrown: unknown, url: string): unknown {
-  if (thrown instanceof LongBodyError)
-    return new EnvError(`${url} answered with ${thrown.message}`);
+  if (thrown instanceof LongBodyError) return new EnvError(`${url} answered with ${thrown.message}`);
   if (thrown instanceof PausedBodyError) return new InfraError(`${url}: ${thrown.message}`);
   return thrown;
 }

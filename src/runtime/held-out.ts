@@ -55,10 +55,7 @@ const STRIDE = 720_720;
 /** Task keys by run; an isolate serves many. */
 const known = new Recent<ReadonlySet<string>>(16);
 
-export async function keysHeldOut(
-  rows: TrainingRows,
-  holdout: number,
-): Promise<ReadonlySet<string>> {
+export async function keysHeldOut(rows: TrainingRows, holdout: number): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
   for (const asked of rows.asked) {
     const places = asked.first(holdout);
@@ -77,9 +74,7 @@ export class HeldOut extends Error {
   override readonly name = "HeldOut";
 
   constructor(index: number) {
-    super(
-      `row ${index} is held out of training, and so are ${TRIES - 1} others tried in its place`,
-    );
+    super(`row ${index} is held out of training, and so are ${TRIES - 1} others tried in its place`);
   }
 }
 
@@ -127,12 +122,7 @@ async function withKey(example: Example | RowError): Promise<KeyedExample | RowE
 }
 
 /** Rows without end begin behind those that an eval asks; where they end, another one is drawn from behind those. */
-function placeOf(
-  { length, seed, shared }: TrainingRows,
-  holdout: number,
-  index: number,
-  tried: number,
-): number {
+function placeOf({ length, seed, shared }: TrainingRows, holdout: number, index: number, tried: number): number {
   if (length === null) return holdout + index + tried * STRIDE;
   if (tried === 0) return index % length;
   const first = shared && holdout < length ? holdout : 0;
@@ -144,21 +134,12 @@ function keyOf(row: JsonObject): Promise<string> {
 }
 
 /** The rows of an accepted run. */
-export function rowsOfRun(
-  env: Env,
-  spec: RowsOf,
-  environment: AnyEnvironment,
-  subrequests: Subrequests,
-): TrainingRows {
+export function rowsOfRun(env: Env, spec: RowsOf, environment: AnyEnvironment, subrequests: Subrequests): TrainingRows {
   return rowsRead(spec, environment, (of, places) => storedRows(env, of, places, subrequests));
 }
 
 /** The rows that come with a run which is not accepted yet. */
-export function rowsGiven(
-  spec: RowsOf,
-  environment: AnyEnvironment,
-  given: readonly unknown[],
-): TrainingRows {
+export function rowsGiven(spec: RowsOf, environment: AnyEnvironment, given: readonly unknown[]): TrainingRows {
   const texts = new Map(given.map((row, number) => [number, JSON.stringify(row)]));
   return rowsRead(spec, environment, () => Promise.resolve(texts));
 }

@@ -14,10 +14,7 @@ export interface InFlightQuery {
 
 export type InFlightEntry = Omit<RolloutInFlight, "object" | "run_id">;
 
-export function inFlightIn(
-  store: RunStore,
-  { status, after, limit }: InFlightQuery,
-): InFlightEntry[] {
+export function inFlightIn(store: RunStore, { status, after, limit }: InFlightQuery): InFlightEntry[] {
   const seen = after === null ? 0 : (store.rollout(after)?.seq ?? 0);
   const head = store.head();
   return store.inFlight(seen, limit, status).map((row) => entryOf(row, head));

@@ -31,12 +31,7 @@ export async function issueTrainer(
 }
 
 /** Those before it work for an hour more. */
-export async function issueToken(
-  env: Env,
-  scope: Scope,
-  run_id: string,
-  now: number,
-): Promise<string> {
+export async function issueToken(env: Env, scope: Scope, run_id: string, now: number): Promise<string> {
   const token = `rct_${Buffer.from(randomBytes()).toString("base64url")}`;
   const row = { hash: sha256Hex(token), run_id, created_at: now };
   await replaceTrainerToken(env.DB, scope, row, now + OVERLAP_MS);

@@ -41,9 +41,7 @@ export class JudgeCache {
       );
       for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
         const keys = slice.map(({ key }) => key);
-        const rows = await this.#subrequests.inTurn(() =>
-          findVerdicts(this.#env.DB, this.#spec.scope, keys),
-        );
+        const rows = await this.#subrequests.inTurn(() => findVerdicts(this.#env.DB, this.#spec.scope, keys));
         for (const { ask, key } of slice) {
           const verdict = rows.get(key);
           if (verdict !== undefined) found.set(ask, verdict);

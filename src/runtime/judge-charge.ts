@@ -21,8 +21,7 @@ export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<Rollou
   if (last) store.judging.dropUnit(unit);
   const entries = store.judging.takeVerdicts(unit, row.id);
   if (entries.length === 0) return {};
-  const sum = (of: (entry: VerdictEntry) => number) =>
-    entries.reduce((total, entry) => total + of(entry), 0);
+  const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
   return {
     judge_calls: sum(({ calls }) => calls),
     judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),

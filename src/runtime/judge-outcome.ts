@@ -43,8 +43,7 @@ export interface Recorded {
 export type ToldOutcome = AskOutcome & { readonly recorded?: Recorded | undefined };
 
 /** An ask without what it says: all that a run keeps of it. */
-export interface JudgedAsk
-  extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
+export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
   readonly outcome: ToldOutcome;
 }
 

@@ -111,9 +111,7 @@ export function judged(
     const members = wholeUnit(store, spec, unit);
     if (members.length === 0) return NOTHING_MORE;
     // An attempt before these, in the same group, has ended without it.
-    const ours = asks.filter(
-      ({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose),
-    );
+    const ours = asks.filter(({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose));
     const entries = ours.map((ask) => takeIn(store, spec, unit, ask, now));
     const pending = entries.filter(({ verdict }) => verdict === null);
     const entry = store.judging.unit(unit);
@@ -301,13 +299,7 @@ function lose(store: RunStore, spec: RunSpec, { unit, losses }: JudgingEntry, no
 function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number, now: number) {
   const message = `judging did not come back in ${tries} tries`;
   for (const row of waitingRows(store, spec, unit)) {
-    giveUp(
-      store,
-      spec,
-      row,
-      { from: "scoring", outcome: "unscored", reason: "judge", message },
-      now,
-    );
+    giveUp(store, spec, row, { from: "scoring", outcome: "unscored", reason: "judge", message }, now);
   }
   store.judging.dropUnit(unit);
 }

@@ -70,18 +70,10 @@ export class JudgingStore {
   }
 
   unit(unit: number): JudgingEntry | null {
-    return (
-      this.#sql.exec<JudgingEntry>("select * from judging where unit = ?", unit).toArray()[0] ??
-      null
-    );
+    return this.#sql.exec<JudgingEntry>("select * from judging where unit = ?", unit).toArray()[0] ?? null;
   }
 
-  addUnit({
-    unit,
-    endpoint_id,
-    calls,
-    ask_at,
-  }: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
+  addUnit({ unit, endpoint_id, calls, ask_at }: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
     this.#sql.exec(
       "insert into judging (unit, endpoint_id, calls, stage, ask_at) values (?, ?, ?, 'waiting', ?)",
       unit,
@@ -119,9 +111,7 @@ export class JudgingStore {
   /** Endpoints that units wait for or hold permits of. */
   endpoints(): string[] {
     return this.#sql
-      .exec<{ endpoint_id: string }>(
-        "select distinct endpoint_id from judging order by endpoint_id",
-      )
+      .exec<{ endpoint_id: string }>("select distinct endpoint_id from judging order by endpoint_id")
       .toArray()
       .map(({ endpoint_id }) => endpoint_id);
   }
@@ -162,18 +152,13 @@ export class JudgingStore {
   }
 
   unclaimed(limit: number): JudgingEntry[] {
-    return this.#sql
-      .exec<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit)
-      .toArray();
+    return this.#sql.exec<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit).toArray();
   }
 
   /** When one falls silent, or its wait is over; null when neither is awaited. */
   nextAt(now: number): number | null {
     return this.#sql
-      .exec<{ at: number | null }>(
-        "select min(ask_at) as at from judging where stage != 'waiting' or ask_at > ?",
-        now,
-      )
+      .exec<{ at: number | null }>("select min(ask_at) as at from judging where stage != 'waiting' or ask_at > ?", now)
       .one().at;
   }
 
@@ -192,16 +177,12 @@ export class JudgingStore {
   }
 
   verdicts(unit: number): VerdictEntry[] {
-    return this.#sql
-      .exec<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit)
-      .toArray();
+    return this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit).toArray();
   }
 
   verdict(unit: number, key: string): VerdictEntry | null {
     return (
-      this.#sql
-        .exec<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key)
-        .toArray()[0] ?? null
+      this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key).toArray()[0] ?? null
     );
   }
 

@@ -14,9 +14,7 @@ const liveByRun = new Map<string, number>();
 const WITH_DATABASE = 2;
 
 /** How many objects a rollout of the run counts for. */
-export function objectsEach({
-  environment: { id, version },
-}: Pick<RunSpec, "environment">): number {
+export function objectsEach({ environment: { id, version } }: Pick<RunSpec, "environment">): number {
   const needs = findEnvironment(`${id}@${version}`)?.needs ?? [];
   return needs.includes("sql") ? WITH_DATABASE : 1;
 }
@@ -39,13 +37,7 @@ export function ceilingReason(env: Env, rollouts: number): string {
 }
 
 /** Notes how many a run has now; a run with none left, and none to come, counts no more. */
-export function noteRunning(
-  env: Env,
-  runId: string,
-  running: number,
-  settled: boolean,
-  each = 1,
-): void {
+export function noteRunning(env: Env, runId: string, running: number, settled: boolean, each = 1): void {
   if (Number(env.LIVE_OBJECT_CEILING) === 0) return;
   if (settled) liveByRun.delete(runId);
   else liveByRun.set(runId, running * each);

@@ -9,13 +9,7 @@ import type { AnyEnvironment } from "../core/environments/any-environment.ts";
 import { RolloutError } from "../core/errors.ts";
 import { offeredTools } from "../core/harness.ts";
 import { outstandingPrompt, type Rollout } from "../core/rollout.ts";
-import {
-  cacheSalt,
-  mergeSampling,
-  type Sampling,
-  trainingSampling,
-  withCallSeed,
-} from "../core/sampling.ts";
+import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../core/sampling.ts";
 import { askedTools } from "./asked-tools.ts";
 import type { TurnOutcome, Unasked } from "./call-outcome.ts";
 import { callEndpoint, type OpenEndpoint, type TurnCall } from "./endpoint-call.ts";
@@ -34,9 +28,7 @@ export interface Departure {
 
 export interface ModelDriver {
   /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
-  readonly call: (
-    departure: Departure,
-  ) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
+  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
   /** Nobody waits for the call in flight any more. */
   readonly abort: () => void;
 }
@@ -47,11 +39,7 @@ type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling">
   Pick<RolloutSpec, "policy_version" | "policy_generation">;
 
 /** What the model is asked for the rollout's outstanding turn. */
-export function turnCall(
-  spec: Calling,
-  rollout: Rollout,
-  environment: AnyEnvironment,
-): TurnCall | Unasked {
+export function turnCall(spec: Calling, rollout: Rollout, environment: AnyEnvironment): TurnCall | Unasked {
   const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { kind: "unasked", error: tools };
   const { sampling, maxSeqLen } = environment.route(rollout).environment;
@@ -75,11 +63,7 @@ function askedSampling(
 }
 
 /** The call lives and dies with the object's alarm. */
-export function awaitInAlarm(
-  spec: RolloutSpec,
-  environment: AnyEnvironment,
-  open: OpenEndpoint,
-): ModelDriver {
+export function awaitInAlarm(spec: RolloutSpec, environment: AnyEnvironment, open: OpenEndpoint): ModelDriver {
   let controller = new AbortController();
   return {
     call: async ({ from, waitMs, leave }) => {

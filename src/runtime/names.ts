@@ -14,9 +14,7 @@ export function rolloutObject(env: Env, scope: Scope, rolloutId: string): Rollou
 }
 
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
-  const stub: unknown = env.ENDPOINT.getByName(
-    `org/${scope.orgId}/${scope.projectId}/${endpointId}`,
-  );
+  const stub: unknown = env.ENDPOINT.getByName(`org/${scope.orgId}/${scope.projectId}/${endpointId}`);
   return stub as EndpointRpc;
 }
 
@@ -55,11 +53,7 @@ export function sampleKey(scope: Scope, runId: string, sha256: string): string {
 }
 
 /** What makes a batch of samples: the list of them, and the credit of each. */
-export function batchKeys(
-  scope: Scope,
-  runId: string,
-  batchId: string,
-): { manifest_key: string; credits_key: string } {
+export function batchKeys(scope: Scope, runId: string, batchId: string): { manifest_key: string; credits_key: string } {
   const folder = `org/${scope.orgId}/runs/${runId}/batches/${batchId}`;
   return { manifest_key: `${folder}/manifest.json`, credits_key: `${folder}/credits.jsonl` };
 }

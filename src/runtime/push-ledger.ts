@@ -89,13 +89,7 @@ export function offerAnswered(
       // Of a batch that is acknowledged already an answer says nothing more.
       if (answer.ok || batch.ack !== null) return after;
       const why = "message" in answer.refusal ? answer.refusal.message : answer.refusal.code;
-      return spent(
-        state,
-        terms,
-        batch,
-        `the trainer's answer acknowledges another batch: ${why}`,
-        now,
-      );
+      return spent(state, terms, batch, `the trainer's answer acknowledges another batch: ${why}`, now);
     }
     case "gone":
       return noted({ ...state, offer: null, push: { ...state.push, stopped: true } });

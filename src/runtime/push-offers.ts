@@ -23,11 +23,7 @@ export interface OfferedBatch {
   readonly send: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
-export async function sendOffer(
-  env: Env,
-  spec: TrainerSpec,
-  offered: OfferedBatch,
-): Promise<OfferReply> {
+export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBatch): Promise<OfferReply> {
   const { target, scope, run_id, sealed_push_secret } = spec;
   if (target.url === undefined || sealed_push_secret === null) {
     return {
@@ -44,10 +40,7 @@ export async function sendOffer(
   return await offerBatch({ url: target.url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
 }
 
-function offerOf(
-  { run_id, base_url }: TrainerSpec,
-  { batch, manifest, lease, epoch, now }: OfferedBatch,
-): BatchOffer {
+function offerOf({ run_id, base_url }: TrainerSpec, { batch, manifest, lease, epoch, now }: OfferedBatch): BatchOffer {
   const { batch_id, step } = batch;
   const small = new TextEncoder().encode(JSON.stringify(manifest)).byteLength <= INLINE_BYTES;
   const manifest_url = `${base_url}/v1/runs/${run_id}/batches/${step}`;

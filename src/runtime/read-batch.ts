@@ -5,12 +5,7 @@
  */
 import { LIMITS } from "../core/limits.ts";
 import type { Scope } from "../core/scope.ts";
-import {
-  decodeRows,
-  encodeRows,
-  formatOf,
-  type SampleEncoding,
-} from "../core/training/sample-encoding.ts";
+import { decodeRows, encodeRows, formatOf, type SampleEncoding } from "../core/training/sample-encoding.ts";
 import type { BatchManifest } from "../core/training/trainer-wire.ts";
 import { askTrainer } from "./ask-trainer.ts";
 import { logError } from "./log.ts";
@@ -59,9 +54,7 @@ export function readManifest(
 }
 
 export const readCredits: Read<StoredBytes> = (env, scope, runId, step) =>
-  withBatch(env, scope, runId, step, ({ batch_id }) =>
-    stored(env, batchKeys(scope, runId, batch_id).credits_key),
-  );
+  withBatch(env, scope, runId, step, ({ batch_id }) => stored(env, batchKeys(scope, runId, batch_id).credits_key));
 
 export const streamSamples: Read<StoredBytes> = (env, scope, runId, step) =>
   withBatch(env, scope, runId, step, async ({ manifest_key }) => {
@@ -86,9 +79,7 @@ export async function readSamples(
   const key = sampleKey(scope, runId, sha256);
   return await withBatch(env, scope, runId, step, async ({ manifest_key }) => {
     if (format !== null) return await recoded(env, { key, sha256, manifest_key }, format);
-    const part = await (headOnly || range !== null
-      ? partOf(env, key, headOnly ? null : range)
-      : wholeOf(env, key));
+    const part = await (headOnly || range !== null ? partOf(env, key, headOnly ? null : range) : wholeOf(env, key));
     return part === null ? noObject(sha256) : { ok: true, value: part };
   });
 }
@@ -112,10 +103,7 @@ async function partOf(env: Env, key: string, header: string | null): Promise<Sam
 }
 
 /** One range of bytes; null for a header that is to be ignored, as the standard has it for what is no such range. */
-export function rangeOf(
-  header: string,
-  size: number,
-): { offset: number; length: number } | "none" | null {
+export function rangeOf(header: string, size: number): { offset: number; length: number } | "none" | null {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
   if (first === "" && last === "") return null;
   if (first === "") {
@@ -164,11 +152,7 @@ async function manifestOf(env: Env, key: string): Promise<BatchManifest> {
 }
 
 /** The next object is asked for while one is sent. */
-async function joinObjects(
-  env: Env,
-  keys: readonly string[],
-  writable: WritableStream<Uint8Array>,
-): Promise<void> {
+async function joinObjects(env: Env, keys: readonly string[], writable: WritableStream<Uint8Array>): Promise<void> {
   const subrequests = new Subrequests();
   const get = (key: string) => subrequests.fetch(() => env.STORE.get(key));
   try {

@@ -12,11 +12,7 @@ import { type Result, refuse } from "./refusal.ts";
 import { idMac } from "./secrets.ts";
 import { Subrequests } from "./subrequests.ts";
 
-export async function readDataset(
-  env: Env,
-  scope: Scope,
-  idOrName: string,
-): Promise<Result<DatasetView>> {
+export async function readDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<DatasetView>> {
   const found = await openDataset(env, scope, idOrName, "id");
   return found.ok ? { ok: true, value: datasetViewOf(found.value) } : found;
 }
@@ -36,8 +32,7 @@ export async function readDatasetRows(
   const { id, rows } = found.value;
   const first = page.after === null ? 0 : page.after + 1;
   try {
-    const lines =
-      first < rows ? await linesFrom(env, uploadKeys(scope, id), first, page.limit) : [];
+    const lines = first < rows ? await linesFrom(env, uploadKeys(scope, id), first, page.limit) : [];
     const end = first + lines.length;
     return { ok: true, value: { lines, next: end < rows ? end - 1 : null } };
   } catch (thrown) {
@@ -45,12 +40,7 @@ export async function readDatasetRows(
   }
 }
 
-async function linesFrom(
-  env: Env,
-  file: RowsFile,
-  first: number,
-  limit: number,
-): Promise<string[]> {
+async function linesFrom(env: Env, file: RowsFile, first: number, limit: number): Promise<string[]> {
   const lines: string[] = [];
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, first, new Subrequests())) {
@@ -71,11 +61,7 @@ export function refusalOfRows(thrown: unknown, idOrName: string, param: string):
  * Refused while a run that is not finished names it. The row in D1 goes first: a kill after that leaves objects that
  * nothing names, where the other order would leave a dataset whose rows are gone.
  */
-export async function deleteDataset(
-  env: Env,
-  scope: Scope,
-  idOrName: string,
-): Promise<Result<{ id: string }>> {
+export async function deleteDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<{ id: string }>> {
   const found = await openDataset(env, scope, idOrName, "id");
   if (!found.ok) return found;
   const { id } = found.value;

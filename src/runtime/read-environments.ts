@@ -3,13 +3,7 @@ import { inputSchema } from "../core/input-schema.ts";
 import type { EnvironmentView } from "../core/run.ts";
 import { builtOrError } from "./choose-environment.ts";
 import { behindRoute } from "./code-behind-route.ts";
-import {
-  findEnvironment,
-  type HeldEnvironment,
-  heldEnvironments,
-  isBuilt,
-  pinOf,
-} from "./environments.ts";
+import { findEnvironment, type HeldEnvironment, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
 import { type Result, refuse } from "./refusal.ts";
 
 export function listEnvironments(env: Env): Promise<EnvironmentView[]> {
@@ -25,11 +19,8 @@ export async function readEnvironment(env: Env, named: string): Promise<Result<E
 async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
   // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
   const build = () => builtOrError(registered, {});
-  const environment = isBuilt(registered, {})
-    ? await build()
-    : await behindRoute(env, registered, {}, build);
-  const source =
-    environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
+  const environment = isBuilt(registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
+  const source = environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
   return {
     object: "environment",
     ...pinOf(registered),

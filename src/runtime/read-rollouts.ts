@@ -44,8 +44,7 @@ export async function readResults(
     const read = await readPage(env, address, finished);
     if (read === null) continue;
     const last = read.at(-1)?.entry.finish_seq ?? null;
-    const more =
-      finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
+    const more = finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
     const next = more ? last : null;
     const rows = read.map((record) => resultOf(record, record.trajectory));
     return { ok: true, value: { rows, next } };
@@ -53,11 +52,7 @@ export async function readResults(
   return refuse("in_progress", "the results are being folded: ask again", null);
 }
 
-export async function readRollout(
-  env: Env,
-  scope: Scope,
-  id: string,
-): Promise<Result<RolloutView>> {
+export async function readRollout(env: Env, scope: Scope, id: string): Promise<Result<RolloutView>> {
   const place = placeOfId(env, id);
   if (place === null) return notFound("rollout", id);
   const found = await openRun(env, scope, place.runId);
@@ -91,13 +86,10 @@ export async function readPage(
   const single = rows.filter(({ entry: { id, digest } }) => digest !== null && !folded.has(id));
   const cut = single[SINGLE_READS]?.entry.finish_seq ?? Number.POSITIVE_INFINITY;
   const page = rows.filter(({ entry }) => (entry.finish_seq ?? 0) < cut);
-  const read = await subrequests.six(
-    single.slice(0, SINGLE_READS),
-    async ({ entry: { id, digest }, text }) => ({
-      id,
-      trajectory: await readTrajectory(env, address, { digest, text }, subrequests),
-    }),
-  );
+  const read = await subrequests.six(single.slice(0, SINGLE_READS), async ({ entry: { id, digest }, text }) => ({
+    id,
+    trajectory: await readTrajectory(env, address, { digest, text }, subrequests),
+  }));
   if (read.some(({ trajectory }) => trajectory === null)) return null;
   for (const { id, trajectory } of read) folded.set(id, trajectory);
   return page.map(({ text: _text, ...record }) => {
@@ -116,9 +108,7 @@ async function readSegments(
     if (object === null) throw new Error(`segment ${key} is missing`);
     return await object.text();
   });
-  const lines = texts.flatMap((text) =>
-    text.split("\n").map((line) => JSON.parse(line) as SegmentLine),
-  );
+  const lines = texts.flatMap((text) => text.split("\n").map((line) => JSON.parse(line) as SegmentLine));
   return new Map(lines.map(({ rollout_id, trajectory }) => [rollout_id, trajectory]));
 }
 
@@ -151,10 +141,7 @@ async function liveTrajectory(
   return rollout === null ? null : trajectoryOf(rollout);
 }
 
-export function resultOf(
-  { entry, advantage: over }: Counted,
-  trajectory: Trajectory | null,
-): ResultRow {
+export function resultOf({ entry, advantage: over }: Counted, trajectory: Trajectory | null): ResultRow {
   const advantage = over ?? null;
   const started = entry.started_at ?? entry.ended_at ?? 0;
   return {
@@ -171,9 +158,7 @@ export function resultOf(
     is_truncated: entry.is_truncated === 1,
     stop_condition: entry.stop_condition,
     metrics: metricsOf(entry),
-    ...(trajectory?.tools
-      ? { tool_defs: trajectory.tools.map(({ function: offered }) => ({ ...offered })) }
-      : {}),
+    ...(trajectory?.tools ? { tool_defs: trajectory.tools.map(({ function: offered }) => ({ ...offered })) } : {}),
     token_usage: {
       input_tokens: entry.prompt_tokens,
       output_tokens: entry.completion_tokens,
@@ -198,11 +183,7 @@ function contextOf(trajectory: Trajectory | null): Partial<ResultRow["token_usag
   return usages.some((usage) => usage !== null) ? contextTokens(usages) : {};
 }
 
-function rolloutView(
-  run_id: string,
-  { entry, advantage: over }: Counted,
-  trajectory: Trajectory | null,
-): RolloutView {
+function rolloutView(run_id: string, { entry, advantage: over }: Counted, trajectory: Trajectory | null): RolloutView {
   const { prompt_tokens, completion_tokens } = trajectory?.usage ?? entry;
   const advantage = over ?? null;
   const judged = judgeUsage(entry);
@@ -264,9 +245,7 @@ function judgementsOf({ judgements }: RolloutEntry): RolloutView["judgements"] {
   return JSON.parse(judgements ?? "[]") as RolloutView["judgements"];
 }
 
-function originsOf(
-  trajectory: Trajectory | null,
-): Pick<RolloutView, "forked_from" | "rescored_from"> {
+function originsOf(trajectory: Trajectory | null): Pick<RolloutView, "forked_from" | "rescored_from"> {
   const { forked_from = null, rescored_from = null } = trajectory ?? {};
   return { forked_from, rescored_from };
 }

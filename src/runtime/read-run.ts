@@ -75,10 +75,7 @@ export function lostRun(id: string): Result<never> {
 }
 
 /** Null where its object holds nothing. */
-async function readableView(
-  env: Env,
-  object: RunRpc,
-): Promise<LiveView | "storage_full" | "unreadable" | null> {
+async function readableView(env: Env, object: RunRpc): Promise<LiveView | "storage_full" | "unreadable" | null> {
   try {
     return await object.view();
   } catch (thrown) {
@@ -139,11 +136,7 @@ export async function openRun(
  */
 const lastRead = new Recent<RunRecord>(100);
 
-async function recordOf(
-  env: Env,
-  scope: Scope,
-  id: string,
-): Promise<{ record: RunRecord | null; current: boolean }> {
+async function recordOf(env: Env, scope: Scope, id: string): Promise<{ record: RunRecord | null; current: boolean }> {
   const owned = ownedName(scope, id);
   try {
     const record = await getRun(env.DB, scope, id);

@@ -39,9 +39,7 @@ export async function readSources(
     const page = await subrequests.object(() => run.sources(places));
     if (page === null) return places.map(() => NEVER);
     const sources = await sourcesOf(env, address, page, subrequests);
-    const moved = sources.some(
-      ({ record, trajectory }) => record?.entry.digest != null && trajectory === null,
-    );
+    const moved = sources.some(({ record, trajectory }) => record?.entry.digest != null && trajectory === null);
     if (!moved || look === LOOKS) return sources;
   }
 }
@@ -80,9 +78,7 @@ async function readLines(
   });
   const parsed = lines.flat().map((line) => JSON.parse(line) as SegmentLine);
   return new Map(
-    parsed.flatMap(({ rollout_id, trajectory }) =>
-      trajectory === null ? [] : [[rollout_id, trajectory]],
-    ),
+    parsed.flatMap(({ rollout_id, trajectory }) => (trajectory === null ? [] : [[rollout_id, trajectory]])),
   );
 }
 

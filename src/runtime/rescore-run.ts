@@ -117,21 +117,13 @@ function codeThereIs({ environment_id: id, environment_version }: RunRecord["run
 }
 
 /** Those of the source that this rubric asks, where the request names nobody else. */
-function judgesKept(
-  judges: ResolvedJudges = {},
-  { rubric }: AnyEnvironment,
-  request: RescoreRequest,
-): ResolvedJudges {
+function judgesKept(judges: ResolvedJudges = {}, { rubric }: AnyEnvironment, request: RescoreRequest): ResolvedJudges {
   const asked = rubric.judges.filter((name) => !Object.hasOwn(request.judges ?? {}, name));
   return Object.fromEntries(Object.entries(judges).filter(([name]) => asked.includes(name)));
 }
 
 /** By id, for one that was given with the run has no name. */
-async function deletedJudge(
-  env: Env,
-  scope: Scope,
-  judges: ResolvedJudges,
-): Promise<Result<never> | null> {
+async function deletedJudge(env: Env, scope: Scope, judges: ResolvedJudges): Promise<Result<never> | null> {
   for (const [name, { endpoint }] of Object.entries(judges)) {
     const found = await getEndpoint(env.DB, scope, endpoint);
     if (found !== null && found.deleted_at === null) continue;

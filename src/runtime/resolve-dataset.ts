@@ -43,9 +43,7 @@ export async function resolveDataset(
   const keys = uploadKeys(scope, id);
   const tried = wasHeldTo(against, found.value)
     ? GOOD
-    : await tryFirstRows(env, keys, against).catch((thrown) =>
-        refusalOfRows(thrown, idOrName, "dataset"),
-      );
+    : await tryFirstRows(env, keys, against).catch((thrown) => refusalOfRows(thrown, idOrName, "dataset"));
   if (!tried.ok) return tried;
   return { ok: true, value: { id, dataset: { kind: "uploaded", ...keys, length: rows } } };
 }
@@ -55,11 +53,7 @@ function wasHeldTo({ pin, args }: Against, { environment }: DatasetTableRow): bo
   return canonicalJson(environment.args) === canonicalJson(args);
 }
 
-async function tryFirstRows(
-  env: Env,
-  file: RowsFile,
-  { environment }: Against,
-): Promise<Result<null>> {
+async function tryFirstRows(env: Env, file: RowsFile, { environment }: Against): Promise<Result<null>> {
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
     const value: Json = JSON.parse(text);

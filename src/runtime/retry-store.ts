@@ -37,10 +37,7 @@ export class RetryStore {
   /** Oldest first. */
   first(limit: number): RolloutEntry[] {
     return this.#sql
-      .exec<RolloutEntry>(
-        "select rollouts.* from retries join rollouts using (seq) order by seq limit ?",
-        limit,
-      )
+      .exec<RolloutEntry>("select rollouts.* from retries join rollouts using (seq) order by seq limit ?", limit)
       .toArray();
   }
 

@@ -109,10 +109,7 @@ export class RolloutDriver {
         // A back-off longer than the rollout has left ends with the rollout.
         return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
       }
-      rollout =
-        effect.kind === "sample"
-          ? await this.#trySample(rollout)
-          : await this.#perform(effect, rollout);
+      rollout = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#perform(effect, rollout);
     }
   }
 
@@ -204,10 +201,7 @@ export class RolloutDriver {
     }
   }
 
-  async #perform(
-    effect: Exclude<Effect, { kind: "sample" | "done" }>,
-    rollout: Rollout,
-  ): Promise<Rollout> {
+  async #perform(effect: Exclude<Effect, { kind: "sample" | "done" }>, rollout: Rollout): Promise<Rollout> {
     const { harness, now, store, clock, deadline } = this.#parts;
     if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
     const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();

@@ -6,13 +6,7 @@
  * object may be gone once both are of one release, so it is worth some tries. Everything else is a store that is away: it is
  * asked again for as long as it takes.
  */
-import {
-  EnvError,
-  isError,
-  messageOf,
-  type SerializedError,
-  serializeError,
-} from "../core/errors.ts";
+import { EnvError, isError, messageOf, type SerializedError, serializeError } from "../core/errors.ts";
 import { RowError } from "../core/task.ts";
 import { refusalOf } from "./refused-value.ts";
 

@@ -31,32 +31,13 @@ import { pinnedEnvironment } from "./environments.ts";
 import { callHolder } from "./held-call.ts";
 import { retiresAtOnce } from "./live-objects.ts";
 import { logError } from "./log.ts";
-import {
-  awaitInAlarm,
-  awaitInQueue,
-  awaitsInQueue,
-  type ModelDriver,
-  turnCall,
-} from "./model-driver.ts";
+import { awaitInAlarm, awaitInQueue, awaitsInQueue, type ModelDriver, turnCall } from "./model-driver.ts";
 import { runObject } from "./names.ts";
 import { RefusedValueError } from "./refused-value.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./rollout-driver.ts";
-import {
-  type FailedTries,
-  faultOf,
-  NO_TRIES,
-  platformWaitMs,
-  type RolloutFault,
-  withFailed,
-} from "./rollout-fault.ts";
-import {
-  bareReport,
-  finishedTrajectory,
-  NOTHING_LEFT,
-  reportOf,
-  storableTrajectory,
-} from "./rollout-report.ts";
+import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./rollout-fault.ts";
+import { bareReport, finishedTrajectory, NOTHING_LEFT, reportOf, storableTrajectory } from "./rollout-report.ts";
 import { sqlOf } from "./rollout-sql-object.ts";
 import { RolloutStore } from "./rollout-store.ts";
 import type { RolloutRpc, Serves } from "./rpc.ts";
@@ -258,10 +239,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const rollout =
       stored ??
       (spec.from && forkedRollout(id, spec.from, this.now())) ??
-      newRollout(
-        { id, task_key, ...buildTask(environment, spec.row, spec.example_id) },
-        this.now(),
-      );
+      newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.now());
     const suspect = await rolloutSuspect(this.env, spec, this.#isSuspect(again));
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
   }
@@ -325,12 +303,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return this.#ended(spec, stored, "environment_changed", error);
   }
 
-  #ended(
-    spec: RolloutSpec,
-    stored: Rollout | null,
-    failure: FailureClass,
-    error: SerializedError,
-  ): Rollout {
+  #ended(spec: RolloutSpec, stored: Rollout | null, failure: FailureClass, error: SerializedError): Rollout {
     const from = stored ?? this.#bareRollout(spec);
     return endedWithoutHooks(from, { failure, error }, this.now());
   }

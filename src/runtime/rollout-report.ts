@@ -1,12 +1,5 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
-import {
-  EnvError,
-  InfraError,
-  isError,
-  type SerializedError,
-  serializeError,
-  shortError,
-} from "../core/errors.ts";
+import { EnvError, InfraError, isError, type SerializedError, serializeError, shortError } from "../core/errors.ts";
 import { offeredTools } from "../core/harness.ts";
 import type { ToolDefinition } from "../core/messages.ts";
 import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../core/rollout.ts";
@@ -93,10 +86,7 @@ export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): P
   return trajectoryOf({ ...rollout, cleanup_errors: [...rollout.cleanup_errors, offered] });
 }
 
-async function toolsOffered(
-  spec: RolloutSpec,
-  rollout: Rollout,
-): Promise<readonly ToolDefinition[] | SerializedError> {
+async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readonly ToolDefinition[] | SerializedError> {
   try {
     const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
     if (environment === null) return [];

@@ -58,10 +58,7 @@ export class RolloutSqlObject extends DurableObject<Env> implements Serves<Rollo
 }
 
 /** For the hooks of the rollout that this object is. */
-export function sqlOf(
-  ctx: DurableObjectState,
-  store: Pick<RolloutStore, "writes" | "noteSql">,
-): SqlRunner {
+export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes" | "noteSql">): SqlRunner {
   const database = (): RolloutSqlRpc => {
     const stub: unknown = ctx.facets.get(FACET, () => ({ class: ctx.exports.RolloutSqlObject }));
     return stub as RolloutSqlRpc;
@@ -70,8 +67,7 @@ export function sqlOf(
     async exec(place, query, params) {
       const writes = store.writes();
       if (writes === null) {
-        const message =
-          "its database is where an earlier release of the platform kept it: retry it";
+        const message = "its database is where an earlier release of the platform kept it: retry it";
         throw new InfraError(message);
       }
       store.noteSql();

@@ -27,10 +27,7 @@ export class Standings {
     this.#subrequests = subrequests;
   }
 
-  async of(
-    { id, carries }: RolloutEntry,
-    ask: (rollout: RolloutRpc) => Promise<RolloutStanding>,
-  ): Promise<Heard> {
+  async of({ id, carries }: RolloutEntry, ask: (rollout: RolloutRpc) => Promise<RolloutStanding>): Promise<Heard> {
     // One that takes over another's trajectory has no object: whoever starts it reports for it.
     if (this.#spec.rescore !== undefined || carries !== null) return { state: "unknown" };
     try {

@@ -85,10 +85,7 @@ export interface RunRpc {
   /** A rollout's final report. Repeated, it changes nothing. */
   answered(report: RolloutReport): Promise<Answered>;
   /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
-  unitsToScore(
-    units: readonly number[],
-    hold?: boolean,
-  ): Promise<{ spec: RunSpec; units: Unit[] } | null>;
+  unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
   /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): Promise<void>;
   /** These units have no scores before judges have answered; or they are given back so. */
@@ -174,10 +171,5 @@ export interface RolloutRpc {
 
 export interface RolloutSqlRpc {
   /** One call of a hook. `writes`: how often its rollout was written before. What is wrong with it comes back as a value. */
-  exec(
-    writes: number,
-    place: SqlPlace,
-    query: string,
-    params: readonly SqlValue[],
-  ): Promise<SqlOutcome>;
+  exec(writes: number, place: SqlPlace, query: string, params: readonly SqlValue[]): Promise<SqlOutcome>;
 }

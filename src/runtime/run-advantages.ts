@@ -25,9 +25,7 @@ function groupAdvantages(store: RunStore, spec: RunSpec, group: number): [number
   const whole = members.length === spec.rollouts_per_example || store.head().settled_at !== null;
   const over = members.every(({ status }) => status === "done") && !store.retries.awaits(group);
   if (!whole || !over) return [];
-  const advantages = spec.training
-    ? creditedIn(store, spec.training, group, members)
-    : meanAdvantages(members);
+  const advantages = spec.training ? creditedIn(store, spec.training, group, members) : meanAdvantages(members);
   return members.flatMap(({ seq }, at): [number, number][] => {
     const advantage = advantages[at] ?? null;
     return advantage === null ? [] : [[seq, advantage]];

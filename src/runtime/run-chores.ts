@@ -13,10 +13,7 @@ import type { RunSpec } from "./wire.ts";
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
 
-type ChoreClock = Pick<
-  RunClock,
-  "now" | "undrained" | "lastDrainAt" | "drainFailures" | "rowStale" | "freeAt"
->;
+type ChoreClock = Pick<RunClock, "now" | "undrained" | "lastDrainAt" | "drainFailures" | "rowStale" | "freeAt">;
 
 export class RunChores {
   readonly #env: Env;

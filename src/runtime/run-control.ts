@@ -41,10 +41,7 @@ export function deadlineOf(
 }
 
 /** Why a rollout is to stop; null when nobody asked. */
-export function cancelReasonOf(
-  { stop }: RunHead,
-  row: { readonly cancel: CancelReason | null },
-): CancelReason | null {
+export function cancelReasonOf({ stop }: RunHead, row: { readonly cancel: CancelReason | null }): CancelReason | null {
   if (stop?.kind === "cancel") return stop.reason ?? "user";
   return stop?.code === STOPS_PLATFORM ? "overload" : row.cancel;
 }
@@ -144,12 +141,7 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
 }
 
 /** A message that its queue gave up on: on record, and the sweep does its work. */
-export function noteDeadLetter(
-  store: RunStore,
-  queue: string,
-  message: RunMessage,
-  now: number,
-): void {
+export function noteDeadLetter(store: RunStore, queue: string, message: RunMessage, now: number): void {
   store.transaction(() => {
     store.addDeadLetter(queue, JSON.stringify(message), now);
     const head = store.head();

@@ -6,17 +6,10 @@ import type { Subrequests } from "./subrequests.ts";
 import type { RunSpec } from "./wire.ts";
 
 /** False: one of them still owes its report, and the slice is to be tried again. */
-export async function freeSlice(
-  env: Env,
-  store: RunStore,
-  spec: RunSpec,
-  subrequests: Subrequests,
-): Promise<boolean> {
+export async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: Subrequests): Promise<boolean> {
   const rows = store.dispatchedAfter(store.head().freed, LIMITS.sliceObjects);
   const made = rows.filter(({ carries }) => carries === null);
-  const freed = await subrequests.objectAll(made, (row) =>
-    rolloutObject(env, spec.scope, row.id).free(),
-  );
+  const freed = await subrequests.objectAll(made, (row) => rolloutObject(env, spec.scope, row.id).free());
   if (freed.includes(false)) return false;
   store.saveHead({ ...store.head(), freed: rows.at(-1)?.seq ?? -1 });
   return true;

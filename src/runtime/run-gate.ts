@@ -10,13 +10,7 @@
 
 import type { SerializedError } from "../core/errors.ts";
 import type { RunView } from "../core/run.ts";
-import {
-  FAILURES_TO_OPEN,
-  isCrowded,
-  NO_OUTCOMES,
-  type Outcomes,
-  SQUEEZE_STEP_MS,
-} from "./endpoint-health.ts";
+import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, type Outcomes, SQUEEZE_STEP_MS } from "./endpoint-health.ts";
 import { type Grant, type PermitAsk, RENEW_MS } from "./endpoint-ledger.ts";
 import type { RolloutReport } from "./wire.ts";
 
@@ -77,8 +71,7 @@ export function gateRoom(gate: RunGate, running: number, now: number): number {
   if (grant === null || grant.lease_until <= now) return 0;
   // The circuit is about to open: what would be dispatched before the endpoint has heard of it would only fail.
   if (streakOf(grant, gate.outcomes) >= FAILURES_TO_OPEN) return 0;
-  const paced =
-    grant.rate === null ? grant.permits : Math.floor(refilled(gate, now) / callsEach(gate));
+  const paced = grant.rate === null ? grant.permits : Math.floor(refilled(gate, now) / callsEach(gate));
   return Math.max(0, Math.min(grant.permits - running, paced));
 }
 
@@ -174,11 +167,7 @@ export function gateFlow(gate: RunGate, running: number, now: number): RunView["
   };
 }
 
-function met(
-  before: Outcomes,
-  { failure, error, turns, calls, limited = 0 }: Met,
-  now: number,
-): Outcomes {
+function met(before: Outcomes, { failure, error, turns, calls, limited = 0 }: Met, now: number): Outcomes {
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
   const counted = { ...from, calls: from.calls + calls, limited: from.limited + limited };

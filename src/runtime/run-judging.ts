@@ -6,13 +6,7 @@
  * calls of judges at once are counted like rollouts at once, on an endpoint that is the policy's too as somebody else's.
  */
 import { LIMITS } from "../core/limits.ts";
-import {
-  endCancelled,
-  judgeGateOf,
-  SENT_MS,
-  setJudgeGate,
-  sweepJudging,
-} from "./judging-ledger.ts";
+import { endCancelled, judgeGateOf, SENT_MS, setJudgeGate, sweepJudging } from "./judging-ledger.ts";
 import { maxConcurrentOf } from "./run-control.ts";
 import { afterDispatch, gateRoom, type Need } from "./run-gate.ts";
 import { type Asker, judgesOf, RunPermits } from "./run-permits.ts";
@@ -96,10 +90,7 @@ export class RunJudging {
   /** Endpoints it uses, or holds permits of, and who it is there. */
   #askers({ judges = {}, scope, run_id }: RunSpec): Asker[] {
     const held = Object.keys(this.#store.head().judge_gates);
-    const used = new Set([
-      ...held,
-      ...(Object.keys(judges).length === 0 ? [] : this.#store.judging.endpoints()),
-    ]);
+    const used = new Set([...held, ...(Object.keys(judges).length === 0 ? [] : this.#store.judging.endpoints())]);
     return [...used].map((endpoint_id) => {
       const target = Object.values(judges).find((judge) => judge.endpoint_id === endpoint_id);
       return { scope, endpoint_id, run_id: judgesOf(run_id), model: target?.model ?? "" };
@@ -121,8 +112,7 @@ export class RunJudging {
     if (known !== undefined) return known;
     const slot = {
       read: () => judgeGateOf(this.#store, endpointId),
-      write: (gate: Parameters<typeof setJudgeGate>[2]) =>
-        setJudgeGate(this.#store, endpointId, gate),
+      write: (gate: Parameters<typeof setJudgeGate>[2]) => setJudgeGate(this.#store, endpointId, gate),
     };
     const made = new RunPermits(this.#env, slot, this.#now);
     this.#permits.set(endpointId, made);

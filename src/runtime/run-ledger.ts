@@ -52,10 +52,7 @@ export function dispatch(
       };
     });
     const askAt = now + FIRST_ASK_MS;
-    for (const { place, carries } of [
-      ...retries,
-      ...firsts.map((place) => ({ place, carries: null })),
-    ]) {
+    for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
       store.addRollout(place, { id: idOf(place), at: now, askAt, carries });
     }
     store.saveHead({
@@ -184,8 +181,7 @@ export function giveUp(
       store.saveHead({ ...head, running: head.running - 1 });
     }
     const ended_at = current.ended_at ?? now;
-    const failed =
-      outcome === "failed" ? JSON.stringify(serializeError(new InfraError(message))) : null;
+    const failed = outcome === "failed" ? JSON.stringify(serializeError(new InfraError(message))) : null;
     const scoring_errors = [{ function: "rubric", error: message, retryable: true }];
     end(
       store,
@@ -204,12 +200,7 @@ export function giveUp(
 }
 
 /** Ends the run early: nothing more is dispatched, and what runs is to be told. */
-export function requestCancel(
-  store: RunStore,
-  spec: RunSpec,
-  reason: "user" | "deadline",
-  now: number,
-): void {
+export function requestCancel(store: RunStore, spec: RunSpec, reason: "user" | "deadline", now: number): void {
   store.transaction(() => {
     const head = store.head();
     if (head.settled_at !== null || head.stop !== null) return;
@@ -235,9 +226,7 @@ export function cutSegment(store: RunStore, now: number): number | null {
     const waiting = head.finished - head.segmented;
     const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
     if (waiting === 0 || !(full || head.settled_at !== null)) return null;
-    const { count, bytes } = segmentOf(
-      store.finished(head.segmented, LIMITS.segmentRollouts, null),
-    );
+    const { count, bytes } = segmentOf(store.finished(head.segmented, LIMITS.segmentRollouts, null));
     const last = head.segmented + count;
     const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
     const unsegmented_bytes = head.unsegmented_bytes - bytes;
@@ -261,8 +250,7 @@ function segmentOf(rows: readonly RolloutEntry[]): { count: number; bytes: numbe
 export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.groupRewards(row.group_index);
-  const whole =
-    members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
+  const whole = members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
   const all = whole || store.head().stop !== null;
   const silent = members.some(({ status }) => status === "running");
   const waits = members.some(({ status }) => status === "scoring");

@@ -123,10 +123,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return { known: taken.known };
   }
 
-  async unitsToScore(
-    asked: readonly number[],
-    hold = false,
-  ): Promise<{ spec: RunSpec; units: Unit[] } | null> {
+  async unitsToScore(asked: readonly number[], hold = false): Promise<{ spec: RunSpec; units: Unit[] } | null> {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
@@ -278,10 +275,7 @@ export class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
     return spec && exportPage(this.#store, spec, this.ctx.storage.sql, query);
   }
 
-  async events(
-    after: number,
-    waitMs: number,
-  ): Promise<{ events: StoredEvent[]; ended: boolean } | null> {
+  async events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null> {
     const spec = this.#open();
     if (spec === null) return null;
     if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);

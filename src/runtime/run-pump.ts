@@ -11,13 +11,7 @@ import { Standings } from "./rollout-standing.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./run-control.ts";
 import { gateRoom, type Need } from "./run-gate.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./run-ledger.ts";
-import {
-  groupsMessages,
-  judgementMessages,
-  scoresMessages,
-  sendAll,
-  sendJudgements,
-} from "./run-queues.ts";
+import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./run-queues.ts";
 import type { RolloutEntry } from "./run-schema.ts";
 import { pendingOf, trainsOn } from "./run-standing.ts";
 import type { RunStore } from "./run-store.ts";
@@ -204,11 +198,7 @@ export class RunPump {
     await this.#ask(spec, going, subrequests);
   }
 
-  async #ask(
-    spec: RunSpec,
-    rows: readonly RolloutEntry[],
-    subrequests: Subrequests,
-  ): Promise<void> {
+  async #ask(spec: RunSpec, rows: readonly RolloutEntry[], subrequests: Subrequests): Promise<void> {
     const standings = new Standings(this.#env, spec, subrequests);
     await subrequests.objectAll(rows, async (asked) => {
       const heard = await standings.of(asked, (rollout) => rollout.ask());

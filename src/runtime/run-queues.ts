@@ -1,13 +1,6 @@
 /** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
 import type { Subrequests } from "./subrequests.ts";
-import type {
-  GroupsMessage,
-  JudgementMessage,
-  Place,
-  RunMessage,
-  RunSpec,
-  ScoresMessage,
-} from "./wire.ts";
+import type { GroupsMessage, JudgementMessage, Place, RunMessage, RunSpec, ScoresMessage } from "./wire.ts";
 
 /** Places per message: about 12 bytes each. */
 const PLACES_PER_MESSAGE = 25;
@@ -16,11 +9,7 @@ const UNITS_PER_MESSAGE = 25;
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;
 
-export function groupsMessages(
-  spec: RunSpec,
-  places: readonly Place[],
-  sentAt: number,
-): GroupsMessage[] {
+export function groupsMessages(spec: RunSpec, places: readonly Place[], sentAt: number): GroupsMessage[] {
   return chunksOf(places, PLACES_PER_MESSAGE).map((chunk) => ({
     kind: "groups",
     scope: spec.scope,
@@ -48,12 +37,8 @@ export function judgementMessages(spec: RunSpec, units: readonly number[]): Judg
 }
 
 /** Which of the queues of judgements a unit goes to: always the same, and those of a run in turn. */
-export function judgementQueue(
-  env: Env,
-  { run_id, unit }: Pick<JudgementMessage, "run_id" | "unit">,
-): Queue {
-  const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } =
-    env;
+export function judgementQueue(env: Env, { run_id, unit }: Pick<JudgementMessage, "run_id" | "unit">): Queue {
+  const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } = env;
   const others = [ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3];
   // Ids end in what nobody chose.
   const first = run_id.charCodeAt(run_id.length - 1);

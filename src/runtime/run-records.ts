@@ -168,11 +168,7 @@ function countsOfRows(
 }
 
 /** Of rollouts that no folded segment holds, those whose trajectory the object does not hold either. */
-function largeTrajectories(
-  sql: SqlStorage,
-  { segmented }: RunHead,
-  segments: RunRecords["segments"],
-): string[] {
+function largeTrajectories(sql: SqlStorage, { segmented }: RunHead, segments: RunRecords["segments"]): string[] {
   const unfolded = segments.filter(({ key }) => key === null);
   const ranges = [
     "finish_seq is null",

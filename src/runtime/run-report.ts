@@ -36,12 +36,7 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
-function flowOf(
-  store: RunStore,
-  spec: RunSpec,
-  now: number,
-  hindrance: () => RunView["flow"],
-): RunView["flow"] {
+function flowOf(store: RunStore, spec: RunSpec, now: number, hindrance: () => RunView["flow"]): RunView["flow"] {
   const head = store.head();
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
@@ -74,11 +69,7 @@ export class LiveViews {
   #lastProgressAt = 0;
 
   /** `hindrance`: why it waits on what neither its owner nor its endpoint did. */
-  constructor(
-    store: RunStore,
-    now: () => number,
-    hindrance: (spec: RunSpec) => RunView["flow"] = () => null,
-  ) {
+  constructor(store: RunStore, now: () => number, hindrance: (spec: RunSpec) => RunView["flow"] = () => null) {
     this.#store = store;
     this.#now = now;
     this.#hindrance = hindrance;
@@ -113,8 +104,7 @@ export class LiveViews {
   #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
     const of = `${finished}/${retries_dispatched}/${settled_at}`;
     if (this.#made?.of === of) return this.#made.report;
-    const report =
-      settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
+    const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
     // Sums that wait to be walked anew are not the report of these rows for long.
     const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
     this.#made = current ? { of, report } : null;

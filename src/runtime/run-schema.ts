@@ -208,10 +208,7 @@ export const NEW_HEAD: RunHead = {
 
 // A type, not an interface: SQLite cursors want an index signature.
 /** Of one that has not ended. */
-export type RunningRow = Pick<
-  RolloutEntry,
-  "id" | "group_index" | "slot" | "attempt" | "turns" | "cancel"
-> & {
+export type RunningRow = Pick<RolloutEntry, "id" | "group_index" | "slot" | "attempt" | "turns" | "cancel"> & {
   readonly status: "running" | "scoring";
   /** When it was dispatched; from its report on, when it began. */
   readonly started_at: number | null;

@@ -23,11 +23,7 @@ export function pendingOf(spec: RunSpec, head: RunHead): number {
 }
 
 /** Numbered without gaps; part of the transaction it is called in. */
-export function appendEvent(
-  store: RunStore,
-  event: Parameters<RunStore["addEvent"]>[1],
-  data: object,
-): void {
+export function appendEvent(store: RunStore, event: Parameters<RunStore["addEvent"]>[1], data: object): void {
   const head = store.head();
   const id = head.last_event + 1;
   store.addEvent(id, event, data);

@@ -118,10 +118,11 @@ export class RunStore {
   }
 
   rollout({ group, slot, attempt }: Place): RolloutEntry | null {
-    return this.#one<RolloutEntry>(
-      "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
-      [group, slot, attempt],
-    );
+    return this.#one<RolloutEntry>("select * from rollouts where group_index = ? and slot = ? and attempt = ?", [
+      group,
+      slot,
+      attempt,
+    ]);
   }
 
   /** The latest attempt in the place that has ended. */
@@ -172,12 +173,8 @@ export class RunStore {
   }
 
   nextAskAt(): number | null {
-    const rollouts = this.#one<{ at: number | null }>(
-      "select min(ask_at) as at from rollouts where status != 'done'",
-    );
-    const segments = this.#one<{ at: number | null }>(
-      "select min(ask_at) as at from segments where key is null",
-    );
+    const rollouts = this.#one<{ at: number | null }>("select min(ask_at) as at from rollouts where status != 'done'");
+    const segments = this.#one<{ at: number | null }>("select min(ask_at) as at from segments where key is null");
     const due = [rollouts?.at, segments?.at].filter((at) => at !== null && at !== undefined);
     return due.length === 0 ? null : Math.min(...due);
   }
@@ -255,10 +252,7 @@ export class RunStore {
   }
 
   dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", [
-      seq,
-      limit,
-    ]);
+    return this.#all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", [seq, limit]);
   }
 
   lastSeq(): number {
@@ -268,10 +262,8 @@ export class RunStore {
   /** Hash of the request a key was used with before; null for a new one. */
   request(operation: string, key: string): string | null {
     return (
-      this.#one<{ hash: string }>("select hash from requests where operation = ? and key = ?", [
-        operation,
-        key,
-      ])?.hash ?? null
+      this.#one<{ hash: string }>("select hash from requests where operation = ? and key = ?", [operation, key])
+        ?.hash ?? null
     );
   }
 
@@ -285,10 +277,7 @@ export class RunStore {
 
   /** Null when it is in R2: large, or folded. */
   trajectory(seq: number): string | null {
-    return (
-      this.#one<{ text: string }>("select text from trajectories where seq = ?", [seq])?.text ??
-      null
-    );
+    return this.#one<{ text: string }>("select text from trajectories where seq = ?", [seq])?.text ?? null;
   }
 
   /** The segment's trajectories are safe in R2. */
@@ -315,10 +304,10 @@ export class RunStore {
 
   /** Segments that cover ends after `finishSeq`, in order. */
   segmentsAfter(finishSeq: number, limit: number): SegmentEntry[] {
-    return this.#all<SegmentEntry>(
-      "select * from segments where last_seq > ? order by segment limit ?",
-      [finishSeq, limit],
-    );
+    return this.#all<SegmentEntry>("select * from segments where last_seq > ? order by segment limit ?", [
+      finishSeq,
+      limit,
+    ]);
   }
 
   silentSegments(now: number, limit: number): SegmentEntry[] {
@@ -346,9 +335,7 @@ export class RunStore {
 
   /** Takes back that nothing more will follow: whoever reads from the start must read on. */
   dropEnd(): void {
-    this.#sql.exec(
-      "delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')",
-    );
+    this.#sql.exec("delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')");
   }
 
   events(after: number, limit: number): StoredEvent[] {
@@ -362,10 +349,7 @@ export class RunStore {
     this.#sql.exec("insert into dead_letters (queue, body, at) values (?, ?, ?)", queue, body, at);
   }
 
-  #all<Row extends Record<string, SqlStorageValue>>(
-    query: string,
-    bindings: readonly SqlStorageValue[] = [],
-  ): Row[] {
+  #all<Row extends Record<string, SqlStorageValue>>(query: string, bindings: readonly SqlStorageValue[] = []): Row[] {
     return this.#sql.exec<Row>(query, ...bindings).toArray();
   }
 

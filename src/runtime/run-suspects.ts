@@ -90,8 +90,7 @@ export class RunSuspects {
     if (kind === "unit") {
       const message = stoppedPlatform("it was scored");
       const ending = { from: "scoring", outcome: "unscored", reason: "scorer", message } as const;
-      for (const row of waitingRows(this.#store, spec, first))
-        giveUp(this.#store, spec, row, ending, now);
+      for (const row of waitingRows(this.#store, spec, first)) giveUp(this.#store, spec, row, ending, now);
     }
   }
 }

@@ -19,12 +19,7 @@ const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
 /** Scoring that was not heard of: sent again, or after k tries unscored. A group's members are tried as one. */
-export function sweepScoring(
-  store: RunStore,
-  spec: RunSpec,
-  rows: readonly RolloutEntry[],
-  now: number,
-): number[] {
+export function sweepScoring(store: RunStore, spec: RunSpec, rows: readonly RolloutEntry[], now: number): number[] {
   const ask_at = now + SCORING_DEADLINE_MS;
   const units = new Set<number>();
   for (const row of rows) {
@@ -91,8 +86,7 @@ export function heardFrom(
     case "expired":
     case "unreachable": {
       const misses = row.misses + 1;
-      if (misses > MOST_MISSES)
-        return lost(store, spec, row, "its object could not be reached", now);
+      if (misses > MOST_MISSES) return lost(store, spec, row, "its object could not be reached", now);
       store.setRollout(row.seq, { asks, ask_at: now + wait, misses });
       // A start that arrives twice begins nothing twice.
       return { resend: true, unit: null };

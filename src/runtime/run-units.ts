@@ -26,12 +26,7 @@ export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): Rollout
  * The first of the units that wait still, with their members: as many as may be held at once, and one at least.
  * `suspectUpTo`: the last rollout that is a suspect.
  */
-export function unitsWaiting(
-  store: RunStore,
-  spec: RunSpec,
-  units: readonly number[],
-  suspectUpTo: number,
-): Unit[] {
+export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[], suspectUpTo: number): Unit[] {
   const waiting: Unit[] = [];
   const { training } = store.head();
   const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };

@@ -27,11 +27,7 @@ export interface Scoring {
 }
 
 /** Null when the code that the run pinned is not in this deployment. */
-export async function openScoring(
-  env: Env,
-  spec: RunSpec,
-  subrequests: Subrequests,
-): Promise<Scoring | null> {
+export async function openScoring(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Scoring | null> {
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   if (environment === null) return null;
   const now = () => Date.now();
@@ -41,12 +37,7 @@ export async function openScoring(
 }
 
 /** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */
-export function trajectoriesOf(
-  env: Env,
-  spec: RunSpec,
-  unit: Unit,
-  subrequests: Subrequests,
-): Promise<Trajectory[]> {
+export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests: Subrequests): Promise<Trajectory[]> {
   return subrequests.six(unit.members, async (member) => {
     const trajectory = await readTrajectory(env, spec, member, subrequests);
     if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);

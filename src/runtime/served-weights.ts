@@ -24,9 +24,5 @@ export function servedNow(state: TrainerState, at: number): ServedWeights {
 export const FIRST_SERVED: ServedWeights = servedNow(NEW_TRAINER, 0);
 
 export function isSameWeights(one: ServedWeights, other: ServedWeights): boolean {
-  return (
-    one.version === other.version &&
-    one.newest === other.newest &&
-    one.taken_back === other.taken_back
-  );
+  return one.version === other.version && one.newest === other.newest && one.taken_back === other.taken_back;
 }

@@ -49,9 +49,7 @@ export async function changeSecret(
 }
 
 async function repeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replayed(env, scope, OPERATION, options, (id) =>
-    findSecret(env.DB, scope, id),
-  );
+  const found = await replayed(env, scope, OPERATION, options, (id) => findSecret(env.DB, scope, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: secretViewOf(found.value), replayed: true } } as const;
 }

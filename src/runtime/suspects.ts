@@ -210,10 +210,7 @@ export class Suspect<Key extends string = SuspectKey> {
 }
 
 /** In how many deaths it was the one that was named, as the process `by` asks for it. */
-export function deathsOf(
-  known: NamedEntry | null,
-  by: { readonly boot: string; readonly died: boolean },
-): number {
+export function deathsOf(known: NamedEntry | null, by: { readonly boot: string; readonly died: boolean }): number {
   if (known === null) return 0;
   const wasNamed = known.boot !== null && known.boot !== by.boot;
   return known.deaths + (wasNamed && by.died ? 1 : 0);

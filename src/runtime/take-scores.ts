@@ -37,10 +37,7 @@ function refusedScores(...scores: Required<Parameters<typeof score>>): string | 
 }
 
 /** What is scored together stands and falls together. */
-function unitsOf(
-  { whole_groups }: RunSpec,
-  members: readonly ScoredMember[],
-): (readonly ScoredMember[])[] {
+function unitsOf({ whole_groups }: RunSpec, members: readonly ScoredMember[]): (readonly ScoredMember[])[] {
   if (!whole_groups) return members.map((member) => [member]);
   return [...Map.groupBy(members, ({ group }) => group).values()];
 }
@@ -72,8 +69,6 @@ function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
 }
 
 function reasonOf(what: string, why: string): string {
-  const { error, message } = serializeError(
-    new ScoringError(`${what} could not be stored: ${why}`),
-  );
+  const { error, message } = serializeError(new ScoringError(`${what} could not be stored: ${why}`));
   return `${error}: ${message}`;
 }

@@ -33,11 +33,7 @@ export function keyRanges(count: number): KeyRange[] {
 }
 
 /** In order of keys. `metric`: the name of a score; null for the reward. */
-export function taskMeans(
-  sql: SqlStorage,
-  metric: string | null,
-  { from, to }: KeyRange,
-): TaskMean[] {
+export function taskMeans(sql: SqlStorage, metric: string | null, { from, to }: KeyRange): TaskMean[] {
   const score = `(select value ->> 'score' from json_each(scores) where value ->> 'name' = ?)`;
   const value = metric === null ? "reward" : score;
   // min(seq) decides which row the bare columns are of.

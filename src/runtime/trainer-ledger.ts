@@ -31,9 +31,7 @@ export type Serial = number | null;
 /** What came of a call: the state after it, and its answer. */
 export interface Outcome<T> {
   readonly state: TrainerState;
-  readonly answer:
-    | { readonly ok: true; readonly value: T }
-    | { readonly ok: false; readonly refusal: TrainerRefusal };
+  readonly answer: { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: TrainerRefusal };
 }
 
 /** Long enough not to be a busy loop where the trainer does not wait in the request. */
@@ -79,11 +77,7 @@ export function offered(
 }
 
 /** Whether time counts for the trainer: not while the run is paused. */
-function stood(
-  state: TrainerState,
-  { paused }: Parameters<TrainerRpc["ready"]>[1],
-  now: number,
-): TrainerState {
+function stood(state: TrainerState, { paused }: Parameters<TrainerRpc["ready"]>[1], now: number): TrainerState {
   const { paused_at } = state.time;
   const resumed = !paused && paused_at !== null && state.lease === null;
   const counted = resumed ? leftOut(state.time, paused_at, now) : state.time;
@@ -237,12 +231,7 @@ export function ack(
   return granted(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
 }
 
-function refuseAck(
-  state: TrainerState,
-  serial: number,
-  asked: AckAsked,
-  batch: DeliveredBatch,
-): TrainerRefusal | null {
+function refuseAck(state: TrainerState, serial: number, asked: AckAsked, batch: DeliveredBatch): TrainerRefusal | null {
   if (batch.state === "void") return { code: "lease_lost" };
   if (batch.ack === null || batch.ack.lease !== serial) {
     const held = leasedBatch(state, serial);
@@ -282,11 +271,7 @@ function leasedBatch(state: TrainerState, serial: number): DeliveredBatch | null
 }
 
 /** Of a batch that counted as trained before its trainer said what it measured. */
-function withMetrics(
-  state: TrainerState,
-  { step, batch_id }: DeliveredBatch,
-  measured: Measured,
-): TrainerState {
+function withMetrics(state: TrainerState, { step, batch_id }: DeliveredBatch, measured: Measured): TrainerState {
   const batch = batchAt(state, step);
   if (batch?.batch_id !== batch_id || batch.ack === null) return state;
   const { metrics } = measured;

@@ -11,12 +11,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { OfferReply } from "../clients/trainer.ts";
 import { leaseId, mintId, parseId } from "../core/ids.ts";
 import type { ServedWeights } from "../core/training/numbering.ts";
-import type {
-  BatchManifest,
-  Leased,
-  LeaseView,
-  WeightLedger,
-} from "../core/training/trainer-wire.ts";
+import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../core/training/trainer-wire.ts";
 import { isAtRest, untilTheNextBoot } from "./at-rest.ts";
 import { logError } from "./log.ts";
 import { minting } from "./minting.ts";
@@ -26,17 +21,7 @@ import { sendOffer } from "./push-offers.ts";
 import type { Serves } from "./rpc.ts";
 import { WaitingReaders } from "./run-events.ts";
 import { idMac, leaseToken, sha256Hex } from "./secrets.ts";
-import {
-  ack,
-  expired,
-  heartbeat,
-  lease,
-  nack,
-  type Outcome,
-  offered,
-  revived,
-  type Serial,
-} from "./trainer-ledger.ts";
+import { ack, expired, heartbeat, lease, nack, type Outcome, offered, revived, type Serial } from "./trainer-ledger.ts";
 import { register } from "./trainer-registration.ts";
 import {
   batchAt,
@@ -48,20 +33,8 @@ import {
   type TrainerState,
 } from "./trainer-state.ts";
 import { TrainerStore } from "./trainer-store.ts";
-import type {
-  Answer,
-  ReadyBatch,
-  TrainerRpc,
-  TrainerSnapshot,
-  TrainerSpec,
-} from "./training-wire.ts";
-import {
-  ackedAndPublished,
-  type Report,
-  report,
-  reportWithAck,
-  weightLedgerOf,
-} from "./weight-ledger.ts";
+import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "./training-wire.ts";
+import { ackedAndPublished, type Report, report, reportWithAck, weightLedgerOf } from "./weight-ledger.ts";
 
 type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
 
@@ -95,10 +68,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (this.#store.spec() === null) this.#store.create(spec);
   }
 
-  async ready(
-    batches: readonly ReadyBatch[],
-    known: Asked<"ready", 1>,
-  ): Promise<TrainerSnapshot | null> {
+  async ready(batches: readonly ReadyBatch[], known: Asked<"ready", 1>): Promise<TrainerSnapshot | null> {
     const spec = this.#store.spec();
     if (spec === null) return null;
     const now = this.now();
@@ -112,9 +82,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async register(asked: Asked<"register">): ReturnType<TrainerRpc["register"]> {
-    return await this.#change((state, spec, now) =>
-      register(state, spec, asked, this.#past(asked.last_acked), now),
-    );
+    return await this.#change((state, spec, now) => register(state, spec, asked, this.#past(asked.last_acked), now));
   }
 
   async lease(asked: Asked<"lease">): ReturnType<TrainerRpc["lease"]> {
@@ -122,8 +90,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     for (;;) {
       const answer = await this.#change((state, spec, now) => lease(state, spec, asked, now));
       if (!answer.ok) return answer;
-      if (!("waiting" in answer.value))
-        return { ok: true, value: await this.#leased(answer.value) };
+      if (!("waiting" in answer.value)) return { ok: true, value: await this.#leased(answer.value) };
       const left = until - this.now();
       if (left <= 0 || !(await this.#waiting.next(left))) return { ok: true, value: answer.value };
     }
@@ -215,9 +182,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     await this.#arm(spec);
   }
 
-  async #change<T>(
-    decide: (state: TrainerState, spec: TrainerSpec, now: number) => Outcome<T>,
-  ): Promise<Answer<T>> {
+  async #change<T>(decide: (state: TrainerState, spec: TrainerSpec, now: number) => Outcome<T>): Promise<Answer<T>> {
     const spec = this.#store.spec();
     if (spec === null) return UNKNOWN;
     const { state, answer } = decide(this.#store.state(), spec, this.now());
@@ -288,9 +253,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const now = this.now();
     const wait = Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** this.#unheard);
     const tellAt = state.seq > this.#told ? now + wait : null;
-    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt].filter(
-      (at) => at !== null,
-    );
+    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.max(now, Math.min(...due));
     if (this.#armedAt !== null && this.#armedAt <= at) return;

@@ -6,14 +6,7 @@
  * Only an explicit `reset_to` takes published weights back, and makes a new generation.
  */
 import type { Registered } from "../core/training/trainer-wire.ts";
-import {
-  acknowledged,
-  expired,
-  granted,
-  type Outcome,
-  refused,
-  released,
-} from "./trainer-ledger.ts";
+import { acknowledged, expired, granted, type Outcome, refused, released } from "./trainer-ledger.ts";
 import {
   type DeliveredBatch,
   type DeliveryTerms,

@@ -141,10 +141,7 @@ export function seen(state: TrainerState, now: number): TrainerState {
   return { ...state, time: counted, trainer: { ...trainer, last_seen_at: now } };
 }
 
-export function registeredReply(
-  state: TrainerState,
-  { target, max_steps }: DeliveryTerms,
-): Registered {
+export function registeredReply(state: TrainerState, { target, max_steps }: DeliveryTerms): Registered {
   const { epoch, published } = state;
   const next_step = state.acked_step + 1;
   return { epoch, next_step, published, delivery: target.delivery, max_steps };
@@ -152,8 +149,7 @@ export function registeredReply(
 
 export function appliedOf({ replicas }: TrainerState): TrainerSnapshot["applied"] {
   const versions = Object.values(replicas);
-  const [min, max] =
-    versions.length === 0 ? [0, 0] : [Math.min(...versions), Math.max(...versions)];
+  const [min, max] = versions.length === 0 ? [0, 0] : [Math.min(...versions), Math.max(...versions)];
   return { min, max, by_replica: replicas };
 }
 
@@ -167,10 +163,7 @@ export function snapshotOf(state: TrainerState, acks: TrainerSnapshot["acks"]): 
     ...{ seq, epoch, generation, reset_to, published, acked_step, acks, applied, trainer },
     serving: reports ? Math.min(applied.min, published) : published,
     leased_step: lease?.step ?? null,
-    dead:
-      dead === undefined
-        ? null
-        : { step: dead.step, batch_id: dead.batch_id, reason: dead.fault?.reason ?? "" },
+    dead: dead === undefined ? null : { step: dead.step, batch_id: dead.batch_id, reason: dead.fault?.reason ?? "" },
     time: sharesOf(state.time),
   };
 }

@@ -8,12 +8,7 @@
 import type { ServedWeights } from "../core/training/numbering.ts";
 import { FIRST_SERVED, isSameWeights, servedNow } from "./served-weights.ts";
 import { SERVED_SCHEMA, TRAINER_SCHEMA } from "./trainer-schema.ts";
-import {
-  type AckRecord,
-  type DeliveredBatch,
-  NEW_TRAINER,
-  type TrainerState,
-} from "./trainer-state.ts";
+import { type AckRecord, type DeliveredBatch, NEW_TRAINER, type TrainerState } from "./trainer-state.ts";
 import type { TrainerSnapshot, TrainerSpec } from "./training-wire.ts";
 import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.ts";
 

@@ -105,19 +105,13 @@ export function dropBuffered(store: RunStore, group: BufferedGroup, reason: Drop
   store.saveHead({ ...head, training: counted });
 }
 
-function addBatch(
-  store: RunStore,
-  { run_id }: RunSpec,
-  groups: readonly BufferedGroup[],
-  now: number,
-): void {
+function addBatch(store: RunStore, { run_id }: RunSpec, groups: readonly BufferedGroup[], now: number): void {
   const head = store.head();
   const { training } = head;
   if (training === null) return;
   const { step, batches } = training;
   const { generation } = training.trainer;
-  const sum = (of: (group: BufferedGroup) => number) =>
-    groups.reduce((total, group) => total + of(group), 0);
+  const sum = (of: (group: BufferedGroup) => number) => groups.reduce((total, group) => total + of(group), 0);
   store.training.addBatch({
     step,
     generation,

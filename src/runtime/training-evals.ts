@@ -82,13 +82,7 @@ export class TrainingEvals {
     this.#later(entry, { state, tries: entry.tries + 1 });
   }
 
-  async #follow(
-    spec: RunSpec,
-    asked: Asked,
-    entry: TrainEval,
-    runId: string,
-    subrequests: Subrequests,
-  ): Promise<void> {
+  async #follow(spec: RunSpec, asked: Asked, entry: TrainEval, runId: string, subrequests: Subrequests): Promise<void> {
     const run = runObject(this.#env, spec.scope, runId);
     const view = await subrequests.object(() => run.view());
     if (view === null || view.settled_at === null) {
@@ -156,11 +150,7 @@ function noteDue(store: RunStore, asked: Asked, now: number): void {
   });
 }
 
-function requestOf(
-  spec: RunSpec,
-  asked: Asked,
-  { step, generation, policy_version: version }: TrainEval,
-): RunRequest {
+function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_version: version }: TrainEval): RunRequest {
   const { environment: own, environment_args: args, judges = {} } = spec;
   const { environment = `${own.id}@${own.version}`, num_examples, rollouts_per_example } = asked;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {

@@ -37,12 +37,7 @@ interface Arrival {
 }
 
 /** Takes the group in, if all its members have ended. Of a run that trains nothing: does nothing. */
-export function closeGroup(
-  store: RunStore,
-  spec: RunSpec,
-  index: number,
-  made: GroupSamples | null,
-): void {
+export function closeGroup(store: RunStore, spec: RunSpec, index: number, made: GroupSamples | null): void {
   const asked = spec.training;
   const group = asked === undefined ? null : store.training.group(index);
   if (asked === undefined || group === null || group.position !== null) return;
@@ -74,11 +69,7 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   if (!voided) giveUpIfBarren(store, spec, asked, reason ?? barrenCause(columns));
 }
 
-function dropReason(
-  asked: TrainingSpec,
-  training: TrainingState,
-  { group, credited, made }: Arrival,
-): Dropped | null {
+function dropReason(asked: TrainingSpec, training: TrainingState, { group, credited, made }: Arrival): Dropped | null {
   if (allCut(asked, training)) return "unused";
   if (!isFresh(group.dispatch_version, training.step, asked.max_off_policy_steps)) return "stale";
   const newest = newestVersion(group, made);
@@ -125,10 +116,7 @@ function columnsOf({ group, members, credited, made }: Arrival) {
   };
 }
 
-function creditsOf(
-  members: readonly MemberRow[],
-  { advantages }: CreditedGroup,
-): Record<string, Credit> {
+function creditsOf(members: readonly MemberRow[], { advantages }: CreditedGroup): Record<string, Credit> {
   const credits: Record<string, Credit> = {};
   for (const [at, { id, reward, is_truncated }] of members.entries()) {
     if (reward === null) continue;
@@ -200,10 +188,7 @@ function countedIn(
 }
 
 /** What rollouts come to in tokens is known of those that train nothing, too: a run may begin with many of them. */
-function withSeen(
-  seen: TrainingState["seen"],
-  { samples, lengths }: GroupSamples,
-): TrainingState["seen"] {
+function withSeen(seen: TrainingState["seen"], { samples, lengths }: GroupSamples): TrainingState["seen"] {
   const totals = Object.values(lengths).map(({ total }) => total);
   const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0);
   const tokens = sum(samples.length > 0 ? samples.map((one) => one.tokens) : totals);
@@ -213,11 +198,7 @@ function withSeen(
 }
 
 /** The buffer with a group more (`by` 1), or less (-1). */
-export function withGroup(
-  buffered: Buffered,
-  group: Omit<Buffered, "groups">,
-  by: 1 | -1,
-): Buffered {
+export function withGroup(buffered: Buffered, group: Omit<Buffered, "groups">, by: 1 | -1): Buffered {
   return {
     groups: buffered.groups + by,
     rollouts: buffered.rollouts + by * group.rollouts,
@@ -232,12 +213,7 @@ function barrenCause({ samples }: { readonly samples: number }): Dropped | null 
   return samples > 0 ? null : "zero_variance";
 }
 
-function giveUpIfBarren(
-  store: RunStore,
-  spec: RunSpec,
-  asked: TrainingSpec,
-  cause: Dropped | null,
-): void {
+function giveUpIfBarren(store: RunStore, spec: RunSpec, asked: TrainingSpec, cause: Dropped | null): void {
   const head = store.head();
   const { training } = head;
   if (training === null || cause === "unused" || cause === "version_reset") return;
@@ -267,8 +243,7 @@ export function noteEmpty(store: RunStore, groups: number): void {
 const CAUSES: { readonly [Reason in Dropped]?: string } = {
   zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for it",
   too_few: "fewer members were scored than min_group_size",
-  untrainable:
-    "no token ids, no logprobs, or a version nobody published or knows: see training.samples.untrainable",
+  untrainable: "no token ids, no logprobs, or a version nobody published or knows: see training.samples.untrainable",
   stale: "older than max_off_policy_steps",
 };
 

@@ -135,8 +135,7 @@ export class TrainingLoop {
     const acked_step = this.#store.head().training?.trainer.acked_step ?? 0;
     const offered = [...built, ...this.#store.training.batchesIn("ready")].map(readyBatch);
     const ready = () => trainer.ready(offered, { acked_step, ...standing });
-    const snapshot =
-      (await subrequests.object(ready)) ?? (await this.#create(spec, subrequests, ready));
+    const snapshot = (await subrequests.object(ready)) ?? (await this.#create(spec, subrequests, ready));
     this.#store.transaction(() => {
       for (const { step, generation } of built) {
         const batch = this.#store.training.batch(step, generation);

@@ -21,12 +21,7 @@ const TRAINER = "trainer/";
 const NOT_FINITE = "ack/not_finite";
 
 /** Takes it over. Units that now wait for nothing but their scores come back. */
-export function takeNews(
-  store: RunStore,
-  spec: RunSpec,
-  snapshot: TrainerSnapshot,
-  ending: Ending,
-): number[] {
+export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapshot, ending: Ending): number[] {
   return store.transaction(() => {
     const before = store.head().training?.trainer;
     if (before === undefined || snapshot.seq <= before.seq) return [];
@@ -53,12 +48,7 @@ function setTrainer(store: RunStore, trainer: KnownTrainer): void {
   }
 }
 
-function takeAcks(
-  store: RunStore,
-  { acked_step, acks }: TrainerSnapshot,
-  known: number,
-  now: number,
-): void {
+function takeAcks(store: RunStore, { acked_step, acks }: TrainerSnapshot, known: number, now: number): void {
   for (const batch of store.training.batchesBetween(known, acked_step)) {
     const { step, batch_id } = batch;
     const ack = acks.find((one) => one.step === step);
@@ -90,9 +80,7 @@ function measuredBy(ack: TrainerSnapshot["acks"][number] | undefined): StepMetri
 }
 
 function named<T>(prefix: string, values: Readonly<Record<string, T>>): Record<string, T> {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]),
-  );
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
 }
 
 function tellVersions(store: RunStore, before: KnownTrainer, after: KnownTrainer): void {

@@ -71,12 +71,7 @@ function isStarved(asked: TrainingSpec, { groups_open, buffered, step, trainer }
 }
 
 /** Opens as many groups as `members` more rollouts need. Inside a transaction. */
-export function openGroups(
-  store: RunStore,
-  spec: RunSpec,
-  tasks: TaskOrder,
-  members: number,
-): void {
+export function openGroups(store: RunStore, spec: RunSpec, tasks: TaskOrder, members: number): void {
   const head = store.head();
   const { training } = head;
   if (training === null || members <= 0) return;

@@ -27,9 +27,7 @@ export function trainingRecords(sql: SqlStorage, { training }: RunHead): Trainin
     )
     .one();
   const written = sql
-    .exec<{ batch_id: string }>(
-      "select batch_id from train_batches where state not in ('building', 'void')",
-    )
+    .exec<{ batch_id: string }>("select batch_id from train_batches where state not in ('building', 'void')")
     .toArray()
     .map(({ batch_id }) => batch_id);
   const samples = sql

@@ -67,12 +67,7 @@ export function voidGroup(
   return last ? endUnstarted(store, spec, cancelled, ending) : [];
 }
 
-function endUnstarted(
-  store: RunStore,
-  spec: RunSpec,
-  reason: CancelReason,
-  { idOf, now }: Ending,
-): number[] {
+function endUnstarted(store: RunStore, spec: RunSpec, reason: CancelReason, { idOf, now }: Ending): number[] {
   const missing = pendingOf(spec, store.head());
   if (missing === 0) return [];
   const given = { from: "running", outcome: "cancelled", reason, message: VOID } as const;

@@ -122,13 +122,7 @@ export const NEW_TRAINING: TrainingState = {
 };
 
 /** Why a group was dropped. `unused`: every batch was cut before it was whole. */
-export type Dropped =
-  | "zero_variance"
-  | "too_few"
-  | "untrainable"
-  | "stale"
-  | "version_reset"
-  | "unused";
+export type Dropped = "zero_variance" | "too_few" | "untrainable" | "stale" | "version_reset" | "unused";
 
 // Types, not interfaces: SQLite cursors want an index signature.
 export type TrainGroup = {
@@ -202,11 +196,7 @@ export type TrainEval = {
 };
 
 /** A group more that was dropped. */
-export function withDropped(
-  training: TrainingState,
-  reason: Dropped,
-  rollouts: number,
-): TrainingState {
+export function withDropped(training: TrainingState, reason: Dropped, rollouts: number): TrainingState {
   const stale = training.stale + (reason === "stale" ? rollouts : 0);
   return { ...training, dropped: plus(training.dropped, reason), stale };
 }

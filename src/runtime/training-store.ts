@@ -84,17 +84,11 @@ export class TrainingStore {
   }
 
   shippedFor(step: number): TrainGroup[] {
-    return this.#all<TrainGroup>(
-      "select * from train_groups where step = ? order by position",
-      step,
-    );
+    return this.#all<TrainGroup>("select * from train_groups where step = ? order by position", step);
   }
 
   shippedAfter(step: number): TrainGroup[] {
-    return this.#all<TrainGroup>(
-      "select * from train_groups where step > ? order by position",
-      step,
-    );
+    return this.#all<TrainGroup>("select * from train_groups where step > ? order by position", step);
   }
 
   /** What the series are made of: of groups that became whole while this step was collected, */
@@ -140,11 +134,7 @@ export class TrainingStore {
   }
 
   batch(step: number, generation: number): TrainBatch | null {
-    return this.#one<TrainBatch>(
-      "select * from train_batches where step = ? and generation = ?",
-      step,
-      generation,
-    );
+    return this.#one<TrainBatch>("select * from train_batches where step = ? and generation = ?", step, generation);
   }
 
   setBatch({ step, generation }: TrainBatch, columns: Partial<TrainBatch>): void {
@@ -152,10 +142,7 @@ export class TrainingStore {
   }
 
   batchesIn(state: TrainBatch["state"]): TrainBatch[] {
-    return this.#all<TrainBatch>(
-      "select * from train_batches where state = ? order by step",
-      state,
-    );
+    return this.#all<TrainBatch>("select * from train_batches where state = ? order by step", state);
   }
 
   /** Steps after `step` up to `last`, of batches that are not void. */
@@ -202,11 +189,7 @@ export class TrainingStore {
   }
 
   steps(after: number, limit: number): { step: number; at: number; metrics: string }[] {
-    return this.#all(
-      "select step, at, metrics from train_steps where step > ? order by step limit ?",
-      after,
-      limit,
-    );
+    return this.#all("select step, at, metrics from train_steps where step > ? order by step limit ?", after, limit);
   }
 
   addEval(entry: Pick<TrainEval, "step" | "generation" | "policy_version" | "due_at">): void {
@@ -243,17 +226,10 @@ export class TrainingStore {
   ): void {
     // Names come from code, never from input.
     const names = Object.keys(columns).map((name) => `${name} = ?`);
-    this.#sql.exec(
-      `update ${table} set ${names.join(", ")} where ${where}`,
-      ...Object.values(columns),
-      ...keys,
-    );
+    this.#sql.exec(`update ${table} set ${names.join(", ")} where ${where}`, ...Object.values(columns), ...keys);
   }
 
-  #all<Row extends Record<string, SqlStorageValue>>(
-    query: string,
-    ...bindings: readonly SqlStorageValue[]
-  ): Row[] {
+  #all<Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: readonly SqlStorageValue[]): Row[] {
     return this.#sql.exec<Row>(query, ...bindings).toArray();
   }
 

@@ -54,11 +54,7 @@ function bufferedOf({ buffered }: TrainingState): TrainingView["buffered"] {
   return { rollouts, samples, tokens, bytes };
 }
 
-function batchesOf(
-  store: RunStore,
-  asked: TrainingSpec,
-  training: TrainingState,
-): TrainingView["batches"] {
+function batchesOf(store: RunStore, asked: TrainingSpec, training: TrainingState): TrainingView["batches"] {
   const counted = store.training.countBatches();
   const of = (state: string) => counted[state] ?? 0;
   const { leased_step } = training.trainer;
@@ -76,10 +72,7 @@ function batchesOf(
   };
 }
 
-function trainerOf(
-  asked: TrainingSpec,
-  { trainer, epoch, time }: KnownTrainer,
-): TrainingView["trainer"] {
+function trainerOf(asked: TrainingSpec, { trainer, epoch, time }: KnownTrainer): TrainingView["trainer"] {
   if (trainer === null) return null;
   const { id, kind, last_seen_at } = trainer;
   const seen = last_seen_at === null ? null : Math.floor(last_seen_at / 1000);
@@ -115,11 +108,7 @@ export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
 }
 
 /** Why nothing is opened though the trainer is not behind: its engines are. */
-function servingFlow(
-  spec: RunSpec,
-  head: RunHead,
-  { applied, published, serving }: KnownTrainer,
-): RunView["flow"] {
+function servingFlow(spec: RunSpec, head: RunHead, { applied, published, serving }: KnownTrainer): RunView["flow"] {
   const opens = pendingOf(spec, head) + openable(spec, head) > 0;
   if (opens || (serving === published && applied.max <= published)) return null;
   const behind = Object.entries(applied.by_replica).filter(([, version]) => version !== published);

@@ -6,14 +6,7 @@ import type { Scope } from "../core/scope.ts";
 import type { ServedWeights } from "../core/training/numbering.ts";
 import type { TrainerTarget } from "../core/training/request.ts";
 import type { StoredTrainer, TrainingSpec } from "../core/training/spec.ts";
-import type {
-  Acked,
-  Leased,
-  LeaseView,
-  Registered,
-  WeightLedger,
-  WeightsOut,
-} from "../core/training/trainer-wire.ts";
+import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../core/training/trainer-wire.ts";
 import type { TrainerShares } from "./trainer-time.ts";
 
 export type { StoredTrainer, TrainingSpec };
@@ -165,9 +158,7 @@ export interface TrainerRpc {
     asked: {
       readonly token: string;
       readonly epoch: number;
-      readonly progress?:
-        | { readonly phase: string; readonly done: number; readonly total: number }
-        | undefined;
+      readonly progress?: { readonly phase: string; readonly done: number; readonly total: number } | undefined;
     },
   ): Promise<Answer<Pick<LeaseView, "expires_at">>>;
   ack(

@@ -29,9 +29,7 @@ export async function storeTrajectory(
 }
 
 /** Null when there is none, or when it was folded since. */
-export async function readTrajectory(
-  ...from: Parameters<typeof trajectoryText>
-): Promise<Trajectory | null> {
+export async function readTrajectory(...from: Parameters<typeof trajectoryText>): Promise<Trajectory | null> {
   const text = await trajectoryText(...from);
   return text === null ? null : (JSON.parse(text) as Trajectory);
 }

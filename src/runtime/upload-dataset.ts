@@ -63,9 +63,7 @@ export async function createDataset(
   const place = uploads.take(Date.now());
   if (place === null) return refuse("rate_limited", TOO_MANY, null);
   const watched = { ...options, heard: () => place.stay(Date.now()) };
-  const receiving = receive(env, scope, upload, body, watched)
-    .catch(refusalOfBody)
-    .finally(place.leave);
+  const receiving = receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(place.leave);
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
   waitUntil(Promise.allSettled([receiving]));
   return await receiving;
@@ -113,13 +111,7 @@ class Reception {
   readonly #lines = new RowLines(LIMITS.taskRowBytes);
   #rows = 0;
 
-  constructor(
-    env: Env,
-    scope: Scope,
-    upload: DatasetUpload,
-    against: Against,
-    options: UploadOptions,
-  ) {
+  constructor(env: Env, scope: Scope, upload: DatasetUpload, against: Against, options: UploadOptions) {
     this.#env = env;
     this.#scope = scope;
     this.#upload = upload;
@@ -136,9 +128,7 @@ class Reception {
     const dataset = this.#rowOf(received.value);
     const { idempotencyKey } = this.#options;
     const key = idempotencyKey === null ? null : this.#remembered(idempotencyKey, received.value);
-    const inserted = await this.#subrequests.fetch(() =>
-      insertDataset(this.#env.DB, this.#scope, dataset, key),
-    );
+    const inserted = await this.#subrequests.fetch(() => insertDataset(this.#env.DB, this.#scope, dataset, key));
     if (inserted === "inserted") {
       return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: false } };
     }
@@ -232,11 +222,7 @@ function refusedLine(against: Against, { row, line, bytes }: RowLine): Refusal |
   return refusedRow(against?.environment ?? null, value, row, where);
 }
 
-async function takenName(
-  env: Env,
-  scope: Scope,
-  { name }: DatasetUpload,
-): Promise<Result<never> | null> {
+async function takenName(env: Env, scope: Scope, { name }: DatasetUpload): Promise<Result<never> | null> {
   if (name === null || (await findDataset(env.DB, scope, { name })) === null) return null;
   return nameTaken(name);
 }
@@ -245,11 +231,7 @@ function nameTaken(name: string | null): Result<never> {
   return refuse("conflict", `there is a dataset called ${name}: delete it or take another`, "name");
 }
 
-async function madeBefore(
-  env: Env,
-  scope: Scope,
-  { idempotencyKey }: UploadOptions,
-): Promise<Remembered | null> {
+async function madeBefore(env: Env, scope: Scope, { idempotencyKey }: UploadOptions): Promise<Remembered | null> {
   return idempotencyKey === null ? null : await recall(env.DB, scope, OPERATION, idempotencyKey);
 }
 

@@ -30,12 +30,7 @@ export interface WeightRow {
 const ONLY_REPLICA = "policy";
 
 /** `told`: this very report was taken before, in this epoch. `true`: it says something new. */
-export function report(
-  before: TrainerState,
-  asked: Report,
-  told: boolean,
-  now: number,
-): Outcome<boolean> {
+export function report(before: TrainerState, asked: Report, told: boolean, now: number): Outcome<boolean> {
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
   const state = seen(before, now);
@@ -87,9 +82,7 @@ function after(state: TrainerState, asked: Report): TrainerState {
   const { version } = asked;
   switch (asked.state) {
     case "published": {
-      const batches = state.batches.filter(
-        ({ step, state }) => state !== "acked" || step >= version,
-      );
+      const batches = state.batches.filter(({ step, state }) => state !== "acked" || step >= version);
       return noted({ ...state, published: version, batches });
     }
     case "applied": {
@@ -113,9 +106,7 @@ function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null
     return { code: "version_ahead", message, next_step };
   }
   if (asked.state === "published" && version < published) {
-    return conflict(
-      `version ${published} is published: going back takes a registration with reset_to`,
-    );
+    return conflict(`version ${published} is published: going back takes a registration with reset_to`);
   }
   const served = state.replicas[replicaOf(asked)] ?? 0;
   if (asked.state === "applied" && version < served && served <= published) {

@@ -240,11 +240,6 @@ export interface Delivery {
   readonly attempt: number;
 }
 
-export type RunMessage =
-  | GroupsMessage
-  | ScoresMessage
-  | SegmentMessage
-  | ModelCallMessage
-  | JudgementMessage;
+export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage | JudgementMessage;
 
 export const START_MESSAGE_LIFE_MS = 10 * 60_000;

@@ -21,11 +21,7 @@ export class ApiRequestError extends Error {
   /** How long the server asked us to stay away; null when it did not say. */
   readonly retryAfterMs: number | null;
 
-  constructor(
-    status: number,
-    refusal: Refusal,
-    reply: { requestId: string | null; retryAfterMs: number | null },
-  ) {
+  constructor(status: number, refusal: Refusal, reply: { requestId: string | null; retryAfterMs: number | null }) {
     super(refusal.message);
     this.status = status;
     this.code = refusal.code;

@@ -40,11 +40,7 @@ export class Requests {
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
-  async *rows<T>(
-    path: string,
-    options: CallOptions,
-    onHeaders?: (headers: Headers) => void,
-  ): AsyncGenerator<T> {
+  async *rows<T>(path: string, options: CallOptions, onHeaders?: (headers: Headers) => void): AsyncGenerator<T> {
     for (let url: string | null = this.base + path; url !== null; ) {
       const page: RowPage<T> = await this.transport.request(url, options, readRows<T>);
       onHeaders?.(page.headers);

@@ -11,8 +11,7 @@ async function pageServed(): Promise<{ text: string; headers: Headers }> {
   return { text: await reply.text(), headers: reply.headers };
 }
 
-const matches = (text: string, pattern: RegExp) =>
-  Array.from(text.matchAll(pattern), ([, found = ""]) => found);
+const matches = (text: string, pattern: RegExp) => Array.from(text.matchAll(pattern), ([, found = ""]) => found);
 
 test("the page has every operation with its path, its example, its errors, and a place in the contents", async () => {
   const { text } = await pageServed();

@@ -88,13 +88,9 @@ test("a run followed live through cut connections gives each of its events once,
 });
 
 test("an ended run gives the same events wherever its connections are cut, from any event on", async () => {
-  const property = fc.asyncProperty(
-    Cuts,
-    fc.nat({ max: whole.length - 1 }),
-    async (cuts, after) => {
-      expect(await collect(clientThrough(cuts), after)).toEqual(whole.slice(after));
-    },
-  );
+  const property = fc.asyncProperty(Cuts, fc.nat({ max: whole.length - 1 }), async (cuts, after) => {
+    expect(await collect(clientThrough(cuts), after)).toEqual(whole.slice(after));
+  });
   await fc.assert(property, { numRuns: 25, seed: SEED });
 });
 

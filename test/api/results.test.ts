@@ -56,8 +56,7 @@ async function doorWithPages() {
   return { ask, clock, made, letGo: held.resolve };
 }
 
-const times = <T>(count: number, make: () => Promise<T>) =>
-  Promise.all(Array.from({ length: count }, make));
+const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
 
 test("so many pages are made at once, and the next one when one of them is", async () => {
   const { ask, made, letGo } = await doorWithPages();

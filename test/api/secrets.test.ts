@@ -124,12 +124,7 @@ test("a secret of another project does not exist", async () => {
 test.each([
   ["a name with a dash", { name: "SEARCH-KEY" }, "invalid_request", "name"],
   ["an empty value", { value: "" }, "invalid_request", "value"],
-  [
-    "a value over the limit",
-    { value: "x".repeat(LIMITS.secretCharacters + 1) },
-    "invalid_request",
-    "value",
-  ],
+  ["a value over the limit", { value: "x".repeat(LIMITS.secretCharacters + 1) }, "invalid_request", "value"],
   ["a misspelt field", { valeu: "x" }, "unknown_field", "valeu"],
 ])("%s is refused by name, and the value is not repeated", async (_what, change, code, param) => {
   const { post } = await open();

@@ -14,8 +14,7 @@ async function openWorker() {
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     }),
   );
-  const post = (body: object): Promise<Response> =>
-    ask("/v1/runs", { method: "POST", body: JSON.stringify(body) });
+  const post = (body: object): Promise<Response> => ask("/v1/runs", { method: "POST", body: JSON.stringify(body) });
   return { ask, post, scope };
 }
 
@@ -50,11 +49,7 @@ test.each([
   ["an unknown version", { environment: "gsm8k@99" }, "environment"],
   ["bad arguments", { environment_args: { system_prompt: 7 } }, "environment_args.system_prompt"],
   ["an unknown argument", { environment_args: { sytem: "x" } }, "environment_args.sytem"],
-  [
-    "a row without its fields",
-    { dataset: [{ question: "?", answer: "7" }, {}] },
-    "rows[1].question",
-  ],
+  ["a row without its fields", { dataset: [{ question: "?", answer: "7" }, {}] }, "rows[1].question"],
   ["a missing dataset", { dataset: undefined }, "dataset"],
 ])("%s is a 4xx that names the field and leaves no run behind", async (_what, changes, param) => {
   const { ask, post, scope } = await openWorker();

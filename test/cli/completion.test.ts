@@ -40,11 +40,8 @@ test("zsh runs the script of bash, and fish has a line for every flag", () => {
   expect(zshScript(COMMANDS)).toContain("bashcompinit");
   expect(zshScript(COMMANDS)).toContain(bashScript(COMMANDS));
   const fish = fishScript(COMMANDS);
-  const start =
-    "complete -c rollcall -n '__fish_seen_subcommand_from run; and __fish_seen_subcommand_from list'";
-  expect(fish).toContain(
-    `${start} -l status -r -a 'queued running paused completed failed cancelled' -d`,
-  );
+  const start = "complete -c rollcall -n '__fish_seen_subcommand_from run; and __fish_seen_subcommand_from list'";
+  expect(fish).toContain(`${start} -l status -r -a 'queued running paused completed failed cancelled' -d`);
   const flags = COMMANDS.flatMap((command) => Object.keys(command.flags));
   expect(fish.match(/ -l /g)).toHaveLength(flags.length + COMMANDS.length);
   // An odd number of quotes would swallow the next line.

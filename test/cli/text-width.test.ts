@@ -14,12 +14,12 @@ test.each([
 });
 
 test("text is cut with a mark and padded to a width", () => {
-  expect([
-    cutTo("calculator", 6),
-    cutTo("calculator", 10),
-    cutTo("漢字漢", 4),
-    cutTo("ab", 0),
-  ]).toEqual(["calcu…", "calculator", "漢…", ""]);
+  expect([cutTo("calculator", 6), cutTo("calculator", 10), cutTo("漢字漢", 4), cutTo("ab", 0)]).toEqual([
+    "calcu…",
+    "calculator",
+    "漢…",
+    "",
+  ]);
   expect(padTo("漢", 4)).toBe("漢  ");
 });
 

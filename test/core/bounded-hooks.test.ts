@@ -21,9 +21,7 @@ test("of more cleanup handlers that fail than are listed the first are kept, and
   });
   const { cleanup_errors } = await runRollout(environment, played());
   expect(cleanup_errors[0]?.message).toMatch(/^cleanup handler_00: bbb.*… \[cut\]$/);
-  expect(cleanup_errors.at(-1)?.message).toBe(
-    `${50 - cleanup_errors.length + 1} more handlers failed`,
-  );
+  expect(cleanup_errors.at(-1)?.message).toBe(`${50 - cleanup_errors.length + 1} more handlers failed`);
   expect(JSON.stringify(cleanup_errors).length).toBeLessThan(2 * LIMITS.errorListCharacters);
 });
 

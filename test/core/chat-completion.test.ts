@@ -109,8 +109,7 @@ function caught(run: () => unknown): unknown {
 }
 
 test("R-oai: the first of the reasoning fields that says something counts", () => {
-  const reasoningOf = (message: object) =>
-    read(completion({ content: "x", ...message })).message.reasoning_content;
+  const reasoningOf = (message: object) => read(completion({ content: "x", ...message })).message.reasoning_content;
   const details = [{ type: "reasoning.text", text: "so" }, { summary: " it is" }, { data: "…" }];
   expect(reasoningOf({ reasoning: "a", reasoning_content: "b" })).toBe("a");
   expect(reasoningOf({ reasoning: "", reasoning_content: "b" })).toBe("b");
@@ -124,9 +123,7 @@ test("R-usage: usage is read in either spelling, its total made where it is miss
   const counted = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   expect(usageOf({ input_tokens: 3, output_tokens: 2 })).toEqual(counted);
   expect(usageOf({ prompt_tokens: 3, completion_tokens: 2 })).toEqual(counted);
-  expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(
-    InvalidModelResponseError,
-  );
+  expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(InvalidModelResponseError);
 });
 
 test("a reply in parts is kept as it is, and parts that say nothing are no reply", () => {
@@ -136,9 +133,7 @@ test("a reply in parts is kept as it is, and parts that say nothing are no reply
   ];
   expect(read(completion({ content })).message).toEqual({ role: "assistant", content });
   expect(() => read(completion({ content: [] }))).toThrow(EmptyModelResponseError);
-  expect(() => read(completion({ content: [{ type: "text" }] }))).toThrow(
-    InvalidModelResponseError,
-  );
+  expect(() => read(completion({ content: [{ type: "text" }] }))).toThrow(InvalidModelResponseError);
 });
 
 const MANY = 300_000;
@@ -150,10 +145,7 @@ const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, err
     (tool_calls) => ({ choices: [{ message: { content: null, tool_calls } }] }),
     /tool_calls: is no list of at most 128/,
   ],
-  parts: [
-    (content) => ({ choices: [{ message: { content } }] }),
-    /content: holds more than 10000 values/,
-  ],
+  parts: [(content) => ({ choices: [{ message: { content } }] }), /content: holds more than 10000 values/],
   "parts within parts": [
     (item) => ({ choices: [{ message: { content: [{ type: "x", item }] } }] }),
     /content: holds more than 10000 values/,

@@ -16,8 +16,7 @@ const TEXTS = ["message", "error_chain_repr", "error_chain_str"] as const;
 test("each text of an error is cut to what is stored, and says so; what fits stays as it is", () => {
   const long = new EnvError("a".repeat(5_000_000), { cause: new TypeError("why") });
   const serialized = serializeError(long);
-  for (const text of TEXTS)
-    expect(serialized[text].length).toBeLessThanOrEqual(LIMITS.errorCharacters);
+  for (const text of TEXTS) expect(serialized[text].length).toBeLessThanOrEqual(LIMITS.errorCharacters);
   expect(serialized.message.endsWith(CUT)).toBe(true);
   expect(serialized.error_chain_repr.endsWith(CUT)).toBe(true);
   expect(serialized.error_chain_str).toBe("EnvError -> TypeError");
@@ -26,12 +25,10 @@ test("each text of an error is cut to what is stored, and says so; what fits sta
 });
 
 test("a chain of long causes and an error with a long name are cut as well", () => {
-  const named = (cause: unknown) =>
-    Object.assign(new Error("m", { cause }), { name: "N".repeat(5000) });
+  const named = (cause: unknown) => Object.assign(new Error("m", { cause }), { name: "N".repeat(5000) });
   const serialized = serializeError(named(named(named(null))));
   expect(serialized.error.length).toBe(LIMITS.nameCharacters);
-  for (const text of TEXTS)
-    expect(serialized[text].length).toBeLessThanOrEqual(LIMITS.errorCharacters);
+  for (const text of TEXTS) expect(serialized[text].length).toBeLessThanOrEqual(LIMITS.errorCharacters);
 });
 
 test("no cut goes between the halves of a surrogate pair", () => {

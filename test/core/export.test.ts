@@ -1,12 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  dpoRow,
-  ExportQuery,
-  type LeftOut,
-  leftOutNote,
-  pairsOf,
-  sftRow,
-} from "../../src/core/export.ts";
+import { dpoRow, ExportQuery, type LeftOut, leftOutNote, pairsOf, sftRow } from "../../src/core/export.ts";
 import type { Messages } from "../../src/core/messages.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { finishedTrajectory } from "../fixtures/finished-trajectory.ts";
@@ -17,10 +10,8 @@ function worth(reward: number, more: Partial<Trajectory> = {}) {
   return { reward, trajectory: finishedTrajectory(more) };
 }
 
-const members = (...rewards: number[]) =>
-  rewards.map((reward, at) => ({ reward, said: `words ${at}`, at }));
-const places = (of: ReturnType<typeof members>) =>
-  pairsOf(of).map(([chosen, rejected]) => [chosen.at, rejected.at]);
+const members = (...rewards: number[]) => rewards.map((reward, at) => ({ reward, said: `words ${at}`, at }));
+const places = (of: ReturnType<typeof members>) => pairsOf(of).map(([chosen, rejected]) => [chosen.at, rejected.at]);
 
 test("the best is paired with the worst, the second best with the second worst, while they differ", () => {
   expect(places(members(3, 2, 1, 0))).toEqual([
@@ -54,10 +45,7 @@ test("a bare text is what a user said, tools stand beside the messages, and noth
     { role: "assistant", content: null, reasoning_content: "hm", tool_calls: [call("f")] },
     { role: "tool", tool_call_id: "c", content: "4" },
   ];
-  const made = sftRow(
-    ORIGIN,
-    worth(1, { prompt: [{ role: "text", content: "hi" }], completion, tools: [tool] }),
-  );
+  const made = sftRow(ORIGIN, worth(1, { prompt: [{ role: "text", content: "hi" }], completion, tools: [tool] }));
   expect(made).toMatchObject({ row: { ...ORIGIN, reward: 1, tools: [tool] } });
   const [asked, ...said] = "row" in made ? made.row.messages : [];
   expect(asked).toEqual({ role: "user", content: "hi" });

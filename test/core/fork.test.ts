@@ -69,11 +69,7 @@ function next(rollout: Rollout): Rollout {
 
 function historyOf({ turns }: Rollout): Messages {
   return turns.reduce<Messages>(
-    (history, { prompt: { keep, append }, completion }) => [
-      ...history.slice(0, keep),
-      ...append,
-      completion,
-    ],
+    (history, { prompt: { keep, append }, completion }) => [...history.slice(0, keep), ...append, completion],
     [],
   );
 }

@@ -2,10 +2,7 @@ import { dataset, InfraError, MultiTurnEnv, OverlongPromptError, StatefulToolEnv
 import { type RolloutOptions, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type {
-  AnyEnvironment,
-  PlayedEnvironment,
-} from "../../src/core/environments/any-environment.ts";
+import type { AnyEnvironment, PlayedEnvironment } from "../../src/core/environments/any-environment.ts";
 import { gateCapabilities } from "../../src/core/environments/capabilities.ts";
 import type { Sql } from "../../src/core/environments/contract.ts";
 import { Harness, type HookEffect } from "../../src/core/harness.ts";
@@ -16,11 +13,7 @@ const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const task = { question: "q" };
 const sql: Sql = { exec: async () => [] };
 
-function run(
-  environment: AnyEnvironment,
-  replies: string[],
-  options: Partial<RolloutOptions> = {},
-) {
+function run(environment: AnyEnvironment, replies: string[], options: Partial<RolloutOptions> = {}) {
   return runRollout(environment, { task, model: scripted(replies), ...options });
 }
 
@@ -178,10 +171,7 @@ test("a handle in the state is an error that names it and says where it belongs"
 
 test("a reserved name returned by setupState is an error that names it", async () => {
   const fields: object = { turn: 3 };
-  const report = await run(
-    new MultiTurnEnv({ dataset: rows, setupState: () => fields, rubric: {} }),
-    [],
-  );
+  const report = await run(new MultiTurnEnv({ dataset: rows, setupState: () => fields, rubric: {} }), []);
   expect(report.error?.message).toContain("state.turn is a field of the rollout");
 });
 
@@ -192,9 +182,7 @@ test("a state over the limit is an error that names its size in bytes", async ()
     rubric: {},
   });
   const report = await run(environment, []);
-  expect(report.error?.message).toContain(
-    `the state is ${LIMITS.stateBytes + '{"log":""}'.length} bytes`,
-  );
+  expect(report.error?.message).toContain(`the state is ${LIMITS.stateBytes + '{"log":""}'.length} bytes`);
 });
 
 test("a state just within the limit is stored", async () => {

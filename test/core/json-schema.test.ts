@@ -58,9 +58,7 @@ test("a pattern matches as JavaScript's does, and none takes longer than its tex
     format: "hostname",
   };
   expect(faults(code, "abc-12")).toEqual([]);
-  expect(faults(code, "abc-1")).toEqual([
-    'String does not match format "/^(?<kind>[a-z]+)-\\d{2}$/".',
-  ]);
+  expect(faults(code, "abc-1")).toEqual(['String does not match format "/^(?<kind>[a-z]+)-\\d{2}$/".']);
   expect(faults({ pattern: "^(a+)+$" }, `${"a".repeat(50_000)}!`).length).toBe(1);
   expect(faults({ pattern: "^a$" }, 5)).toEqual([]);
 });
@@ -103,24 +101,7 @@ test("a url is told from what is none, however long either is", () => {
 });
 
 test.each(Object.keys(format))("no text can make the format %s go back and back", (name) => {
-  const parts = [
-    "a",
-    "a-",
-    "1",
-    "0",
-    "1.",
-    "/",
-    "%41",
-    "{a",
-    "{a,",
-    "a@",
-    ":",
-    "~0",
-    "1W",
-    "T",
-    "(",
-    "[a",
-  ];
+  const parts = ["a", "a-", "1", "0", "1.", "/", "%41", "{a", "{a,", "a@", ":", "~0", "1W", "T", "(", "[a"];
   for (const start of ["", "http://", "P", '"', "#/", "{", "2020-01-01T00:00:00."]) {
     for (const part of parts) {
       faults({ format: name }, `${start}${part.repeat(20_000)}\n`);
@@ -130,23 +111,11 @@ test.each(Object.keys(format))("no text can make the format %s go back and back"
 
 test.each<[string, JsonObject, Json]>([
   ["names in names that are new roots, twice at each", nestedIds(40), "a"],
-  [
-    "a long name before many schemas",
-    { properties: { ["k".repeat(1e5)]: { allOf: trues(5000) } } },
-    1,
-  ],
+  ["a long name before many schemas", { properties: { ["k".repeat(1e5)]: { allOf: trues(5000) } } }, 1],
   ["many branches for many items", { items: { allOf: trues(5000) } }, trues(5000)],
-  [
-    "names that a repetition is looked for in",
-    { patternProperties: { "x*y": true } },
-    { ["x".repeat(1e5)]: 1 },
-  ],
+  ["names that a repetition is looked for in", { patternProperties: { "x*y": true } }, { ["x".repeat(1e5)]: 1 }],
   ["a constant for many items", { items: { const: "y".repeat(1e6) } }, trues(100)],
-  [
-    "one long text, and many that are measured",
-    { items: { maxLength: 3 } },
-    ["x".repeat(1e6), ...trues(2000)],
-  ],
+  ["one long text, and many that are measured", { items: { maxLength: 3 } }, ["x".repeat(1e6), ...trues(2000)]],
   ["places handed on from branch to branch", handedOn(100), trues(4000)],
   ["two ways at each of 60 depths", twoWays(), JSON.parse("[".repeat(60) + "]".repeat(60))],
 ])("%s: beyond the budget nobody knows", (_what, schema, value) => {

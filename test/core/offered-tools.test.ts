@@ -31,8 +31,7 @@ class SayingEnv extends MultiTurnEnv<{ question: string }> {
   }
 }
 
-const saying = () =>
-  new SayingEnv({ dataset: rows, maxTurns: 1, envResponse: () => "Go on.", rubric: {} });
+const saying = () => new SayingEnv({ dataset: rows, maxTurns: 1, envResponse: () => "Go on.", rubric: {} });
 
 test("tools are asked for with the hook that left their state, and not again for the call", async () => {
   const environment = saying();

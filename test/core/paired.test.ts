@@ -29,8 +29,7 @@ test("the error of the difference is what the errors and the correlation of both
       const [a, b] = [pairs.map(([one]) => one / 4), pairs.map(([, other]) => other / 4)];
       const mean = (values: number[]) => values.reduce((sum, x) => sum + x, 0) / values.length;
       const covariance = (x: number[], y: number[]) =>
-        x.reduce((sum, value, at) => sum + (value - mean(x)) * ((y[at] ?? 0) - mean(y)), 0) /
-        (x.length - 1);
+        x.reduce((sum, value, at) => sum + (value - mean(x)) * ((y[at] ?? 0) - mean(y)), 0) / (x.length - 1);
       const variance = covariance(a, a) + covariance(b, b) - 2 * covariance(a, b);
       const se = paired(a, b).result().se ?? -1;
       expect(se * se * pairs.length).toBeCloseTo(Math.max(0, variance), 9);

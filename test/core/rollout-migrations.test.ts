@@ -16,7 +16,5 @@ test("a stored rollout takes every step from where it is, and the newest none", 
 });
 
 test("one that a later release stored is left alone, with what to do", () => {
-  expect(() => migrateRollout({ schema: ROLLOUT_SCHEMA + 1 })).toThrow(
-    /deploy the newer release again/,
-  );
+  expect(() => migrateRollout({ schema: ROLLOUT_SCHEMA + 1 })).toThrow(/deploy the newer release again/);
 });

@@ -7,13 +7,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cloneJson } from "../../src/core/json.ts";
 import { seededRandom } from "../../src/core/random.ts";
-import {
-  advance,
-  type Event,
-  newRollout,
-  nextEffect,
-  type Rollout,
-} from "../../src/core/rollout.ts";
+import { advance, type Event, newRollout, nextEffect, type Rollout } from "../../src/core/rollout.ts";
 
 const start = newRollout(
   {
@@ -66,14 +60,7 @@ function drive(seed: number, crashes: readonly boolean[]): Walk {
 function eventAfter(seed: number, rollout: Rollout): Event {
   const { phase, turns, intent, final_env_response } = rollout;
   const failures = intent?.failures ?? 0;
-  const random = seededRandom(
-    "walk",
-    seed,
-    phase,
-    turns.length,
-    failures,
-    final_env_response ? 1 : 0,
-  );
+  const random = seededRandom("walk", seed, phase, turns.length, failures, final_env_response ? 1 : 0);
   const state = { turn: turns.length, drawn: random() };
   switch (phase) {
     case "setup":

@@ -74,12 +74,9 @@ const ending: fc.Arbitrary<Event> = fc.oneof(
     at,
   }),
 );
-const events = fc.array(
-  fc.oneof({ weight: 9, arbitrary: going }, { weight: 1, arbitrary: ending }),
-  {
-    maxLength: 40,
-  },
-);
+const events = fc.array(fc.oneof({ weight: 9, arbitrary: going }, { weight: 1, arbitrary: ending }), {
+  maxLength: 40,
+});
 
 const start = newRollout(
   {
@@ -118,10 +115,7 @@ test("no order of events throws, and everything that reads a state can read each
 
 test("storing and reading back at every step changes nothing", () => {
   holds((states, sequence) => {
-    const restarted = sequence.reduce(
-      (rollout, event) => cloneJson(advance(rollout, cloneJson(event))),
-      start,
-    );
+    const restarted = sequence.reduce((rollout, event) => cloneJson(advance(rollout, cloneJson(event))), start);
     expect(restarted).toEqual(cloneJson(states.at(-1)));
   });
 });
@@ -139,8 +133,7 @@ test("done is final, and only a close leads there", () => {
     for (const [at, event] of sequence.entries()) {
       const [before, after] = [states[at], states[at + 1]];
       if (before?.phase === "done") expect(after).toBe(before);
-      else if (after?.phase === "done")
-        expect([before?.phase, event.type]).toEqual(["close", "closed"]);
+      else if (after?.phase === "done") expect([before?.phase, event.type]).toEqual(["close", "closed"]);
     }
   });
 });
@@ -150,8 +143,7 @@ test("a turn once answered stays as it was answered; only the state beside the l
     for (const [at, after] of states.entries()) {
       const before = states[at - 1]?.turns ?? [];
       expect(after.turns.length - before.length).toBeOneOf([0, 1]);
-      const stripped = (turns: Rollout["turns"]) =>
-        turns.map((turn) => ({ ...turn, state_after: null }));
+      const stripped = (turns: Rollout["turns"]) => turns.map((turn) => ({ ...turn, state_after: null }));
       expect(stripped(after.turns.slice(0, before.length))).toEqual(stripped(before));
     }
   });
@@ -159,9 +151,7 @@ test("a turn once answered stays as it was answered; only the state beside the l
 
 test("no turn is answered without a call that was recorded as sent, when senders record it", () => {
   const recorded = events.map((sequence) =>
-    sequence.flatMap((event): Event[] =>
-      event.type === "answered" ? [{ type: "sent" }, event] : [event],
-    ),
+    sequence.flatMap((event): Event[] => (event.type === "answered" ? [{ type: "sent" }, event] : [event])),
   );
   fc.assert(
     fc.property(recorded, (sequence) => {

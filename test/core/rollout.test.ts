@@ -16,10 +16,7 @@ import {
 import type { ModelResponse } from "../../src/core/trajectory.ts";
 
 const prompt: Messages = [{ role: "user", content: "q" }];
-const start = newRollout(
-  { id: "ro", task_key: "k", example_id: 0, task: {}, prompt, answer: "", info: {} },
-  100,
-);
+const start = newRollout({ id: "ro", task_key: "k", example_id: 0, task: {}, prompt, answer: "", info: {} }, 100);
 const error = {
   error: "EnvError",
   message: "m",
@@ -61,11 +58,7 @@ function after(events: readonly Event[], from: Rollout = start): Rollout {
 const sampling = after([setUp, replied(prompt, { n: 0 }), sent]);
 
 test("a rollout of two turns goes setup, reply, sample, reply, sample, reply, close, done", () => {
-  const second = [
-    ...prompt,
-    { role: "assistant", content: "a" },
-    { role: "user", content: "more" },
-  ];
+  const second = [...prompt, { role: "assistant", content: "a" }, { role: "user", content: "more" }];
   const events: Event[] = [
     setUp,
     replied(prompt, { n: 0 }),
@@ -248,10 +241,7 @@ test("a final reply that is too large is left out, and a rollout that fits ends 
   const final = [{ role: "user", content: "f".repeat(LIMITS.rolloutCharacters) }] as const;
   const stopped = after([answered("a"), replied(prompt, { n: 1 }, final)], sampling);
   expect(stopped).toMatchObject({ stop_condition: "max_size_reached", final_env_response: null });
-  const fits = after(
-    [answered("a"), replied(prompt, { n: 1 }, [{ role: "user", content: "f" }])],
-    sampling,
-  );
+  const fits = after([answered("a"), replied(prompt, { n: 1 }, [{ role: "user", content: "f" }])], sampling);
   expect(fits).toMatchObject({ phase: "reply", is_truncated: false });
 });
 

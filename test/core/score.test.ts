@@ -18,10 +18,7 @@ const failure = {
   retryable: false,
 };
 
-function score(
-  like: RubricLike<unknown, unknown>,
-  ...members: Trajectory[]
-): Promise<ScoreRecord[]> {
+function score(like: RubricLike<unknown, unknown>, ...members: Trajectory[]): Promise<ScoreRecord[]> {
   const unit = members.length === 0 ? [finishedTrajectory()] : members;
   return scoreUnit({ rubric: asRubric(like) }, unit);
 }
@@ -240,24 +237,17 @@ test("two functions of one name in a rubric both count, and the last one's score
 });
 
 test("scores of one name in different rubrics are summed", async () => {
-  const [record] = await score([
-    { rewards: { same: () => 1 } },
-    { rewards: { same: { fn: () => 0.25, weight: 2 } } },
-  ]);
+  const [record] = await score([{ rewards: { same: () => 1 } }, { rewards: { same: { fn: () => 0.25, weight: 2 } } }]);
   expect(record).toMatchObject({ reward: 1.5, scores: [{ name: "same", score: 1.25 }] });
 });
 
 test("of scores of one name the sum is null where one is missing", async () => {
-  const [record] = await score([
-    { metrics: { same: () => null } },
-    { rewards: { same: () => 1, other: () => 1 } },
-  ]);
+  const [record] = await score([{ metrics: { same: () => null } }, { rewards: { same: () => 1, other: () => 1 } }]);
   expect(record).toMatchObject({ reward: 2, scores: [{ name: "same", score: null }, {}] });
 });
 
 test("a rubric's own parser goes before the environment's", async () => {
-  const reading = ({ parser, completion }: ScoringArgs<unknown, unknown>) =>
-    Number(parser.parseAnswer(completion));
+  const reading = ({ parser, completion }: ScoringArgs<unknown, unknown>) => Number(parser.parseAnswer(completion));
   const rubric = asRubric([
     new Rubric({ metrics: { own: reading }, parser: new Parser(() => "1") }),
     new Rubric({ metrics: { shared: reading } }),

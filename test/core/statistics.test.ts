@@ -5,9 +5,7 @@ import { RunningSummary, type ScoredRow, type Summary } from "../../src/core/sta
 import { wilson95 } from "../../src/core/wilson.ts";
 
 function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
-  return tasks.flatMap((rewards, group) =>
-    rewards.map((reward) => ({ group, reward, metrics: {} })),
-  );
+  return tasks.flatMap((rewards, group) => rewards.map((reward) => ({ group, reward, metrics: {} })));
 }
 
 /** `attempts`: of each task; by default as many as the largest has. */
@@ -176,9 +174,7 @@ function expectClose(result: Summary, rows: readonly ScoredRow[], of: number): v
     of,
   );
   const numbers = (summary: Summary) =>
-    JSON.stringify(summary, (_, value) =>
-      typeof value === "number" ? Number(value.toFixed(9)) + 0 : value,
-    );
+    JSON.stringify(summary, (_, value) => (typeof value === "number" ? Number(value.toFixed(9)) + 0 : value));
   expect(JSON.parse(numbers(result))).toEqual(JSON.parse(numbers(inOrder)));
 }
 
@@ -188,9 +184,7 @@ test("the error equals the clustered one wherever all tasks have the same number
     fc.property(fc.array(task, { minLength: 2, maxLength: 12 }), (tasks) => {
       const { reward } = summarize(rowsOf(tasks));
       const mean = tasks.flat().reduce((sum, value) => sum + value, 0) / (3 * tasks.length);
-      const squares = tasks.map(
-        (values) => values.reduce((sum, value) => sum + value - mean, 0) ** 2,
-      );
+      const squares = tasks.map((values) => values.reduce((sum, value) => sum + value - mean, 0) ** 2);
       const sum = squares.reduce((total, square) => total + square, 0);
       const factor = tasks.length / (tasks.length - 1);
       expect(reward.mean).toBeCloseTo(mean, 9);

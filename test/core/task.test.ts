@@ -184,9 +184,7 @@ test("a row with neither prompt nor question is refused", () => {
 });
 
 test("an answer is text: other values are taken as their JSON", () => {
-  const answers = ["42", 42, true, null, ["a"]].map(
-    (answer) => buildTask({}, { question: "q", answer }, 0).answer,
-  );
+  const answers = ["42", 42, true, null, ["a"]].map((answer) => buildTask({}, { question: "q", answer }, 0).answer);
   expect(answers).toEqual(["42", "42", "true", "", '["a"]']);
 });
 

@@ -45,9 +45,7 @@ test("a blob is little-endian int32 in base64, logprobs float32", () => {
 test("a turn that continues the one before keeps only what is new", () => {
   const turns = pack([response([1, 2], [3]), response([1, 2, 3, 4], [5])]);
   expect(turns[1]?.tokens).toMatchObject({ forked: false, prompt_length: 4 });
-  expect(turns[1]?.tokens?.prompt_suffix_ids).toBe(
-    packTokens([], response([4], []))?.prompt_suffix_ids,
-  );
+  expect(turns[1]?.tokens?.prompt_suffix_ids).toBe(packTokens([], response([4], []))?.prompt_suffix_ids);
 });
 
 test("a turn that is asked again with nothing new continues the one before", () => {

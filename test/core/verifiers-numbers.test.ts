@@ -7,8 +7,7 @@ import {
   passTables,
 } from "../../src/core/verifiers-numbers.ts";
 
-const rewards = (id: number, ...given: (number | null)[]) =>
-  given.map((reward) => ({ example_id: id, reward }));
+const rewards = (id: number, ...given: (number | null)[]) => given.map((reward) => ({ example_id: id, reward }));
 const TWICE = { attempts: 2, threshold: 0.5 };
 
 test("D2: a reward of null is left out of the mean, a row without one counts 0, no reward at all has no mean", () => {
@@ -18,12 +17,7 @@ test("D2: a reward of null is left out of the mean, a row without one counts 0, 
 });
 
 test("a metric's mean is over the rows that have it as a number, booleans among them", () => {
-  const rows = [
-    { metrics: { a: 1, b: null, c: "1" } },
-    { metrics: { a: false, b: 3 } },
-    { metrics: null },
-    {},
-  ];
+  const rows = [{ metrics: { a: 1, b: null, c: "1" } }, { metrics: { a: false, b: 3 } }, { metrics: null }, {}];
   expect(averageMetrics(rows)).toEqual({ a: 0.5, b: 3 });
 });
 
@@ -37,9 +31,7 @@ test("pass@k is over examples that are complete: each with all its first attempt
   const others = [...rewards(1, 1), ...rewards(2, 1, null), ...rewards(3, null, 1, 1)];
   expect(passTables([...others, ...complete], TWICE)).toEqual(passTables(complete, TWICE));
   expect(passTables(others, TWICE)).toEqual({ pass_at_k: {}, pass_all_k: {} });
-  expect(passTables([...complete, ...rewards(0, 1, 1)], TWICE)).toEqual(
-    passTables(complete, TWICE),
-  );
+  expect(passTables([...complete, ...rewards(0, 1, 1)], TWICE)).toEqual(passTables(complete, TWICE));
 });
 
 test("an attempt passes from the threshold on", () => {

@@ -42,10 +42,7 @@ test("what is empty is left out, and an error stands with both forms of its chai
     error_chain_repr: error.error_chain_repr,
     error_chain_str: error.error_chain_str,
   });
-  expect([line["error_chain"], line["long_error_chain"]]).toEqual([
-    error.error_chain_repr,
-    error.error_chain_str,
-  ]);
+  expect([line["error_chain"], line["long_error_chain"]]).toEqual([error.error_chain_repr, error.error_chain_str]);
   expect([line["reward"], line["tool_defs"]]).toEqual([null, null]);
 });
 

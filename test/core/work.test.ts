@@ -8,8 +8,7 @@ type Options = Readonly<Record<string, unknown>>;
 
 const MIB = 1024 * 1024;
 const json = (value: unknown) => JSON.stringify(value);
-const many = (count: number, of: (at: number) => unknown) =>
-  json(Array.from({ length: count }, (_, at) => of(at)));
+const many = (count: number, of: (at: number) => unknown) => json(Array.from({ length: count }, (_, at) => of(at)));
 /** 60 schemas, each of which is the next one twice: 2^60 visits. */
 const doubled = json({
   $ref: "#/$defs/n0",
@@ -27,21 +26,11 @@ const doubled = json({
 describe("a score that would take more than its budget is no score", () => {
   test.each<[string, Name, string, string, Options?]>([
     ["a pattern of 3,000 instructions on 1 MB", "regex", "a".repeat(MIB), "(?:a?){1000}a{1000}$"],
-    [
-      "a pattern of 100,000 ways",
-      "regex",
-      "w",
-      many(100_000, (at) => `w${at}`).replaceAll(",", "|"),
-    ],
+    ["a pattern of 100,000 ways", "regex", "w", many(100_000, (at) => `w${at}`).replaceAll(",", "|")],
     ["a pattern that repeats much", "regex", "w", "(?:[a-z]{1000})".repeat(11)],
     ["a pattern of wide ranges", "regex", "w", `[${"!-\\x{1e942}".repeat(100)}]`],
     ["a schema of 2^60 visits", "json_schema", '"a"', doubled],
-    [
-      "20,000 objects that must differ",
-      "json_schema",
-      many(20_000, (id) => ({ id })),
-      '{"uniqueItems":true}',
-    ],
+    ["20,000 objects that must differ", "json_schema", many(20_000, (id) => ({ id })), '{"uniqueItems":true}'],
     [
       "a long enumeration for many items",
       "json_schema",
@@ -63,13 +52,7 @@ describe("a score that would take more than its budget is no score", () => {
       "\ufdfa".repeat(40_000),
       { normalize_unicode: true },
     ],
-    [
-      "marks that are to be ordered",
-      "exact",
-      `a${"\u0301\u0323".repeat(MIB / 2)}`,
-      "a",
-      { normalize_unicode: true },
-    ],
+    ["marks that are to be ordered", "exact", `a${"\u0301\u0323".repeat(MIB / 2)}`, "a", { normalize_unicode: true }],
     [
       "a text in the middle of which one letter differs",
       "includes",
@@ -79,9 +62,7 @@ describe("a score that would take more than its budget is no score", () => {
     ["long texts in JSON", "json_diff", json(["x".repeat(49_000)]), json(["y".repeat(49_000)])],
   ])("%s", (_what, name, output, reference, options = {}) => {
     const error = { name: "WorkBudgetError", unscored: "scorer" };
-    expect(() => scorers[name].score(output, reference, options)).toThrow(
-      expect.objectContaining(error),
-    );
+    expect(() => scorers[name].score(output, reference, options)).toThrow(expect.objectContaining(error));
   });
 });
 
@@ -89,13 +70,7 @@ test.each<[string, Name, string, string, number, Options?]>([
   ["a pattern on 1 MB", "regex", `${"a".repeat(MIB)}b`, "a+b", 1],
   ["2,000 rows", "json_schema", many(2000, (id) => ({ id })), '{"items":{"required":["id"]}}', 1],
   ["20,000 numbers", "json_schema", many(20_000, (at) => at), '{"items":{"type":"number"}}', 1],
-  [
-    "300 objects that differ",
-    "json_schema",
-    many(300, (id) => ({ id })),
-    '{"uniqueItems":true}',
-    1,
-  ],
+  ["300 objects that differ", "json_schema", many(300, (id) => ({ id })), '{"uniqueItems":true}', 1],
   [
     "lists without repetitions in 200 rows",
     "json_schema",
@@ -121,8 +96,7 @@ test("an error says what was too much, and of what", () => {
 });
 
 test("an option that no score could be made with is refused", () => {
-  const parse = (name: "regex" | "json_schema", options: unknown) =>
-    scorers[name].options.safeParse(options).success;
+  const parse = (name: "regex" | "json_schema", options: unknown) => scorers[name].options.safeParse(options).success;
   expect(parse("regex", { pattern: "a{2}" })).toBe(true);
   expect(parse("regex", { pattern: "a|".repeat(3000) })).toBe(false);
   expect(parse("regex", { pattern: "" })).toBe(false);

@@ -54,10 +54,7 @@ export async function startPushReceiver(options: PushReceiverOptions): Promise<P
   };
 }
 
-async function receive(
-  request: IncomingMessage,
-  secretOf: PushReceiverOptions["secret"],
-): Promise<ReceivedOffer> {
+async function receive(request: IncomingMessage, secretOf: PushReceiverOptions["secret"]): Promise<ReceivedOffer> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part);
   const body = Buffer.concat(parts).toString();

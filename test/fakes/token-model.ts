@@ -42,8 +42,7 @@ interface SaidCall {
 
 function bytesOf(content: string, calls: readonly SaidCall[] = []): number[] {
   const asked = calls.map((call) => {
-    const sent =
-      typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments);
+    const sent = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments);
     return `${call.name}(${sent})`;
   });
   return [...new TextEncoder().encode([content, ...asked].join(" "))];

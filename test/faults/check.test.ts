@@ -70,19 +70,13 @@ test("a rollout that is lost, doubled or unknown is seen", () => {
   if (first === undefined || second === undefined) throw new Error("two results");
   expect(rules(told({ results: [first] }))).toContain("rollouts");
   expect(rules(told({ results: [first, second, second] }))).toContain("rollouts");
-  expect(rules(told({ results: [first, { ...second, rollout_id: "other" }] }))).toContain(
-    "rollouts",
-  );
+  expect(rules(told({ results: [first, { ...second, rollout_id: "other" }] }))).toContain("rollouts");
 });
 
 test("another reward, another message or another outcome than the calm run's is seen", () => {
   const [first, second] = account().told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
-  for (const changes of [
-    { reward: 0 },
-    { completion: [] },
-    { outcome: "failed", reason: "platform" } as const,
-  ]) {
+  for (const changes of [{ reward: 0 }, { completion: [] }, { outcome: "failed", reason: "platform" } as const]) {
     expect(rules(told({ results: [{ ...first, ...changes }, second] }))).toEqual(["content"]);
   }
   const cutOff = { outcome: "failed", reason: "tool_outcome_unknown" } as const;
@@ -263,17 +257,9 @@ const stands = (id: number, event: "run.paused" | "run.resumed", status: RunView
 test("events with a gap, an end too many or too few, or something after the last are seen", () => {
   expect(new Set(rules(heard(([first, , last]) => [first, last])))).toEqual(new Set(["events"]));
   expect(rules(heard(([first, second]) => [first, second]))).toEqual(["events"]);
-  expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain(
-    "events",
-  );
+  expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain("events");
   expect(
-    rules(
-      heard(([first, second, last]) => [
-        first,
-        last && { ...last, id: 2 },
-        second && { ...second, id: 3 },
-      ]),
-    ),
+    rules(heard(([first, second, last]) => [first, last && { ...last, id: 2 }, second && { ...second, id: 3 }])),
   ).toContain("events");
 });
 
@@ -291,9 +277,7 @@ test("a run that is paused twice, or dispatches in its pause, is seen", () => {
       ...events.map((event) => ({ ...event, id: event.id + 1 + between.length })),
     ]);
   expect(rules(around([progress(2, 1), progress(3, 1)]))).toEqual([]);
-  expect(
-    rules(around([stands(2, "run.resumed", "running"), progress(3, 1), progress(4, 2)])),
-  ).toEqual([]);
+  expect(rules(around([stands(2, "run.resumed", "running"), progress(3, 1), progress(4, 2)]))).toEqual([]);
   expect(rules(around([progress(2, 1), progress(3, 2)]))).toEqual(["events"]);
   expect(rules(around([stands(2, "run.paused", "paused")]))).toEqual(["events"]);
   expect(rules(around([stands(2, "run.resumed", "paused")]))).toEqual(["events"]);

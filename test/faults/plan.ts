@@ -77,14 +77,7 @@ export interface FaultPlan {
   readonly incidents: readonly Incident[];
 }
 
-const ENVIRONMENTS = [
-  "calculator",
-  "guess-number",
-  "grid-walk",
-  "errands",
-  "errands",
-  "reverse-text",
-] as const;
+const ENVIRONMENTS = ["calculator", "guess-number", "grid-walk", "errands", "errands", "reverse-text"] as const;
 
 /** What is asked of every plan, whatever its seed. */
 export interface PlanShape {

@@ -299,11 +299,7 @@ async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[
 }
 
 /** D1 follows the run: asked again until it has every row, or is given up on. */
-async function auditDrained(
-  rollcall: RollcallClient,
-  id: string,
-  finished: number,
-): Promise<RunAudit> {
+async function auditDrained(rollcall: RollcallClient, id: string, finished: number): Promise<RunAudit> {
   const deadline = Date.now() + DRAINED_WITHIN_MS;
   for (;;) {
     const audit = await rollcall.auditRun(id);

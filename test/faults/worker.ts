@@ -55,8 +55,7 @@ export class TrainerObject extends RealTrainerObject {
 
 export default {
   // Whoever asks over HTTP is no object: what it is answered is the network's to lose.
-  fetch: (request, env, context) =>
-    worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
+  fetch: (request, env, context) => worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
   queue: (batch, env) => worker.queue(batch, faulty(env).env),
 } satisfies ExportedHandler<FaultyEnv, RunMessage>;
 

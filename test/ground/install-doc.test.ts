@@ -6,9 +6,7 @@ import { KINDS, scaffold } from "../../src/cli/scaffold.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
-const TEXTS = new Map(
-  globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]),
-);
+const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
 
 /** By its bare name, or with a version: not as a path or an address of a tarball. */
 const FROM_REGISTRY =

@@ -15,14 +15,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   environments: ["environments", "src/core", "zod"],
   "src/db": ["src/db", "src/core", "drizzle-orm"],
   "src/clients": ["src/clients", "src/core", "openai"],
-  "src/runtime": [
-    ...["src/runtime", "src/core", "environments", "src/db", "src/clients"],
-    "cloudflare:workers",
-  ],
-  "src/api": [
-    ...["src/api", "src/core", "environments", "src/db", "src/runtime"],
-    ...["hono", "zod"],
-  ],
+  "src/runtime": [...["src/runtime", "src/core", "environments", "src/db", "src/clients"], "cloudflare:workers"],
+  "src/api": [...["src/api", "src/core", "environments", "src/db", "src/runtime"], ...["hono", "zod"]],
   "src/sdk": ["src/sdk", "src/core"],
   "src/local": ["src/local", "src/core", "src/sdk", "zod", "node:fs", "miniflare", "wrangler"],
   "src/cli": ["src/cli", "src/core", "environments", "src/sdk", "src/local", "zod", "node:fs"],
@@ -78,10 +72,7 @@ beforeAll(() => {
     cpSync(join(ROOT, file), join(tree, file));
   }
   for (const folder of FOLDERS) writeProbes(folder);
-  write(
-    "src/index.ts",
-    'import "cloudflare:workers";\nimport "./runtime/target.ts";\nimport "./db/target.ts";\n',
-  );
+  write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/target.ts";\nimport "./db/target.ts";\n');
   write("src/core/entry.ts", "export const entry = true;\n");
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
   write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
@@ -89,10 +80,7 @@ beforeAll(() => {
   write("src/core/gone.ts", 'import "./nowhere.ts";\n');
   write("src/db/peek.ts", 'import "../../test/fixture.ts";\n');
   write("test/fixture.ts", "export const fixture = true;\n");
-  write(
-    "environments/dice/environment.ts",
-    'import { entry } from "rollcall";\nexport { entry };\n',
-  );
+  write("environments/dice/environment.ts", 'import { entry } from "rollcall";\nexport { entry };\n');
   write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
   write("environments/dice/environment.test.ts", 'import "node:fs";\n');
   violations = cruise();
@@ -105,25 +93,19 @@ function rulesFor(from: string): string[] {
 }
 
 test.each(FOLDERS)("%s may import the folders its row lists and no other", (folder) => {
-  const refused = FOLDERS.filter(
-    (other) => rulesFor(`${folder}/probe-${other.replace("/", "-")}.ts`).length > 0,
-  );
+  const refused = FOLDERS.filter((other) => rulesFor(`${folder}/probe-${other.replace("/", "-")}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(FOLDERS.filter((other) => !listed.includes(other)));
 });
 
 test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) => {
-  const refused = PACKAGES.filter(
-    (_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0,
-  );
+  const refused = PACKAGES.filter((_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
 });
 
 test("a cycle is reported even when it is made of type imports", () => {
-  expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain(
-    "no cycles",
-  );
+  expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain("no cycles");
 });
 
 test("the Worker's entry joins objects and app, and nothing below them", () => {

@@ -5,11 +5,7 @@
  */
 import { textOf, type Usage } from "../../src/core/messages.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
-import {
-  type ModelRequest,
-  type ScriptedModel,
-  startScriptedModel,
-} from "../fakes/scripted-model.ts";
+import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 
 export const TURNS = 3;
 

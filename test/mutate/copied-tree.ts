@@ -33,8 +33,7 @@ export class CopiedTree {
   readonly folder = mkdtempSync(join(tmpdir(), "rollcall-mutate-"));
 
   constructor() {
-    for (const path of COPIED)
-      cpSync(join(ROOT, path), join(this.folder, path), { recursive: true });
+    for (const path of COPIED) cpSync(join(ROOT, path), join(this.folder, path), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
   }
 

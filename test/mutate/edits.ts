@@ -20,28 +20,16 @@ export const EDITS: readonly Edit[] = [
         "{ ...rollout, prompt_too_long: true, is_truncated: false }",
       ],
       ['return stopNow(rollout, "timeout_reached");', 'return stop(rollout, "timeout_reached");'],
-      [
-        'is_truncated: response.finish_reason === "length" ||',
-        'is_truncated: response.finish_reason !== "length" ||',
-      ],
-      [
-        "failures: intent.failures + (free === true ? 0 : 1),",
-        "failures: intent.failures + (free === true ? 1 : 1),",
-      ],
+      ['is_truncated: response.finish_reason === "length" ||', 'is_truncated: response.finish_reason !== "length" ||'],
+      ["failures: intent.failures + (free === true ? 0 : 1),", "failures: intent.failures + (free === true ? 1 : 1),"],
       ["error: rollout.error ?? event.error,", "error: event.error ?? event.error,"],
-      [
-        "rollout.is_truncated || rollout.turns.some(",
-        "rollout.is_truncated && rollout.turns.some(",
-      ],
+      ["rollout.is_truncated || rollout.turns.some(", "rollout.is_truncated && rollout.turns.some("],
       ["if (rollout.turns.length === 0) return [];", "if (rollout.turns.length === 1) return [];"],
       [
         "return history.slice(commonPrefix(history, rollout.prompt));",
         "return history.slice(commonPrefix(history, history));",
       ],
-      [
-        "rollout.error === null && event.error !== null",
-        "rollout.error !== null && event.error !== null",
-      ],
+      ["rollout.error === null && event.error !== null", "rollout.error !== null && event.error !== null"],
     ],
   ),
   ...editsOf(
@@ -49,10 +37,7 @@ export const EDITS: readonly Edit[] = [
     ["core/trajectory"],
     [
       ["const WHOLE_STATE_EVERY = 8;", "const WHOLE_STATE_EVERY = 9;"],
-      [
-        "filter((key) => !Object.hasOwn(after, key))",
-        "filter((key) => !Object.hasOwn(before, key))",
-      ],
+      ["filter((key) => !Object.hasOwn(after, key))", "filter((key) => !Object.hasOwn(before, key))"],
       [
         "total.completion_tokens += usage?.completion_tokens ?? 0;",
         "total.completion_tokens += usage?.prompt_tokens ?? 0;",
@@ -119,16 +104,10 @@ export const EDITS: readonly Edit[] = [
     "src/core/rubrics/scoring.ts",
     ["core/score"],
     [
-      [
-        "verdict.score === null && verdict.weight !== 0",
-        "verdict.score === null && verdict.weight === 0",
-      ],
+      ["verdict.score === null && verdict.weight !== 0", "verdict.score === null && verdict.weight === 0"],
       ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
       ["scores.length !== group.length", "scores.length === group.length"],
-      [
-        "return a === null || b === null ? null : a + b;",
-        "return a === null && b === null ? null : a + b;",
-      ],
+      ["return a === null || b === null ? null : a + b;", "return a === null && b === null ? null : a + b;"],
       [
         "parser: rubric.parser ?? parser ?? new Parser(),\n    ...rubric.objects",
         "parser: parser ?? parser ?? new Parser(),\n    ...rubric.objects",
@@ -151,12 +130,7 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/rubrics/step-credit.ts",
     ["core/divergences", "core/rubrics/scoring"],
-    [
-      [
-        "advantage: step.advantage ?? rollout.advantage,",
-        "advantage: step.reward ?? rollout.advantage,",
-      ],
-    ],
+    [["advantage: step.advantage ?? rollout.advantage,", "advantage: step.reward ?? rollout.advantage,"]],
   ),
   ...editsOf(
     "src/core/training/numbering.ts",
@@ -216,11 +190,7 @@ export const EDITS: readonly Edit[] = [
     ["core/training/batch"],
     [["train_version: parts.step - 1,", "train_version: parts.step,"]],
   ),
-  ...editsOf(
-    "src/core/training/sample-row.ts",
-    ["core/training/sample-encoding"],
-    [["bit > 1 ||", "bit > 2 ||"]],
-  ),
+  ...editsOf("src/core/training/sample-row.ts", ["core/training/sample-encoding"], [["bit > 1 ||", "bit > 2 ||"]]),
   ...editsOf(
     "src/core/training/sample-encoding.ts",
     ["core/training/sample-encoding"],
@@ -229,12 +199,7 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/score.ts",
     ["core/score"],
-    [
-      [
-        "member.error === null && member.cancelled === null",
-        "member.error === null || member.cancelled === null",
-      ],
-    ],
+    [["member.error === null && member.cancelled === null", "member.error === null || member.cancelled === null"]],
   ),
   ...editsOf(
     "src/core/pass-at-k.ts",
@@ -248,12 +213,7 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/spread.ts",
     ["core/statistics"],
-    [
-      [
-        "this.#squares / (this.count - 1) / this.count",
-        "this.#squares / (this.count - 0) / this.count",
-      ],
-    ],
+    [["this.#squares / (this.count - 1) / this.count", "this.#squares / (this.count - 0) / this.count"]],
   ),
   ...editsOf(
     "src/core/verifiers-numbers.ts",
@@ -297,10 +257,7 @@ export const EDITS: readonly Edit[] = [
     ["core/environments/tool-schema"],
     [
       ["additionalProperties: false,", "additionalProperties: true,"],
-      [
-        'parameter._zod.optin === "optional" && !takes',
-        'parameter._zod.optin === "optional" && takes',
-      ],
+      ['parameter._zod.optin === "optional" && !takes', 'parameter._zod.optin === "optional" && takes'],
       ["minimum !== Number.MIN_SAFE_INTEGER", "minimum === Number.MIN_SAFE_INTEGER"],
       ["others !== undefined && others !== false", "others !== undefined && others === false"],
     ],
@@ -318,28 +275,14 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/environments/tool-call.ts",
     ["core/environments/tool-env", "core/environments/stateful-tool-env"],
-    [
-      [
-        "filter(([name]) => !tool.hidden.includes(name))",
-        "filter(([name]) => tool.hidden.includes(name))",
-      ],
-    ],
+    [["filter(([name]) => !tool.hidden.includes(name))", "filter(([name]) => tool.hidden.includes(name))"]],
   ),
   ...editsOf("src/core/harness.ts", ["core/harness"], [["unfinished ?? (", "null ?? ("]]),
-  ...editsOf(
-    "src/core/errors.ts",
-    ["conformance/vectors"],
-    [["chain.length < 8", "chain.length < 1"]],
-  ),
+  ...editsOf("src/core/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
   ...editsOf(
     "src/core/task.ts",
     ["core/task"],
-    [
-      [
-        "? parsed.data : [...system, ...parsed.data]",
-        "? parsed.data : [...parsed.data, ...parsed.data]",
-      ],
-    ],
+    [["? parsed.data : [...system, ...parsed.data]", "? parsed.data : [...parsed.data, ...parsed.data]"]],
   ),
   ...editsOf(
     "src/core/paired.ts",
@@ -368,11 +311,7 @@ export const EDITS: readonly Edit[] = [
     ["core/sampling", "core/divergences"],
     [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
   ),
-  ...editsOf(
-    "src/core/rubrics/verdict.ts",
-    ["core/rubrics/verdict"],
-    [["alike.length === 1", "alike.length >= 1"]],
-  ),
+  ...editsOf("src/core/rubrics/verdict.ts", ["core/rubrics/verdict"], [["alike.length === 1", "alike.length >= 1"]]),
   ...editsOf(
     "src/core/rubrics/judge-rubric.ts",
     ["core/rubrics/judge-rubric"],
@@ -390,10 +329,7 @@ export const EDITS: readonly Edit[] = [
     "src/core/public-host.ts",
     ["core/public-host"],
     [
-      [
-        "!PRIVATE_NAMES.test(name) && !METADATA_NAMES",
-        "!PRIVATE_NAMES.test(name) || !METADATA_NAMES",
-      ],
+      ["!PRIVATE_NAMES.test(name) && !METADATA_NAMES", "!PRIVATE_NAMES.test(name) || !METADATA_NAMES"],
       ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
     ],
   ),

@@ -7,10 +7,7 @@ export const EXPORT_EDITS: readonly Edit[] = [
   ...editsOf("src/core/export.ts", TESTS, [
     ["const rejected = members.at(-1 - at);", "const rejected = members.at(-2 - at);"],
     ["rejected.reward >= chosen.reward", "rejected.reward > chosen.reward"],
-    [
-      "for (const { tool_calls, ...message }",
-      "for (const { tool_calls, tool_call_id, ...message }",
-    ],
+    ["for (const { tool_calls, ...message }", "for (const { tool_calls, tool_call_id, ...message }"],
     ["slice(0, LIMITS.leftOutNamed)", "slice(1, LIMITS.leftOutNamed)"],
   ]),
   ...editsOf("src/core/export-calls.ts", TESTS, [
@@ -18,10 +15,7 @@ export const EXPORT_EDITS: readonly Edit[] = [
     ["if (!exact)", "if (exact)"],
   ]),
   ...editsOf("src/core/verifiers-row.ts", TESTS, [
-    [
-      "JSON.stringify({ id, name, arguments: given })",
-      "JSON.stringify({ name, name, arguments: given })",
-    ],
+    ["JSON.stringify({ id, name, arguments: given })", "JSON.stringify({ name, name, arguments: given })"],
   ]),
   ...editsOf("src/runtime/export-page.ts", TESTS, [
     ["better}.slot <", "better}.slot >"],

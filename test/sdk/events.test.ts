@@ -172,9 +172,7 @@ test("the wait before the next connection is the one the server asks for", async
       ? new Response(": here\n\nretry: 40\n\n")
       : new Response('id: 1\nevent: run.cancelled\ndata: {"status":"cancelled","error":null}\n\n'),
   );
-  expect((await collect(client.events("run_1"))).map(({ event }) => event)).toEqual([
-    "run.cancelled",
-  ]);
+  expect((await collect(client.events("run_1"))).map(({ event }) => event)).toEqual(["run.cancelled"]);
   expect(waits).toEqual([40]);
 });
 

@@ -204,9 +204,7 @@ test("a large trajectory that no segment holds yet is an object of its own, and 
   });
   const key = objects[0]?.key ?? "";
   await env.STORE.delete(key);
-  expect((await audit(run.id)).violations).toEqual([
-    { rule: "r2_has_every_object", detail: `${key} is not there` },
-  ]);
+  expect((await audit(run.id)).violations).toEqual([{ rule: "r2_has_every_object", detail: `${key} is not there` }]);
   await platform.post(`/v1/runs/${run.id}/cancel`, {});
   await platform.ended(run.id);
 });

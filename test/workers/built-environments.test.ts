@@ -74,11 +74,7 @@ test("a build that never settles is waited for in vain by each who asks, and mad
     expect(one).toMatchObject({ reason: { message: "its build did not settle within 0.005 s" } });
   }
   expect(builds).toBe(1);
-  const made = await built.get(
-    "slow",
-    async () => new SingleTurnEnv({ dataset: rows, rubric: {} }),
-    0,
-  );
+  const made = await built.get("slow", async () => new SingleTurnEnv({ dataset: rows, rubric: {} }), 0);
   expect(await built.get("slow", never, 0)).toBe(made);
   expect(builds).toBe(1);
 });

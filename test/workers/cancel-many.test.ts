@@ -50,10 +50,7 @@ test("the rollouts of a slice are told all at once: none waits for what others d
   const all = Promise.withResolvers<void>();
   const cancel = RolloutObject.prototype.cancel;
   // Nobody answers before everybody was told.
-  vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (
-    this: RolloutObject,
-    reason,
-  ) {
+  vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (this: RolloutObject, reason) {
     heard += 1;
     if (heard === many) all.resolve();
     await all.promise;

@@ -85,10 +85,7 @@ test("tasks are matched by their content, and what is scored on one side only is
 });
 
 test("the tasks that flipped are named with a rollout of each side, a page at a time", async () => {
-  const [run, baseline] = await Promise.all([
-    played({ wrong: [3, 4, 5, 6, 7] }),
-    played({ wrong: [7, 8] }),
-  ]);
+  const [run, baseline] = await Promise.all([played({ wrong: [3, 4, 5, 6, 7] }), played({ wrong: [7, 8] })]);
   const whole = await compare(run, baseline);
   expect(whole.flipped.map(({ example_id }) => example_id).sort()).toEqual([3, 4, 5, 6, 8]);
   const keys = whole.flipped.map(({ task_key }) => task_key);
@@ -159,8 +156,7 @@ test("runs without a task in common, a baseline that is not there and the run it
 
 test("ranges of keys side by side hold every task, each once, in order", async () => {
   const run = await played({});
-  const within = (range: KeyRange) =>
-    platform.inRun(run.id, (object) => object.taskMeans(null, range));
+  const within = (range: KeyRange) => platform.inRun(run.id, (object) => object.taskMeans(null, range));
   const all = await within({ from: "", to: null });
   expect(all).toHaveLength(12);
   for (const count of [0, 1, 2, 3, 7]) {

@@ -18,18 +18,13 @@ function indexOf(lengths: readonly number[]) {
 
 test("blocks hold 256 short rows each", () => {
   const { index, offsets } = indexOf(new Array(600).fill(10));
-  expect([0, 255, 256, 511, 512, 599, 9999].map((row) => index.blockOf(row))).toEqual([
-    0, 0, 1, 1, 2, 2, 2,
-  ]);
+  expect([0, 255, 256, 511, 512, 599, 9999].map((row) => index.blockOf(row))).toEqual([0, 0, 1, 1, 2, 2, 2]);
   expect(index.start(1)).toEqual({ row: 256, offset: offsets[256] });
   expect([index.end(1), index.end(2)]).toEqual([offsets[512], null]);
 });
 
 test("every row lies in its block, and a block is short or one row", () => {
-  const length = fc.oneof(
-    fc.integer({ min: 2, max: 50 }),
-    fc.integer({ min: 2, max: LIMITS.taskRowBytes }),
-  );
+  const length = fc.oneof(fc.integer({ min: 2, max: 50 }), fc.integer({ min: 2, max: LIMITS.taskRowBytes }));
   fc.assert(
     fc.property(fc.array(length, { minLength: 1, maxLength: 700, size: "max" }), (lengths) => {
       const { index, offsets, end } = indexOf(lengths);

@@ -94,9 +94,7 @@ test("the first rows of a dataset nobody held to the environment are checked whe
 /** The first seed whose order has the row among the first `count`. */
 function seedWith(row: number, length: number, count: number): number {
   const has = (seed: number) =>
-    Array.from({ length: count }, (_, at) =>
-      exampleAt(at, { length, shuffle: true, seed }),
-    ).includes(row);
+    Array.from({ length: count }, (_, at) => exampleAt(at, { length, shuffle: true, seed })).includes(row);
   for (let seed = 0; ; seed += 1) if (has(seed)) return seed;
 }
 

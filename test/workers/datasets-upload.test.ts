@@ -102,35 +102,13 @@ test("however the bytes arrive, the dataset is the same", async () => {
 });
 
 const good = '{"question":"q"}\n';
-const noText = new Uint8Array([
-  ...encoder.encode('{"question":"'),
-  0xff,
-  ...encoder.encode('"}\n'),
-]);
+const noText = new Uint8Array([...encoder.encode('{"question":"'), 0xff, ...encoder.encode('"}\n')]);
 
 test.for<[what: string, file: BodyInit, query: string, message: string, param: string | null]>([
   ["no rows", " \n\n", "", "the file has no rows", null],
-  [
-    "a row without a question",
-    `${good}{"answer":"4"}\n`,
-    "",
-    "line 2: question is required",
-    "rows[1].question",
-  ],
-  [
-    "blank lines before it",
-    `${good}\n \n{}`,
-    "",
-    "line 4: question is required",
-    "rows[1].question",
-  ],
-  [
-    "a prompt of no role",
-    '{"prompt":[{"content":"hi"}]}',
-    "",
-    "line 1: prompt[0].role",
-    "rows[0].prompt[0].role",
-  ],
+  ["a row without a question", `${good}{"answer":"4"}\n`, "", "line 2: question is required", "rows[1].question"],
+  ["blank lines before it", `${good}\n \n{}`, "", "line 4: question is required", "rows[1].question"],
+  ["a prompt of no role", '{"prompt":[{"content":"hi"}]}', "", "line 1: prompt[0].role", "rows[0].prompt[0].role"],
   ["broken JSON", `${good}{"question":\n`, "", "line 2: not valid JSON: ", "rows[1]"],
   ["a list", `${good}[1]\n`, "", "line 2: a row must be a JSON object", "rows[1]"],
   ["a number", "4", "", "line 1: a row must be a JSON object", "rows[0]"],
@@ -142,34 +120,19 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
     "line 1: __proto__: is not a name",
     "rows[0].__proto__",
   ],
-  [
-    "nesting without end",
-    `{"question":"q","info":${"[".repeat(999)}${"]".repeat(999)}}`,
-    "",
-    "deep",
-    null,
-  ],
-  [
-    "a row its environment refuses",
-    `${good}`,
-    "environment=gsm8k",
-    "line 1: answer is required",
-    "rows[0].answer",
-  ],
-])(
-  "%s is refused by its line, and nothing is kept",
-  async ([what, file, query, message, param]) => {
-    const door = await openPlatform();
-    const response = await upload(door, file, query);
-    expect(response.status).toBe(400);
-    const { error } = await response.json<{ error: Record<string, string | null> }>();
-    expect(error["message"]).toContain(message);
-    if (what === "nesting without end") expect(error["param"]).toMatch(/^rows\[0\]\.info\[0\]/);
-    else expect(error["param"]).toBe(param);
-    expect(error["code"]).toBe(what === "no rows" ? "invalid_request" : "invalid_row");
-    expect(await kept(door)).toEqual(NOTHING);
-  },
-);
+  ["nesting without end", `{"question":"q","info":${"[".repeat(999)}${"]".repeat(999)}}`, "", "deep", null],
+  ["a row its environment refuses", `${good}`, "environment=gsm8k", "line 1: answer is required", "rows[0].answer"],
+])("%s is refused by its line, and nothing is kept", async ([what, file, query, message, param]) => {
+  const door = await openPlatform();
+  const response = await upload(door, file, query);
+  expect(response.status).toBe(400);
+  const { error } = await response.json<{ error: Record<string, string | null> }>();
+  expect(error["message"]).toContain(message);
+  if (what === "nesting without end") expect(error["param"]).toMatch(/^rows\[0\]\.info\[0\]/);
+  else expect(error["param"]).toBe(param);
+  expect(error["code"]).toBe(what === "no rows" ? "invalid_request" : "invalid_row");
+  expect(await kept(door)).toEqual(NOTHING);
+});
 
 test("a row over the limit is refused by its line and place", async () => {
   const door = await openPlatform();
@@ -227,65 +190,48 @@ function watchedBucket(watch = (upload: R2MultipartUpload) => upload): {
   return { bucket, begun };
 }
 
-function receive(
-  scope: Scope,
-  bucket: R2Bucket,
-  body: ReadableStream<Uint8Array>,
-  given: Partial<UploadOptions> = {},
-) {
+function receive(scope: Scope, bucket: R2Bucket, body: ReadableStream<Uint8Array>, given: Partial<UploadOptions> = {}) {
   const asked = { name: null, environment: null, environment_args: {} };
   const options = { idempotencyKey: null, now: Date.now(), ...given };
   return createDataset({ ...env, STORE: bucket }, scope, asked, body, options);
 }
 
-test(
-  "a file is taken up to the limit, and a byte more is too large and leaves nothing",
-  LARGE,
-  async () => {
-    const door = await openPlatform();
-    const file = largeFile(good);
-    const { bucket, begun } = watchedBucket();
-    const maxBytes = file.length;
-    const more = streamOf(file.slice(), encoder.encode("\n"));
-    const refused = await receive(door.scope, bucket, more, { maxBytes });
-    expect(refused).toMatchObject({ ok: false, error: { code: "too_large", param: null } });
-    await expectAborted(begun);
-    expect(await kept(door)).toEqual(NOTHING);
-    expect(await receive(door.scope, env.STORE, streamOf(file), { maxBytes })).toMatchObject({
-      ok: true,
-    });
-  },
-);
+test("a file is taken up to the limit, and a byte more is too large and leaves nothing", LARGE, async () => {
+  const door = await openPlatform();
+  const file = largeFile(good);
+  const { bucket, begun } = watchedBucket();
+  const maxBytes = file.length;
+  const more = streamOf(file.slice(), encoder.encode("\n"));
+  const refused = await receive(door.scope, bucket, more, { maxBytes });
+  expect(refused).toMatchObject({ ok: false, error: { code: "too_large", param: null } });
+  await expectAborted(begun);
+  expect(await kept(door)).toEqual(NOTHING);
+  expect(await receive(door.scope, env.STORE, streamOf(file), { maxBytes })).toMatchObject({
+    ok: true,
+  });
+});
 
-test(
-  "a bad row after the first part ends the upload in parts, and nothing of it is kept",
-  LARGE,
-  async () => {
-    const door = await openPlatform();
-    const { bucket, begun } = watchedBucket();
-    const refused = await receive(door.scope, bucket, streamOf(largeFile("{}")));
-    expect(refused).toMatchObject({ ok: false, error: { code: "invalid_row" } });
-    await expectAborted(begun);
-    expect(await kept(door)).toEqual(NOTHING);
-  },
-);
+test("a bad row after the first part ends the upload in parts, and nothing of it is kept", LARGE, async () => {
+  const door = await openPlatform();
+  const { bucket, begun } = watchedBucket();
+  const refused = await receive(door.scope, bucket, streamOf(largeFile("{}")));
+  expect(refused).toMatchObject({ ok: false, error: { code: "invalid_row" } });
+  await expectAborted(begun);
+  expect(await kept(door)).toEqual(NOTHING);
+});
 
-test(
-  "a caller that goes away leaves nothing behind, before the first part and after it",
-  LARGE,
-  async () => {
-    const door = await openPlatform();
-    const { bucket, begun } = watchedBucket();
-    const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
-    const early = await receive(door.scope, bucket, broken(encoder.encode(good)));
-    expect(early).toMatchObject(brokenOff);
-    expect(begun).toEqual([]);
-    const late = await receive(door.scope, bucket, broken(largeFile(good)));
-    expect(late).toMatchObject(brokenOff);
-    await expectAborted(begun);
-    expect(await kept(door)).toEqual(NOTHING);
-  },
-);
+test("a caller that goes away leaves nothing behind, before the first part and after it", LARGE, async () => {
+  const door = await openPlatform();
+  const { bucket, begun } = watchedBucket();
+  const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
+  const early = await receive(door.scope, bucket, broken(encoder.encode(good)));
+  expect(early).toMatchObject(brokenOff);
+  expect(begun).toEqual([]);
+  const late = await receive(door.scope, bucket, broken(largeFile(good)));
+  expect(late).toMatchObject(brokenOff);
+  await expectAborted(begun);
+  expect(await kept(door)).toEqual(NOTHING);
+});
 
 test("so many uploads are taken at once, and the next is told to come again, until one ends", async () => {
   const door = await openPlatform();
@@ -362,12 +308,8 @@ test("the same key and file again give the same dataset, and another file is ref
 test("of two uploads at once with one key or one name, one dataset comes of it", async () => {
   const door = await openPlatform();
   const file = jsonLines(questions(2));
-  const keyed = await Promise.all(
-    [1, 2, 3].map(() => upload(door, file, "", { "idempotency-key": "k" })),
-  );
-  const ids = await Promise.all(
-    keyed.map(async (reply) => (await reply.json<{ id: string }>()).id),
-  );
+  const keyed = await Promise.all([1, 2, 3].map(() => upload(door, file, "", { "idempotency-key": "k" })));
+  const ids = await Promise.all(keyed.map(async (reply) => (await reply.json<{ id: string }>()).id));
   expect(new Set(ids).size).toBe(1);
   const named = await Promise.all([1, 2, 3].map(() => upload(door, file, "name=one")));
   expect(named.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);

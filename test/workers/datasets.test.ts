@@ -27,20 +27,14 @@ test.for([
   const { id } = await uploaded(platform, jsonLines(rows));
   const whole = rows.map((row, index) => ({ index, row }));
   expect((await rowPages(platform, id, "limit=1000")).flat()).toEqual(whole);
-  expect((await rowPages(platform, id, "limit=250")).map((page) => page.length)).toEqual([
-    250, 250, 100,
-  ]);
+  expect((await rowPages(platform, id, "limit=250")).map((page) => page.length)).toEqual([250, 250, 100]);
   for (const index of [0, 254, 255, 256, 511, 512, 599]) {
     const after = index === 0 ? "" : `after=${index - 1}&`;
     const response = await platform.ask(`/v1/datasets/${id}/rows?${after}limit=1`);
     expect(JSON.parse(await textOf(response))).toEqual({ index, row: rows[index] });
   }
   const beyond = await platform.ask(`/v1/datasets/${id}/rows?after=599`);
-  expect([beyond.status, await textOf(beyond), beyond.headers.get("link")]).toEqual([
-    200,
-    "",
-    null,
-  ]);
+  expect([beyond.status, await textOf(beyond), beyond.headers.get("link")]).toEqual([200, "", null]);
 });
 
 test("a page of long rows ends before it is too much for one answer", LARGE, async () => {

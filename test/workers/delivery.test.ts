@@ -6,14 +6,7 @@ import { trajectoryKey } from "../../src/runtime/names.ts";
 import { RolloutStore } from "../../src/runtime/rollout-store.ts";
 import { sha256Hex } from "../../src/runtime/secrets.ts";
 import type { RolloutReport, RolloutSpec, RunMessage } from "../../src/runtime/wire.ts";
-import {
-  acceptedOnly,
-  createLossy,
-  deliver,
-  interposed,
-  LossyQueue,
-  segmentLines,
-} from "./hand-made.ts";
+import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "./hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
@@ -35,9 +28,7 @@ function startOf(run_id: string, sent_at = Date.now()): RunMessage {
 }
 
 async function specOfRollout(id: string): Promise<RolloutSpec> {
-  const spec = await platform.inRollout(id, (_, state) =>
-    new RolloutStore(state.storage.sql).spec(),
-  );
+  const spec = await platform.inRollout(id, (_, state) => new RolloutStore(state.storage.sql).spec());
   if (spec === null) throw new Error("the rollout was never begun");
   return spec;
 }
@@ -205,9 +196,7 @@ test("a report, a scores message and the scores themselves may each come twice a
     counts: first.counts,
     report: first.report,
   });
-  expect((await platform.events(id)).filter(({ event }) => event !== "run.progress").length).toBe(
-    2,
-  );
+  expect((await platform.events(id)).filter(({ event }) => event !== "run.progress").length).toBe(2);
 });
 
 test("a rollout whose report did not reach its run goes on saying so, until it has", async () => {

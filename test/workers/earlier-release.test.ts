@@ -71,9 +71,7 @@ function asOf<T>(recording: unknown, row: NewRun): T {
 /** As the release before created it, with a queue that loses the start. */
 function created(row: NewRun, spec: RunSpec): Promise<void> {
   const queues = { ROLLOUT_GROUPS: new LossyQueue(env.ROLLOUT_GROUPS) };
-  return platform.inRun(row.id, (_, state) =>
-    new RunObject(state, { ...env, ...queues }).create(spec),
-  );
+  return platform.inRun(row.id, (_, state) => new RunObject(state, { ...env, ...queues }).create(spec));
 }
 
 test("a rollout stored in the middle by the release before goes on, and no answered turn is sampled again", async () => {
@@ -111,9 +109,7 @@ test("a rollout begins with the start of the release before", async () => {
   const recorded = asOf<Recorded>(messages, row);
   await created(row, recorded["run.create"][0]);
   const [spec] = recorded["rollout.start"];
-  const standing = await platform.inRollout(rolloutAt(row.id), (rollout) =>
-    rollout.start(spec, Date.now()),
-  );
+  const standing = await platform.inRollout(rolloutAt(row.id), (rollout) => rollout.start(spec, Date.now()));
   expect(standing).toMatchObject({ state: "running" });
   expect((await platform.ended(row.id)).counts).toMatchObject({ scored: 1 });
 });

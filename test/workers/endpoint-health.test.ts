@@ -113,12 +113,7 @@ test("whatever happens, at least one rollout at once is left, and an hour withou
       let health = HEALTHY;
       for (const { limited, streak, ok, running, wait, probe } of events) {
         now += wait;
-        health = after(
-          health,
-          { calls: limited, limited, streak, ok_at: ok ? now : null },
-          now,
-          running,
-        );
+        health = after(health, { calls: limited, limited, streak, ok_at: ok ? now : null }, now, running);
         if (probe !== "none") health = probed(health, probe, now);
         expect(windowOf(health, now)).toBeGreaterThanOrEqual(1);
         expect(health.outage?.probe_at ?? now).toBeLessThanOrEqual(now + 5 * MINUTE);

@@ -5,15 +5,7 @@ import { EndpointView } from "../../src/core/endpoint.ts";
 import type { RunView } from "../../src/core/run.ts";
 import { NO_OUTCOMES } from "../../src/runtime/endpoint-health.ts";
 import { EndpointObject } from "../../src/runtime/endpoint-object.ts";
-import {
-  type Door,
-  expectLaw,
-  type Inside,
-  inside,
-  openPlatform,
-  requestsOf,
-  rolloutAt,
-} from "./platform.ts";
+import { type Door, expectLaw, type Inside, inside, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { down, questions, RIGHT } from "./rows.ts";
 import { script } from "./script.ts";
 
@@ -128,10 +120,7 @@ async function stopped(name: string, failing: number, probe: "answers" | "fails"
     ...{ model, endpoint: name },
     ...{ max_concurrent: 5, limits: { max_retries: 0 }, min_scored: 0 },
   });
-  const run = await until(
-    id,
-    ({ counts, flow }) => counts.in_flight === 0 && flow?.state === "endpoint_down",
-  );
+  const run = await until(id, ({ counts, flow }) => counts.in_flight === 0 && flow?.state === "endpoint_down");
   return { id, endpoint, model, run, base };
 }
 
@@ -148,9 +137,7 @@ test("an endpoint that fails ten rollouts in a row gets no more, the run says wh
   });
   const ended = await door.ended(id);
   expect(ended).toMatchObject({ status: "completed", counts: { dispatched: 50, scored: 31 } });
-  const probes = (await requestsOf(model)).filter(({ idempotency_key }) =>
-    idempotency_key.startsWith("probe:"),
-  );
+  const probes = (await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:"));
   expect(probes.length).toBe(1);
 });
 
@@ -169,10 +156,9 @@ test("while the endpoint is down it is asked every 20 s in the end, and the run 
     return seen;
   });
   expect(waits.slice(1)).toEqual([10, 20, 20, 20, 20]);
-  expect(
-    (await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:"))
-      .length,
-  ).toBe(6);
+  expect((await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:")).length).toBe(
+    6,
+  );
   const alarms = await door.inRun(id, async (run, { storage }) => {
     let clock = Date.now();
     run.now = () => clock;
@@ -208,10 +194,9 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
   expect(waiting.flow?.reason).toMatch(/^it does not answer: /);
   const rollouts = Array.from({ length: 12 }, (_, group) => rolloutAt(id, group));
   const hold = (rollout: string) => door.inRollout(rollout, (object) => object.read()?.intent);
-  await vi.waitUntil(
-    async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until),
-    { timeout: 10_000 },
-  );
+  await vi.waitUntil(async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until), {
+    timeout: 10_000,
+  });
   const now = Date.now();
   // Whatever time passes: woken while it is down, they ask and wait on.
   for (const rollout of rollouts) await door.inRollout(rollout, (object) => object.alarm());
@@ -222,9 +207,7 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
   }
   expect((await door.run(id)).counts).toMatchObject({ in_flight: 12, failed: {} });
   // Somebody is there now: as a change of its row by the API ends.
-  await env.DB.prepare("update endpoints set base_url = ? where id = ?")
-    .bind(env.MODEL_URL, endpoint)
-    .run();
+  await env.DB.prepare("update endpoints set base_url = ? where id = ?").bind(env.MODEL_URL, endpoint).run();
   await inEndpoint(endpoint, (object) => object.changed());
   // Active again, or ended already: their own alarms may come first.
   await until(id, ({ flow }) => flow?.state !== "endpoint_down");

@@ -1,15 +1,7 @@
 /** A group of environments on the real platform: its rows, calls, scores, listing, forks, and content of several kinds. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  EnvGroup,
-  SingleTurnEnv,
-  ToolEnv,
-  textOf,
-  tool,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv, ToolEnv, textOf, tool } from "../../src/core/entry.ts";
 import { EnvironmentView } from "../../src/core/run.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "./platform.ts";
 import { registerOnce } from "./registered.ts";
@@ -83,9 +75,7 @@ test("parts of a prompt and of a tool's result are stored and shown as they are"
   const model = script(LOOK, { "a sum": ["1"] });
   const run = await platform.finish({ environment: "mixed", environment_args: { sums: 0 }, model });
   const rollout = await platform.rollout(rolloutAt(run.id));
-  expect(rollout.prompt).toEqual([
-    { role: "user", content: [{ type: "text", text: "Look." }, picture] },
-  ]);
+  expect(rollout.prompt).toEqual([{ role: "user", content: [{ type: "text", text: "Look." }, picture] }]);
   expect(rollout.completion[1]).toMatchObject({ role: "tool", content: shown });
   const request = { turn: 0, model: script(["unread", "Seen again."]) };
   const forked = await platform.post(`/v1/rollouts/${rollout.id}/fork`, request);

@@ -96,9 +96,7 @@ test(
     for (const [at, [hook, way, message]] of LATE_FAULTS.entries()) {
       const rollout = rollouts[at];
       expect(rollout, `${hook} ${way}`).toMatchObject({ outcome: "scored", error: null });
-      expect(rollout?.cleanup_errors.map((error) => error.message)).toEqual([
-        expect.stringMatching(message),
-      ]);
+      expect(rollout?.cleanup_errors.map((error) => error.message)).toEqual([expect.stringMatching(message)]);
       expect(rollout?.state).toMatchObject({ swept: true });
     }
   },

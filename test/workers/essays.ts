@@ -1,12 +1,6 @@
 /** An environment whose rubric asks judges, and what a judge that is scripted says. */
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  GroupJudgeRubric,
-  JudgeRubric,
-  SingleTurnEnv,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, GroupJudgeRubric, JudgeRubric, SingleTurnEnv } from "../../src/core/entry.ts";
 import { registerOnce } from "./registered.ts";
 
 const Task = z.object({ question: z.string() });

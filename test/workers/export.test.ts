@@ -70,8 +70,7 @@ async function exported<Row>(id: string, schema: z.ZodType<Row>, query: string):
 /** Not text(): workerd warns of a content type it does not know to be text. */
 const textOf = async (reply: Response) => new TextDecoder().decode(await reply.arrayBuffer());
 const sft = async (id: string, query = "") => (await exported(id, SftRow, query)).flat();
-const dpo = async (id: string, query = "") =>
-  (await exported(id, DpoRow, `format=dpo&${query}`)).flat();
+const dpo = async (id: string, query = "") => (await exported(id, DpoRow, `format=dpo&${query}`)).flat();
 const ids = (rows: readonly { rollout_id: string }[]) => rows.map(({ rollout_id }) => rollout_id);
 const worth = ({ reward }: ResultRow) => reward ?? Number.NEGATIVE_INFINITY;
 const said = ({ prompt, completion }: ResultRow) => JSON.stringify([prompt, completion]);
@@ -100,12 +99,7 @@ test("every scored rollout is a row with its conversation and its origin; one wi
     task_key: scored[0]?.task_key,
     example_id: 2,
   });
-  expect(first?.messages.map(({ role }) => role)).toEqual([
-    "user",
-    "assistant",
-    "user",
-    "assistant",
-  ]);
+  expect(first?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   const all = (await exported(run.id, VerifiersRow, "format=verifiers")).flat();
   const { run_id, environment } = first ?? {};
   const lines = (await platform.results(run.id)).map((row) => {
@@ -143,18 +137,14 @@ test("a pair is of one task, its rewards differ, no rollout is in two, and the b
   // Of rollouts that say the same one is left, so a group has at most four, and two pairs.
   const distinct = await dpo(id, "dedupe=true");
   expect(distinct.every((row) => row.chosen_reward > row.rejected_reward)).toBe(true);
-  expect(
-    Math.max(...[...Map.groupBy(distinct, pairTask).values()].map(({ length }) => length)),
-  ).toBeLessThan(3);
+  expect(Math.max(...[...Map.groupBy(distinct, pairTask).values()].map(({ length }) => length))).toBeLessThan(3);
 });
 
 test("filters hold over all pages, before folding and after: the best of a group, and nothing said twice", async () => {
   const { id, results } = rich;
   const groups = groupsOf(results);
   const best = groups.map(([first]) => first?.rollout_id);
-  const first = results.filter(
-    (row, at) => results.findIndex((one) => said(one) === said(row)) === at,
-  );
+  const first = results.filter((row, at) => results.findIndex((one) => said(one) === said(row)) === at);
   expect(first.length).toBeLessThan(results.length);
   const check = async (limit: number) => {
     const page = `limit=${limit}`;

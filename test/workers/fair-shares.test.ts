@@ -38,8 +38,7 @@ test("whatever is asked, shares are within wants and limit, leave nothing over, 
     fc.property(fc.array(claim, { maxLength: 8 }), fc.nat(60), (asked, limit) => {
       const all = asked.map((one, at) => ({ ...one, run_id: `run_${at}` }));
       const shares = fairShares(all, limit);
-      const got = (some: Claim[]) =>
-        some.reduce((sum, { run_id }) => sum + (shares.get(run_id) ?? -1), 0);
+      const got = (some: Claim[]) => some.reduce((sum, { run_id }) => sum + (shares.get(run_id) ?? -1), 0);
       const wanted = (some: Claim[]) => some.reduce((sum, { wants }) => sum + wants, 0);
       expect(got(all)).toBe(Math.min(limit, wanted(all)));
       const orgs = [...Map.groupBy(all, ({ org_id }) => org_id).values()];

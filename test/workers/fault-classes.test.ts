@@ -21,11 +21,7 @@ const says = (content: string) => ({ role: "assistant", content });
 const PASSING: Record<string, readonly [fault: Fault, reason: string, error: string]> = {
   "429 without Retry-After": [status(429), "provider", "ModelError"],
   "429 with it, in seconds": [status(429, { "retry-after": "1" }), "provider", "ModelError"],
-  "429 with it, as a date": [
-    status(429, { "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }),
-    "provider",
-    "ModelError",
-  ],
+  "429 with it, as a date": [status(429, { "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }), "provider", "ModelError"],
   "408": [status(408), "provider", "ModelError"],
   "500": [down, "provider", "ModelError"],
   "502": [status(502), "provider", "ModelError"],
@@ -74,9 +70,7 @@ async function meeting(faults: readonly Fault[], limits: { max_retries: number }
   const model = script(RIGHT);
   const request = { environment: "gsm8k", dataset, model, limits, min_scored: 0 };
   const run = await platform.finish(request);
-  const rollouts = await Promise.all(
-    faults.map((_, group) => platform.rollout(rolloutAt(run.id, group))),
-  );
+  const rollouts = await Promise.all(faults.map((_, group) => platform.rollout(rolloutAt(run.id, group))));
   const sent = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
   // So many failures at once make the platform look whether the endpoint is there.
   const keys = sent.filter((key) => !key.startsWith("probe:"));

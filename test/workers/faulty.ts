@@ -1,13 +1,6 @@
 /** An environment whose row says which of its hooks misbehaves, and how. Its last cleanup handler leaves a mark in the state. */
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  inject,
-  type Messages,
-  StatefulToolEnv,
-  tool,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, inject, type Messages, StatefulToolEnv, tool } from "../../src/core/entry.ts";
 import { LIMITS } from "../../src/core/limits.ts";
 import { registerOnce } from "./registered.ts";
 

@@ -18,10 +18,7 @@ const SAME = {
   reference: "{{item.answer}}",
   operation: "eq",
 };
-const rows = [
-  { item: { question: "2 + 2", answer: "4" } },
-  { item: { question: "2 + 3", answer: "5" } },
-];
+const rows = [{ item: { question: "2 + 2", answer: "4" } }, { item: { question: "2 + 3", answer: "5" } }];
 
 function request(graders: readonly object[], more: object = {}) {
   const environment_args = { template: "What is {{item.question}}?", graders, ...more };
@@ -39,10 +36,7 @@ test("rows and graders alone are an eval: prompts are rendered, replies graded, 
   const run = await platform.finish(request([SAME]));
   expect(run.report.reward).toMatchObject({ mean: 0.5, n_rollouts: 2 });
   const results = await platform.results(run.id);
-  expect(results.map(({ prompt }) => prompt[0]?.["content"]).sort()).toEqual([
-    "What is 2 + 2?",
-    "What is 2 + 3?",
-  ]);
+  expect(results.map(({ prompt }) => prompt[0]?.["content"]).sort()).toEqual(["What is 2 + 2?", "What is 2 + 3?"]);
   const other = await platform.finish(request([SAME], { template: "{{item.question}} =" }));
   const keys = async (id: string) => (await platform.results(id)).map((row) => row.task_key).sort();
   expect(await keys(other.id)).toEqual(await keys(run.id));
@@ -59,10 +53,7 @@ test.each([
 
 test("a row that lacks what a template names is refused by its field, and a judge nobody named by its name", async () => {
   const dataset = [...rows, { item: { question: "2 + 4" } }];
-  expect((await refused({ ...request([SAME]), dataset })).slice(0, 2)).toEqual([
-    400,
-    "rows[2].item.answer",
-  ]);
+  expect((await refused({ ...request([SAME]), dataset })).slice(0, 2)).toEqual([400, "rows[2].item.answer"]);
   const input = [{ role: "user", content: "{{sample.output_text}}" }];
   const judged = { type: "score_model", name: "taste", model: "gpt-4o", input };
   expect((await refused(request([judged]))).slice(0, 2)).toEqual([400, "judges.gpt-4o"]);
@@ -75,9 +66,7 @@ test("a scorer of one's own needs a secret that is set and, where private ones a
   expect((await refused(body))[2]).toContain("needs secret:SCORER, which is not set");
   const parsed = EvalRequest.parse({ ...body, endpoint: "none" });
   const shut = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
-  expect(
-    await checkRun(shut, platform.scope, parsed, { training: false, rows: undefined }),
-  ).toMatchObject({
+  expect(await checkRun(shut, platform.scope, parsed, { training: false, rows: undefined })).toMatchObject({
     ok: false,
     error: {
       code: "url_not_allowed",
@@ -136,10 +125,7 @@ test("criteria that compare by meteor and by cosine work as they were exported; 
   const run = await platform.finish(similarityRun(embedding));
   expect(run.counts).toMatchObject({ scored: 2, unscored: {} });
   const { metrics } = run.report;
-  expect([metrics["meteor"]?.mean, metrics["cosine"]?.mean]).toEqual([
-    0.25,
-    expect.closeTo(0.96, 9),
-  ]);
+  expect([metrics["meteor"]?.mean, metrics["cosine"]?.mean]).toEqual([0.25, expect.closeTo(0.96, 9)]);
   expect(metrics["cosine.passed"]?.mean).toBe(1);
   expect(run.report.usage.judge).toMatchObject({ calls: 4, prompt_tokens: 14, total_tokens: 14 });
   const seen = await requestsOf(embedding, 4);

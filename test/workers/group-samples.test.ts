@@ -39,8 +39,7 @@ type Given = readonly [reward: number | null, ...turns: StoredTurn[]];
 
 function group(given: readonly Given[], newest_version?: number) {
   const trajectories = given.map(
-    ([, ...turns], slot): Trajectory =>
-      finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns }),
+    ([, ...turns], slot): Trajectory => finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns }),
   );
   const members = given.map(([reward], slot): ScoredMember => {
     const rollout_id = `ro_run_7_${slot}_0_mac`;

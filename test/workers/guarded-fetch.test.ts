@@ -46,9 +46,7 @@ test("a redirect is followed, with its body after 307, and without end it is an 
   expect(await reply.text()).toContain("there");
   expect((await requestsOf(once.model)).length).toBe(2);
   const round = asking([{ fault: onward }]);
-  await expect(guardedFetch(env, means())(url, round.init)).rejects.toThrow(
-    "leads on more than 5 times",
-  );
+  await expect(guardedFetch(env, means())(url, round.init)).rejects.toThrow("leads on more than 5 times");
 });
 
 test("a redirect to a private address is not followed", async () => {
@@ -59,9 +57,7 @@ test("a redirect to a private address is not followed", async () => {
   };
   for (const inward of ["http://169.254.169.254/latest", "//localhost/", "file:///etc/passwd"]) {
     const guarded = guardedFetch(PUBLIC_ONLY, means(leading(inward)));
-    await expect(guarded("https://search.example.com/")).rejects.toThrow(
-      /not a public|not offered/,
-    );
+    await expect(guarded("https://search.example.com/")).rejects.toThrow(/not a public|not offered/);
   }
   expect(new Set(asked)).toEqual(new Set(["https://search.example.com/"]));
 });
@@ -94,8 +90,7 @@ test("a request is signed by Standard Webhooks, over its very body, and its secr
     sent.push(init);
     return new Response("{}");
   };
-  const body =
-    '{"type":"batch.ready","timestamp":"2025-11-24T16:00:00.000Z","data":{"id":"b_000042"}}';
+  const body = '{"type":"batch.ready","timestamp":"2025-11-24T16:00:00.000Z","data":{"id":"b_000042"}}';
   const sign = { secret: "SCORER", id: "msg_000001" };
   await guardedFetch(env, means(send))("https://scorer.example/", { method: "POST", body, sign });
   // The vector of the specification's libraries: standardwebhooks.com.
@@ -118,26 +113,24 @@ test("a server that stays silent is given up at the deadline, and a reply withou
     new Promise<Response>((_, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason));
     });
-  await expect(
-    guardedFetch(env, means(silent))("https://scorer.example/", { timeoutMs: 5 }),
-  ).rejects.toThrow("https://scorer.example/ did not answer within 0.005 s");
+  await expect(guardedFetch(env, means(silent))("https://scorer.example/", { timeoutMs: 5 })).rejects.toThrow(
+    "https://scorer.example/ did not answer within 0.005 s",
+  );
   const endless = async () => new Response(new ReadableStream({ pull: (to) => to.enqueue(MIB) }));
   await expect(guardedFetch(env, means(endless))("https://scorer.example/")).rejects.toThrow(
     "answered with more than 4194304 bytes",
   );
   const dripping = script([{ fault: { kind: "drip", everyMs: 1 } }]);
   const body = JSON.stringify({ model: dripping, messages: [] });
-  await expect(
-    guardedFetch(env, means())(url, { method: "POST", body, timeoutMs: 200 }),
-  ).rejects.toThrow(`${url} did not answer within 0.2 s`);
+  await expect(guardedFetch(env, means())(url, { method: "POST", body, timeoutMs: 200 })).rejects.toThrow(
+    `${url} did not answer within 0.2 s`,
+  );
 });
 
 test("calls that know nothing of each other wait for one of the six connections, and all are counted", async () => {
   const subrequests = new Subrequests();
   const open: (() => void)[] = [];
-  const calls = Array.from({ length: 10 }, () =>
-    subrequests.inTurn(() => new Promise<void>((end) => open.push(end))),
-  );
+  const calls = Array.from({ length: 10 }, () => subrequests.inTurn(() => new Promise<void>((end) => open.push(end))));
   for (let ended = 0; ended < 10; ended += 1) {
     expect(open.length).toBe(Math.min(10, ended + 6));
     open[ended]?.();

@@ -14,11 +14,7 @@ import { endpointRow } from "../api/run-rows.ts";
 import type { Door } from "./platform.ts";
 
 /** Writes a run as accepting it would, up to the creation of its object: like the run `template`, but for `changes`. */
-export async function acceptedOnly(
-  { scope }: Door,
-  template: string,
-  changes: Partial<NewRun> = {},
-): Promise<NewRun> {
+export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<NewRun> = {}): Promise<NewRun> {
   const record = await getRun(env.DB, scope, template);
   if (record === null) throw new Error("no such template");
   const { org_id: _org, project_id: _project, ...row } = record.run;
@@ -83,9 +79,7 @@ export function interposed(
         new Proxy(objects.getByName(name), {
           get: (stub, called) => {
             const call = (...args: unknown[]) => Reflect.get(stub, called)(...args);
-            return called === method
-              ? (...args: unknown[]) => instead(async () => await call(...args))
-              : call;
+            return called === method ? (...args: unknown[]) => instead(async () => await call(...args)) : call;
           },
         });
     },

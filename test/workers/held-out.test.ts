@@ -23,8 +23,7 @@ const named = (name: string, length: number) =>
     Array.from({ length }, (_, at) => ({ question: `${name} ${at}` })),
   );
 /** Without an end, of so many different tasks. */
-const endless = (kinds: number) =>
-  dataset(Task, (index) => ({ question: `kind ${(index * 7) % kinds}` }));
+const endless = (kinds: number) => dataset(Task, (index) => ({ question: `kind ${(index * 7) % kinds}` }));
 
 function rowsOf(options: { dataset: Rows; evalDataset?: Rows }): TrainingRows {
   const { kind, length } = options.dataset;

@@ -12,8 +12,7 @@ import { jsonLines, uploaded } from "./upload.ts";
 const Task = z.object({ question: z.string() });
 const Noted = Task.transform(({ question }) => ({ question, noted: true }));
 const rubric = { rewards: { one: () => 1 } };
-const numbered = (count: number) =>
-  Array.from({ length: count }, (_, at) => ({ question: `What is ${at}?` }));
+const numbered = (count: number) => Array.from({ length: count }, (_, at) => ({ question: `What is ${at}?` }));
 /** Twelve tasks, four of them twice. */
 const ROWS = [...numbered(12), ...numbered(4)];
 const HELD = 5;
@@ -65,9 +64,7 @@ beforeAll(async () => {
 /** Questions by task key, of what a run has finished. */
 async function tasksOf(run: string): Promise<Map<string, string>> {
   const results = await door.results(run, "limit=1000");
-  return new Map(
-    results.map(({ task_key, prompt }) => [task_key, String(prompt.at(-1)?.["content"])]),
-  );
+  return new Map(results.map(({ task_key, prompt }) => [task_key, String(prompt.at(-1)?.["content"])]));
 }
 
 /** Waits for the eval of the weights that training begins with. */
@@ -124,9 +121,7 @@ test.each([
     };
     const before = await door.finish({ ...asked, num_examples: HELD });
     const runs = await trained(asked);
-    const [played, evaluated, drawn] = await Promise.all(
-      [before.id, runs.evals, runs.training].map(tasksOf),
-    );
+    const [played, evaluated, drawn] = await Promise.all([before.id, runs.evals, runs.training].map(tasksOf));
     expect(evaluated).toEqual(played);
     const all = new Set(ROWS.map(({ question }) => question));
     const left = [...all].filter((question) => ![...(played?.values() ?? [])].includes(question));
@@ -146,17 +141,15 @@ test("rows that evals read otherwise than training does are held out as both rea
   const { evals, training } = await trained(asked);
   const [played, drawn] = await Promise.all([evals, training].map(tasksOf));
   const questions = [...(played?.values() ?? [])];
-  expect([...(drawn?.values() ?? [])].filter((question) => questions.includes(question))).toEqual(
-    [],
-  );
+  expect([...(drawn?.values() ?? [])].filter((question) => questions.includes(question))).toEqual([]);
 });
 
 test("an eval of the run's own environment, by name, plays its order too, and one of another its own rows", async () => {
   const asked = { environment: "held-own", shuffle: true, seed: 9, model: model() };
   const evals = { every: 1, num_examples: HELD };
   const [unnamed, named, other] = await Promise.all(
-    [{}, { environment: "held-own" }, { environment: "held-apart", num_examples: 2 }].map(
-      async (which) => tasksOf((await trained({ ...asked, eval: { ...evals, ...which } })).evals),
+    [{}, { environment: "held-own" }, { environment: "held-apart", num_examples: 2 }].map(async (which) =>
+      tasksOf((await trained({ ...asked, eval: { ...evals, ...which } })).evals),
     ),
   );
   expect(named).toEqual(unnamed);

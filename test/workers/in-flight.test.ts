@@ -49,9 +49,7 @@ test("rollouts in flight are listed page by page with id and place, none of them
 
 test("a cursor of another run, or of nothing, is refused by name", async () => {
   const [one, other] = await Promise.all(
-    [1, 2].map(() =>
-      door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) }),
-    ),
+    [1, 2].map(() => door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) })),
   );
   for (const after of [rolloutAt(other?.id ?? ""), "ro_1", ""]) {
     const reply = await door.ask(`/v1/runs/${one?.id}/rollouts?after=${after}`);

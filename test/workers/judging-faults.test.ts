@@ -168,9 +168,7 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
 
 /** The unit's row, as the run keeps it. */
 function unitOf(id: string): Promise<object> {
-  return platform.inRun(id, (_, { storage }) =>
-    storage.sql.exec("select * from judging where unit = 1").one(),
-  );
+  return platform.inRun(id, (_, { storage }) => storage.sql.exec("select * from judging where unit = 1").one());
 }
 
 test("a process that dies while judges are asked goes on after it, and asks only for what is missing", async () => {

@@ -34,12 +34,7 @@ test("a reply that is no verdict, and whose word was lost after it was taken in,
     return reply;
   });
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
-  await judgeUnit(
-    { ...env, RUN },
-    { ...message, members: 1 },
-    { id: "message", attempt: 1 },
-    new Subrequests(),
-  );
+  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, { id: "message", attempt: 1 }, new Subrequests());
   expect(told).toBe(2);
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
   expect(await verdictsOf(id)).toMatchObject([
@@ -57,16 +52,9 @@ test("what came of a call is counted once, whoever tells of it: again, late, or 
   const silent = { ...failed, usage: null } as const;
   const refused = { ...silent, free: true } as const;
   const given = { kind: "given", value: "good", reason: null, usage } as const;
-  const tell = async (
-    claim: number | undefined,
-    outcome: AskOutcome,
-    calls: number,
-    replies: number,
-  ) => {
+  const tell = async (claim: number | undefined, outcome: AskOutcome, calls: number, replies: number) => {
     await within((run) =>
-      run.judged(1, claim ?? 0, [
-        { ...ask, outcome: { ...outcome, recorded: { calls, replies } } },
-      ]),
+      run.judged(1, claim ?? 0, [{ ...ask, outcome: { ...outcome, recorded: { calls, replies } } }]),
     );
     const [row] = await verdictsOf(id);
     return [row?.calls, row?.tries, row?.replies, row?.prompt_tokens, row?.verdict != null];

@@ -183,9 +183,7 @@ test("a judge that never keeps to the menu leaves its rollout without a score, n
   const rollout = await platform.rollout(rolloutAt(run.id, 1));
   expect(rollout).toMatchObject({ outcome: "unscored", reason: "judge", reward: null });
   expect(rollout.scoring_errors).toMatchObject([{ function: "quality", retryable: true }]);
-  expect(rollout.judgements).toMatchObject([
-    { verdict: null, error: expect.stringContaining("splendid"), calls: 2 },
-  ]);
+  expect(rollout.judgements).toMatchObject([{ verdict: null, error: expect.stringContaining("splendid"), calls: 2 }]);
   expect(rollout.judgements[0]?.usage.total_tokens).toBeGreaterThan(0);
 });
 

@@ -1,12 +1,6 @@
 /** Environments whose rubrics a test can break and change: what they score is the number the model said. */
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  MultiTurnEnv,
-  SingleTurnEnv,
-  textOf,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, MultiTurnEnv, SingleTurnEnv, textOf } from "../../src/core/entry.ts";
 import type { Messages } from "../../src/core/messages.ts";
 import { registerOnce } from "./registered.ts";
 
@@ -64,9 +58,7 @@ const ranked = defineEnvironment({
       rubric: {
         groupRewards: {
           over_least: (group) => {
-            const all = group.map(
-              ({ state, completion }) => (said(completion) ?? 0) * (state.luck ?? 1),
-            );
+            const all = group.map(({ state, completion }) => (said(completion) ?? 0) * (state.luck ?? 1));
             return all.map((score) => score - Math.min(...all));
           },
         },

@@ -56,8 +56,6 @@ test("a rollout calls the tools of an MCP server, and a kill in its middle keeps
   expect(await platform.ended(run.id)).toMatchObject({ counts: { scored: 1 } });
   const rollout = await platform.rollout(rolloutAt(run.id));
   expect(rollout).toMatchObject({ outcome: "scored", reward: 1, cleanup_errors: [] });
-  const said = rollout.turns.flatMap(({ prompt }) =>
-    prompt.append.filter((m) => m["role"] === "tool"),
-  );
+  const said = rollout.turns.flatMap(({ prompt }) => prompt.append.filter((m) => m["role"] === "tool"));
   expect(said.map((message) => message["content"])).toEqual(["2 in the basket", photo]);
 });

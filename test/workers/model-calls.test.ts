@@ -101,9 +101,7 @@ test("a message that comes again because its consumer died makes the call again,
   const model = script(RIGHT);
   const { run, id, message } = await awayRollout(model);
   const { turn, call } = message;
-  const asked = await platform.inRollout(id, (rollout) =>
-    rollout.pendingCall(turn, call, { id: "0", attempt: 1 }),
-  );
+  const asked = await platform.inRollout(id, (rollout) => rollout.pendingCall(turn, call, { id: "0", attempt: 1 }));
   expect(asked).not.toBeNull();
   // A copy of it finds the call taken, also after the object was evicted; the next try of the same message takes it over.
   await evictDurableObject(platform.rolloutStub(id));
@@ -248,8 +246,6 @@ test("an object nobody created waits for no call and writes nothing", async () =
   await inside(stub, RolloutObject, async (rollout, { storage }) => {
     expect(await rollout.pendingCall(0, 1)).toBeNull();
     await rollout.modelAnswered(0, 1, { kind: "prompt_too_long" });
-    expect(
-      storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray(),
-    ).toEqual([]);
+    expect(storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray()).toEqual([]);
   });
 });

@@ -82,9 +82,7 @@ describe.each(["alarm", "queue"])("MODEL_DRIVER = %s", (driver) => {
       ]);
       expect(late).toMatchObject({ counts: { failed: { timeout: 1 } }, report: { calls: 2 } });
       expect(whole).toMatchObject({ counts: { scored: 1, failed: {} } });
-      expect(await platform.results(whole.id)).toMatchObject([
-        { stop_condition: "timeout_reached" },
-      ]);
+      expect(await platform.results(whole.id)).toMatchObject([{ stop_condition: "timeout_reached" }]);
     },
     PATIENCE,
   );

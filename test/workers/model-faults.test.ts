@@ -80,9 +80,7 @@ test("arguments that are no JSON are the model's own mistake: it reads about the
   expect(run).toMatchObject({ counts: { scored: 1 }, report: { turns: 2, calls: 2 } });
   const rollout = await platform.rollout(rolloutAt(run.id));
   expect(rollout.failed_calls).toEqual([]);
-  expect(rollout.turns[1]?.prompt.append).toMatchObject([
-    { role: "tool", content: expect.stringMatching(/JSON/) },
-  ]);
+  expect(rollout.turns[1]?.prompt.append).toMatchObject([{ role: "tool", content: expect.stringMatching(/JSON/) }]);
 });
 
 test("a restart gives no new budget: what was tried before it counts", async () => {
@@ -129,10 +127,8 @@ test("a key that was replaced since this isolate opened it ends no run: the call
   const given = { name: `keyed-${crypto.randomUUID()}`, base_url: env.MODEL_URL, probe: false };
   const made = await platform.post("/v1/endpoints", { ...given, api_key: "old-key-0123456789" });
   const { id } = await made.json<{ id: string }>();
-  const keep = () =>
-    env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first("sealed_key");
-  const put = (key: unknown) =>
-    env.DB.prepare("update endpoints set sealed_key = ? where id = ?").bind(key, id).run();
+  const keep = () => env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first("sealed_key");
+  const put = (key: unknown) => env.DB.prepare("update endpoints set sealed_key = ? where id = ?").bind(key, id).run();
   const old = await keep();
   const patched = await platform.ask(`/v1/endpoints/${id}`, {
     method: "PATCH",

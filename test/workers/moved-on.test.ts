@@ -86,9 +86,7 @@ test("an endpoint whose key does not open ends its rollouts as the platform's fa
   });
   const model = script([...RIGHT, "unread"]);
   const row = await acceptedOnly(platform, template.id, { model });
-  await env.DB.prepare("update endpoints set sealed_key = 'k0.AA.AA' where id = ?")
-    .bind(row.endpoint_id)
-    .run();
+  await env.DB.prepare("update endpoints set sealed_key = 'k0.AA.AA' where id = ?").bind(row.endpoint_id).run();
   const ended = await platform.ended(row.id);
   expect(ended.counts.failed).toEqual({ platform: 1 });
   expect(ended.report.calls).toBe(0);

@@ -18,8 +18,7 @@ async function refusal(door: Door, request: object): Promise<unknown> {
   return { status: reply.status, ...(await reply.json<{ error: object }>()).error };
 }
 
-const setSecret = (door: Door, value: string) =>
-  door.post("/v1/secrets", { name: "SEARCH_KEY", value });
+const setSecret = (door: Door, value: string) => door.post("/v1/secrets", { name: "SEARCH_KEY", value });
 
 test("a run whose environment needs a secret is refused until the secret is set, with what to do", async () => {
   const door = await openPlatform();
@@ -27,8 +26,7 @@ test("a run whose environment needs a secret is refused until the secret is set,
     status: 400,
     code: "unmet_need",
     param: "environment",
-    message:
-      'keyed needs secret:SEARCH_KEY, which is not set: POST /v1/secrets {"name": "SEARCH_KEY", "value": …}',
+    message: 'keyed needs secret:SEARCH_KEY, which is not set: POST /v1/secrets {"name": "SEARCH_KEY", "value": …}',
   });
   await setSecret(await openPlatform(), VALUE);
   expect(await refusal(door, keyed())).toMatchObject({ code: "unmet_need" });

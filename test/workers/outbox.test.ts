@@ -24,8 +24,7 @@ function alarmAfter(platform: Door, id: string, wait: number): Promise<void> {
 function undrained(platform: Door, id: string): Promise<unknown> {
   return platform.inRun(
     id,
-    (_, { storage }) =>
-      storage.sql.exec("select count(*) as n from rollouts where drained = 0").one()["n"],
+    (_, { storage }) => storage.sql.exec("select count(*) as n from rollouts where drained = 0").one()["n"],
   );
 }
 

@@ -68,11 +68,7 @@ class Run {
   }
 
   dispatch(now: number): number {
-    const room = Math.min(
-      this.most - this.running,
-      this.pending,
-      gateRoom(this.gate, this.running, now),
-    );
+    const room = Math.min(this.most - this.running, this.pending, gateRoom(this.gate, this.running, now));
     const count = Math.max(0, room);
     this.running += count;
     this.pending -= count;
@@ -122,10 +118,7 @@ class World {
   answer(run: Run, lost = false): void {
     if (run.sent === null) return;
     const { asked, grant } = run.sent;
-    run.gate =
-      lost || grant === null
-        ? unasked(run.gate, asked.outcomes)
-        : granted(run.gate, grant, this.now);
+    run.gate = lost || grant === null ? unasked(run.gate, asked.outcomes) : granted(run.gate, grant, this.now);
     run.sent = null;
   }
 
@@ -159,15 +152,9 @@ class World {
 
 const NO_LIMITS: EndpointLimits = { max_concurrent: null, rpm: null };
 
-type Step = readonly [
-  what: "dispatch" | "end" | "send" | "arrive" | "answer" | "lose" | "tick",
-  run: number,
-];
+type Step = readonly [what: "dispatch" | "end" | "send" | "arrive" | "answer" | "lose" | "tick", run: number];
 const steps: fc.Arbitrary<Step[]> = fc.array(
-  fc.tuple(
-    fc.constantFrom("dispatch", "end", "send", "arrive", "answer", "lose", "tick"),
-    fc.nat(2),
-  ),
+  fc.tuple(fc.constantFrom("dispatch", "end", "send", "arrive", "answer", "lose", "tick"), fc.nat(2)),
   { maxLength: 200 },
 );
 
@@ -187,11 +174,7 @@ function take(world: World, [what, index]: Step): void {
 test("however asks cross and get lost, rollouts at once never exceed the endpoint's max_concurrent, and all get done", () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (order, max_concurrent) => {
-      const runs = [
-        new Run("run_1", "a", 30, 8),
-        new Run("run_2", "a", 30, 5),
-        new Run("run_3", "b", 30, 20),
-      ];
+      const runs = [new Run("run_1", "a", 30, 8), new Run("run_2", "a", 30, 5), new Run("run_3", "b", 30, 20)];
       const world = new World({ max_concurrent, rpm: null }, runs);
       for (const step of order) {
         take(world, step);
@@ -340,10 +323,7 @@ test("a waiting run has no alarm of its own for an hour but the renewals of its 
   const end = world.now + 3600_000;
   const alarms: number[] = [];
   while (world.now < end) {
-    const next = [
-      askAt(waiter.gate, waiter.need, world.now),
-      paceAt(waiter.gate, waiter.need, world.now),
-    ];
+    const next = [askAt(waiter.gate, waiter.need, world.now), paceAt(waiter.gate, waiter.need, world.now)];
     world.now = Math.max(world.now, Math.min(...next.filter((at) => at !== null)));
     alarms.push(world.now);
     world.ask(waiter);

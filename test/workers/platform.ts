@@ -14,8 +14,7 @@ import { idMac, sha256Hex } from "../../src/runtime/secrets.ts";
 import { checked } from "../api/validate-responses.ts";
 import type { Inquiry, Seen } from "./script.ts";
 
-export type RunOptions = Omit<EvalRequestInput, "endpoint"> &
-  Partial<Pick<EvalRequestInput, "endpoint">>;
+export type RunOptions = Omit<EvalRequestInput, "endpoint"> & Partial<Pick<EvalRequestInput, "endpoint">>;
 
 export interface StreamedEvent {
   readonly id: number;
@@ -28,11 +27,7 @@ export type Inside<Instance, T> = (instance: Instance, state: DurableObjectState
 export interface Door {
   readonly scope: Scope;
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
-  readonly post: (
-    path: string,
-    body: unknown,
-    headers?: Record<string, string>,
-  ) => Promise<Response>;
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
   readonly start: (request: RunOptions) => Promise<RunView>;
   readonly run: (id: string) => Promise<RunView>;
   /** Reads the run's events to their end: resolves when the run has ended. */
@@ -83,8 +78,7 @@ export async function openPlatform(orgId?: string): Promise<Door> {
     await events(id);
     return run(id);
   };
-  const pages: Door["pages"] = (id, query = "") =>
-    readPages(ask, `/v1/runs/${id}/results?${query}`);
+  const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
   const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
   const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
   const rolloutStub = (id: string): DurableObjectStub => env.ROLLOUT.getByName(name(id));

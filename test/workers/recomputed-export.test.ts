@@ -38,9 +38,7 @@ const rubric = {
 const find = tool({
   name: "find",
   description: "Finds it.",
-  parameters: z
-    .object({ city: z.string(), days: z.array(z.number()), deep: z.json(), n: z.number() })
-    .partial(),
+  parameters: z.object({ city: z.string(), days: z.array(z.number()), deep: z.json(), n: z.number() }).partial(),
   hidden: { drawn: inject<number>() },
   // So that the rollouts of a group say different things.
   run: ({ drawn, ...asked }) => `found ${Object.keys(asked).join()}, ${drawn} times`,
@@ -155,9 +153,7 @@ const QUERIES: readonly Asked[] = FORMATS.flatMap((format) => [
 
 /** All pages together, and what each says that it left out. */
 async function answered(id: string, asked: Asked, limit: number) {
-  const query = new URLSearchParams(
-    Object.entries({ ...asked, limit }).map(([k, v]) => [k, String(v)]),
-  );
+  const query = new URLSearchParams(Object.entries({ ...asked, limit }).map(([k, v]) => [k, String(v)]));
   const rows: unknown[] = [];
   const notes: z.infer<typeof Note>[] = [];
   let path: string | undefined = `/v1/runs/${id}/export?${query}`;
@@ -183,9 +179,7 @@ async function expectRecomputed(stored: StoredRun, asked: Asked, limit: number):
   const expected = rowsByHand(stored, asked);
   const { rows, notes } = await answered(stored.run.id, asked, limit);
   expect(rows).toStrictEqual(expected.rows);
-  expect(notes.flatMap(({ rollouts }) => rollouts)).toEqual(
-    expected.left_out.map(({ rollout_id }) => rollout_id),
-  );
+  expect(notes.flatMap(({ rollouts }) => rollouts)).toEqual(expected.left_out.map(({ rollout_id }) => rollout_id));
   expect(notes.reduce((sum, note) => sum + note.rows, 0)).toBe(expected.left_out.length);
   const reasons = notes.flatMap((note) =>
     Object.entries(note.reasons).flatMap(([reason, count]) => Array<string>(count).fill(reason)),

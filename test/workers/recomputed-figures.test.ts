@@ -5,13 +5,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  EnvGroup,
-  SingleTurnEnv,
-  textOf,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv, textOf } from "../../src/core/entry.ts";
 import type { ResultRow } from "../../src/core/run.ts";
 import { untilBatchReady } from "./batch-ready.ts";
 import { type Door, openPlatform } from "./platform.ts";
@@ -20,11 +14,7 @@ import { type Script, script } from "./script.ts";
 
 const Task = z.object({ question: z.string() });
 /** Whatever it is called, one reward: how much of the longest answer was given. */
-function member(
-  name: string,
-  tasks: number,
-  longest: number,
-): SingleTurnEnv<z.output<typeof Task>> {
+function member(name: string, tasks: number, longest: number): SingleTurnEnv<z.output<typeof Task>> {
   const rows = Array.from({ length: tasks }, (_, at) => ({ question: `${name} ${at}` }));
   return new SingleTurnEnv({
     dataset: dataset(Task, rows),
@@ -67,10 +57,7 @@ function mean(values: readonly number[]): number {
 }
 
 /** Mean of task means and its standard error over them. */
-function estimate(
-  rows: readonly ResultRow[],
-  value: (row: ResultRow) => number | null | undefined,
-) {
+function estimate(rows: readonly ResultRow[], value: (row: ResultRow) => number | null | undefined) {
   const tasks = Map.groupBy(rows, ({ task_key }) => task_key);
   const means = [...tasks.values()].flatMap((of) => {
     const values = of.flatMap((row) => value(row) ?? []);
@@ -165,16 +152,11 @@ test("samples carry their member's name, and its series of a step is made of its
     objects.map(async ({ sha256 }) => unzipped(await door.ask(`${at}/objects/${sha256}`))),
   );
   const samples = texts.flatMap((text) => linesOf(text, Sample));
-  const credits = linesOf(
-    new TextDecoder().decode(await (await door.ask(`${at}/credits`)).arrayBuffer()),
-    Credit,
-  );
+  const credits = linesOf(new TextDecoder().decode(await (await door.ask(`${at}/credits`)).arrayBuffer()), Credit);
   const rows = await door.results(id, "limit=1000");
   const label = new Map(rows.map((row) => [row.rollout_id, labelOf(row)]));
   expect(samples).toHaveLength(18);
-  expect(samples.map((sample) => sample.env)).toEqual(
-    samples.map(({ rollout_id }) => label.get(rollout_id)),
-  );
+  expect(samples.map((sample) => sample.env)).toEqual(samples.map(({ rollout_id }) => label.get(rollout_id)));
   const reply = await door.ask(`/v1/runs/${id}/metrics?after_step=0`);
   const { data } = await reply.json<{ data: { values: Record<string, number> }[] }>();
   const series = data[0]?.values ?? {};
@@ -192,9 +174,6 @@ test("samples carry their member's name, and its series of a step is made of its
       12,
     );
   }
-  expect(series["train/agg/effective/reward/mean"]).toBeCloseTo(
-    mean(credits.map(({ reward }) => reward)),
-    12,
-  );
+  expect(series["train/agg/effective/reward/mean"]).toBeCloseTo(mean(credits.map(({ reward }) => reward)), 12);
   await door.post(`/v1/runs/${id}/cancel`, {});
 });

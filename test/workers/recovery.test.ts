@@ -33,9 +33,7 @@ test("a process that dies while calls are in flight goes on after it, and sample
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 4, failed: {} } });
   // The calls in flight went out again under the keys they had, and no other did.
   const again = [...(await keysByCount(model))].filter(([, count]) => count > 1);
-  expect(again.map(([key, count]) => [key.split(":")[1], count])).toEqual(
-    [1, 2, 3, 4].map(() => ["1", 2]),
-  );
+  expect(again.map(([key, count]) => [key.split(":")[1], count])).toEqual([1, 2, 3, 4].map(() => ["1", 2]));
   expect(ended.report.calls).toBe((await requestsOf(model)).length);
   expect(ended.report.calls).toBe(ended.report.turns + 4);
   for (const { rollout_id } of await platform.results(run.id)) {

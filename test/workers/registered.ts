@@ -9,11 +9,7 @@ import {
   ToolEnv,
   tool,
 } from "../../src/core/entry.ts";
-import {
-  type HeldEnvironment,
-  heldEnvironments,
-  registerEnvironment,
-} from "../../src/runtime/environments.ts";
+import { type HeldEnvironment, heldEnvironments, registerEnvironment } from "../../src/runtime/environments.ts";
 
 const Task = z.object({ question: z.string() });
 const rows = dataset(Task, [{ question: "Say anything." }]);
@@ -62,8 +58,7 @@ const look = tool({
 /** Keeps four tokens of a turn. */
 const short = defineEnvironment({
   args: z.strictObject({}),
-  build: () =>
-    new SingleTurnEnv({ dataset: rows, maxSeqLen: 4, rubric: { rewards: { one: () => 1 } } }),
+  build: () => new SingleTurnEnv({ dataset: rows, maxSeqLen: 4, rubric: { rewards: { one: () => 1 } } }),
 });
 
 /** As one that keeps something outside of its state would say of itself. */

@@ -45,9 +45,8 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
   const endpoint = { base_url: env.MODEL_URL, api_key };
   const judges = { default: { endpoint: { base_url: env.MODEL_URL }, model: script(["no"]) } };
   const played = await Promise.all(
-    [[ECHO], [CALLS], garbage("{authorization}"), garbage('{"a": {authorization}}'), refused].map(
-      (turns) =>
-        door.finish({ ...one, environment: "essays", endpoint, judges, model: script(turns) }),
+    [[ECHO], [CALLS], garbage("{authorization}"), garbage('{"a": {authorization}}'), refused].map((turns) =>
+      door.finish({ ...one, environment: "essays", endpoint, judges, model: script(turns) }),
     ),
   );
   // With tools of its own.
@@ -57,9 +56,7 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
   const [echo, , cut] = played.map(({ id }) => rolloutAt(id));
   const said = (await door.rollout(echo ?? "")).completion[0]?.["content"];
   expect(said).toMatch(/^You sent Bearer \[key\], which is \S+\[key\]/);
-  expect((await door.rollout(cut ?? "")).error?.message).toMatch(
-    /^the reply is no JSON: status 200/,
-  );
+  expect((await door.rollout(cut ?? "")).error?.message).toMatch(/^the reply is no JSON: status 200/);
   const stored = await everythingStored(door, played);
   for (const text of stored) expect(text).not.toMatch(tracesOf(api_key));
   expect(stored.filter((text) => text.includes(played[0]?.id ?? "?")).length).toBeGreaterThan(2);

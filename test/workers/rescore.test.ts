@@ -59,14 +59,10 @@ test("every stored trajectory is scored by the other rubric, in a run of its own
   expect((await requestsOf(model)).length).toBe(before);
   expect(await platform.run(run.id)).toEqual(run);
   await holds(made.id);
-  const [source, copy] = await Promise.all(
-    [run, made].map(({ id }) => platform.rollout(rolloutAt(id, 13, 1))),
-  );
+  const [source, copy] = await Promise.all([run, made].map(({ id }) => platform.rollout(rolloutAt(id, 13, 1))));
   expect(copy).toMatchObject({ reward: 6, rescored_from: source?.id, task_key: source?.task_key });
   expect(copy?.usage.total_tokens).toBe(0);
-  expect(copy?.turns.map(({ completion }) => completion)).toEqual(
-    source?.turns.map(({ completion }) => completion),
-  );
+  expect(copy?.turns.map(({ completion }) => completion)).toEqual(source?.turns.map(({ completion }) => completion));
   const rows = await platform.results(made.id);
   expect(new Set(rows.map(({ rollout_id }) => rollout_id)).size).toBe(28);
 });
@@ -97,9 +93,7 @@ test("where the version that played a run is gone, the code there is of its envi
     404,
     { error: { code: "not_found", param: "environment" } },
   ]);
-  await env.DB.prepare("update runs set environment_id = 'unheard-of' where id = ?")
-    .bind(run.id)
-    .run();
+  await env.DB.prepare("update runs set environment_id = 'unheard-of' where id = ?").bind(run.id).run();
   expect((await rescore(run.id, {})).status).toBe(404);
 });
 

@@ -20,9 +20,7 @@ const OWED = { unit: 0, endpoint_id: "bench", calls: 1 };
 
 function withHand(given: object, use: (run: Hand) => void): Promise<void> {
   const stub = env.RUN.getByName(crypto.randomUUID());
-  return inside(stub, RunObject, (_, { storage }) =>
-    use(new Hand(storage, { ...GROUP, ...given })),
-  );
+  return inside(stub, RunObject, (_, { storage }) => use(new Hand(storage, { ...GROUP, ...given })));
 }
 
 /** Its members have answered, and end without scores; then they are retried. */
@@ -112,8 +110,7 @@ test("a group that was given up for the deaths it caused is tried again when it 
     run.dispatch();
     run.answer();
     const suspects = new RunSuspects(env, run.store);
-    const accuse = (boot: string) =>
-      suspects.accuse(run.spec, "unit/0", { boot, died: true }, run.now);
+    const accuse = (boot: string) => suspects.accuse(run.spec, "unit/0", { boot, died: true }, run.now);
     expect(["a", "b", "c"].map(accuse)).toEqual([{ deaths: 0 }, { deaths: 1 }, null]);
     expect(run.rows("done").map(({ outcome }) => outcome)).toEqual(["unscored", "unscored"]);
     // Whoever had it in hand may still ask.

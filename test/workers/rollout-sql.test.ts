@@ -104,8 +104,7 @@ test.each([
 });
 
 test("too many rows end their call and leave the database fit to go on", async () => {
-  const numbers =
-    "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
+  const numbers = "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
   await exec("create table many(x)");
   const written = exec(`insert into many ${numbers} returning x`, LIMITS.sqlRows + 1);
   expect(await written).toEqual(wrong(/add a limit/));
@@ -136,13 +135,7 @@ test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
     for (const [call, { text, given }] of calls.entries()) {
       // A setup that is refused is the refusal.
       if ("rows" in outcome) {
-        outcome = await execAt(
-          1,
-          { effect: `call:${call}`, call: 0 },
-          text,
-          given,
-          `hostile-${index}`,
-        );
+        outcome = await execAt(1, { effect: `call:${call}`, call: 0 }, text, given, `hostile-${index}`);
       }
     }
     if (runs === true) expect(outcome).toEqual({ rows: [expect.anything()] });

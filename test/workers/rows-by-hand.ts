@@ -74,9 +74,7 @@ function latestOf(rollouts: readonly StoredRollout[]): StoredRollout[] {
   return rollouts.filter(({ row }) =>
     rollouts.every(
       ({ row: other }) =>
-        other.group_index !== row.group_index ||
-        other.slot !== row.slot ||
-        other.attempt <= row.attempt,
+        other.group_index !== row.group_index || other.slot !== row.slot || other.attempt <= row.attempt,
     ),
   );
 }
@@ -106,9 +104,7 @@ function groupsOf(scored: readonly Scored[]): Scored[][] {
   const groups = Map.groupBy(scored, ({ row }) => row.group_index);
   return [...groups.keys()]
     .sort((a, b) => a - b)
-    .map((group) =>
-      (groups.get(group) ?? []).toSorted((a, b) => b.reward - a.reward || a.row.slot - b.row.slot),
-    );
+    .map((group) => (groups.get(group) ?? []).toSorted((a, b) => b.reward - a.reward || a.row.slot - b.row.slot));
 }
 
 /** From both ends of each group towards its middle. */

@@ -140,9 +140,7 @@ test("pausing and resuming twice is doing it once, and an ended run stays as it 
   const ended = await platform.ended(run.id);
   expect(await order(run.id, "pause")).toEqual(ended);
   const events = (await platform.events(run.id)).map(({ event }) => event);
-  expect(events.filter((event) => event.startsWith("run.p") && event !== "run.progress")).toEqual([
-    "run.paused",
-  ]);
+  expect(events.filter((event) => event.startsWith("run.p") && event !== "run.progress")).toEqual(["run.paused"]);
 });
 
 test("a wider window is used at once, and what was asked for is shown", async () => {

@@ -6,15 +6,7 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { retry, setPaused } from "../../src/runtime/run-control.ts";
-import {
-  answer,
-  cutSegment,
-  dispatch,
-  fold,
-  giveUp,
-  requestCancel,
-  score,
-} from "../../src/runtime/run-ledger.ts";
+import { answer, cutSegment, dispatch, fold, giveUp, requestCancel, score } from "../../src/runtime/run-ledger.ts";
 import { RunObject } from "../../src/runtime/run-object.ts";
 import type { RolloutEntry } from "../../src/runtime/run-schema.ts";
 import { pendingOf, plannedOf } from "../../src/runtime/run-standing.ts";
@@ -29,10 +21,7 @@ const LIMIT_MS = 30_000;
 
 const pick = fc.nat({ max: 50 });
 const rarely = <T>(...values: readonly T[]) =>
-  fc.oneof(
-    { weight: 6, arbitrary: fc.constant(null) },
-    { weight: 1, arbitrary: fc.constantFrom(...values) },
-  );
+  fc.oneof({ weight: 6, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
 const event = fc.oneof(
   {
     weight: 3,

@@ -16,9 +16,7 @@ import { inside } from "./platform.ts";
 
 function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>): Promise<T> {
   const run_id = crypto.randomUUID();
-  return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) =>
-    use(new Hand(storage, { run_id, ...given })),
-  );
+  return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => use(new Hand(storage, { run_id, ...given })));
 }
 
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
@@ -53,9 +51,7 @@ test("an attempt that is superseded while its row is on the way to the database 
     run.answer();
     run.score();
     await write();
-    const stored = env.DB.prepare(
-      "select superseded_by from rollouts where run_id = ? and attempt = 0",
-    );
+    const stored = env.DB.prepare("select superseded_by from rollouts where run_id = ? and attempt = 0");
     const { results } = await stored.bind(spec.run_id).all();
     return { head: store.head(), left: store.undrained(10), results };
   });

@@ -76,10 +76,7 @@ test("the attempt before keeps how it ended, and says which one took its place, 
     ...{ attempt: 1, outcome: "scored", reward: 1, superseded_by: null },
   });
   const rows = await platform.results(run.id);
-  expect(rows.map(({ rollout_id }) => rollout_id).filter((id) => [old, now].includes(id))).toEqual([
-    old,
-    now,
-  ]);
+  expect(rows.map(({ rollout_id }) => rollout_id).filter((id) => [old, now].includes(id))).toEqual([old, now]);
   await platform.inRun(run.id, async (object) => {
     object.now = () => Date.now() + HOUR;
     await object.alarm();
@@ -89,9 +86,7 @@ test("the attempt before keeps how it ended, and says which one took its place, 
     { outcome: "failed", superseded_by: now },
     { outcome: "scored", superseded_by: null },
   ]);
-  const row = await env.DB.prepare("select status, finished_at from runs where id = ?")
-    .bind(run.id)
-    .first();
+  const row = await env.DB.prepare("select status, finished_at from runs where id = ?").bind(run.id).first();
   expect(row).toMatchObject({ status: "completed", finished_at: expect.any(Number) });
 });
 

@@ -37,13 +37,7 @@ test("a run of a ToolEnv carries tool results from turn to turn", async () => {
   expect(row).toMatchObject({ outcome: "scored", turns: 3, stop_condition: "no_tools_called" });
   expect(row?.metrics).toMatchObject({ right: 1, brief: 1, add_calls: 1, multiply_calls: 1 });
   const spoken = row?.completion.map(({ role, content }) => `${role}: ${content ?? ""}`);
-  expect(spoken).toEqual([
-    "assistant: ",
-    "tool: 42",
-    "assistant: ",
-    "tool: 48",
-    "assistant: It is 48.",
-  ]);
+  expect(spoken).toEqual(["assistant: ", "tool: 42", "assistant: ", "tool: 48", "assistant: It is 48."]);
 });
 
 test("a run of a StatefulToolEnv keeps each rollout's own secret, and ends with the reply that finds it", async () => {

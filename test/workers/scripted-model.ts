@@ -94,21 +94,14 @@ function withKey(answer: Answer, { headers }: ModelRequest): Answer {
   const base64 = Buffer.from(authorization).toString("base64");
   const text = JSON.stringify(answer);
   if (!/\{(authorization|base64)\}/.test(text)) return answer;
-  return JSON.parse(
-    text.replaceAll("{authorization}", authorization).replaceAll("{base64}", base64),
-  );
+  return JSON.parse(text.replaceAll("{authorization}", authorization).replaceAll("{base64}", base64));
 }
 
 function partsOf(reply: Reply): ReplyParts {
   return typeof reply === "string" ? { content: reply } : reply;
 }
 
-function samplingOf({
-  model: _model,
-  messages: _messages,
-  tools: _tools,
-  ...rest
-}: ModelRequest["body"]) {
+function samplingOf({ model: _model, messages: _messages, tools: _tools, ...rest }: ModelRequest["body"]) {
   return rest;
 }
 

@@ -86,8 +86,7 @@ async function registered(trainer: TrainerRpc): Promise<number> {
   return answer.value.epoch;
 }
 
-const applied = (version: number, epoch: number) =>
-  ({ version, state: "applied", epoch, replica: "gpu-0" }) as const;
+const applied = (version: number, epoch: number) => ({ version, state: "applied", epoch, replica: "gpu-0" }) as const;
 
 /** Spans of the rows of a batch, by rollout. */
 async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<unknown[]> {
@@ -160,9 +159,7 @@ test("turns after new weights count to them, one that met both to the older, and
   await runObject(env, door.scope, id).trainerChanged(snapshot);
   const groups = await door.inRun(id, (_, { storage }) =>
     storage.sql
-      .exec(
-        "select reason, max_version from train_groups where group_index < 2 order by group_index",
-      )
+      .exec("select reason, max_version from train_groups where group_index < 2 order by group_index")
       .toArray(),
   );
   expect(groups).toEqual([
@@ -186,12 +183,7 @@ async function reporting() {
       object.now = () => now;
     });
   const spans = async () =>
-    (await trainer.served())?.map(({ at, version, newest, taken_back }) => [
-      at,
-      version,
-      newest,
-      taken_back,
-    ]);
+    (await trainer.served())?.map(({ at, version, newest, taken_back }) => [at, version, newest, taken_back]);
   return { trainer, at, spans, name };
 }
 

@@ -78,9 +78,7 @@ test("a tool does not run again when the database is away as the next call leave
 });
 
 async function endpointOf(rollout: string): Promise<string> {
-  const spec = await platform.inRollout(rollout, (_, { storage }) =>
-    new RolloutStore(storage.sql).spec(),
-  );
+  const spec = await platform.inRollout(rollout, (_, { storage }) => new RolloutStore(storage.sql).spec());
   if (spec === null) throw new Error("the rollout was never begun");
   return spec.endpoint_id;
 }

@@ -26,16 +26,12 @@ type Left = Pick<StoredRollout, "trajectory" | "place">;
 
 /** A trajectory moves from a row or an object into a segment and never back: so they are read in this order. */
 export async function storedRun(door: Door, id: string): Promise<StoredRun> {
-  const run = await env.DB.prepare(
-    "select id, environment_id, environment_version, model from runs where id = ?",
-  )
+  const run = await env.DB.prepare("select id, environment_id, environment_version, model from runs where id = ?")
     .bind(id)
     .first<StoredRun["run"]>();
   if (run === null) throw new Error("no such run");
   const { rows, texts } = await door.inRun(id, (_, { storage: { sql } }) => ({
-    rows: sql
-      .exec<RolloutEntry>("select * from rollouts where finish_seq is not null order by finish_seq")
-      .toArray(),
+    rows: sql.exec<RolloutEntry>("select * from rollouts where finish_seq is not null order by finish_seq").toArray(),
     texts: sql.exec<{ text: string }>("select text from trajectories").toArray(),
   }));
   const left = new Map<string, Left>();
@@ -50,8 +46,7 @@ export async function storedRun(door: Door, id: string): Promise<StoredRun> {
   }
   for (const text of await objectsOf(`${folder}/segments/`)) {
     for (const line of text.split("\n")) {
-      const { rollout_id, trajectory }: { rollout_id: string; trajectory: Trajectory | null } =
-        JSON.parse(line);
+      const { rollout_id, trajectory }: { rollout_id: string; trajectory: Trajectory | null } = JSON.parse(line);
       left.set(rollout_id, { trajectory, place: "segment" });
     }
   }

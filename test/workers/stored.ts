@@ -4,8 +4,7 @@ import type { RunView } from "../../src/core/run.ts";
 import { EndpointObject } from "../../src/runtime/endpoint-object.ts";
 import { type Door, inside, rolloutAt } from "./platform.ts";
 
-const TABLES =
-  "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'";
+const TABLES = "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'";
 
 /** All of D1 and of R2, and the objects of these runs, of their first rollouts and of the policies' endpoints. */
 export async function everythingStored(door: Door, runs: readonly RunView[]): Promise<string[]> {
@@ -16,11 +15,7 @@ export async function everythingStored(door: Door, runs: readonly RunView[]): Pr
     door.inRollout(rolloutAt(id), dump),
     inside(endpointStub(endpoint.id), EndpointObject, dump),
   ]);
-  return [
-    ...(await everythingInD1()),
-    ...(await everythingInR2()),
-    ...(await Promise.all(objects)),
-  ];
+  return [...(await everythingInD1()), ...(await everythingInR2()), ...(await Promise.all(objects))];
 }
 
 async function everythingInD1(): Promise<string[]> {
@@ -39,11 +34,7 @@ function dump(_: unknown, { storage }: DurableObjectState): string {
 async function everythingInR2(): Promise<string[]> {
   const { objects } = await env.STORE.list();
   const found = await Promise.all(objects.map(({ key }) => env.STORE.get(key)));
-  return Promise.all(
-    found.map(async (object) =>
-      object === null ? "" : await readable(await object.arrayBuffer()),
-    ),
-  );
+  return Promise.all(found.map(async (object) => (object === null ? "" : await readable(await object.arrayBuffer()))));
 }
 
 /** Of gzipped rows, the rows. */

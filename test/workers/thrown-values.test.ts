@@ -3,12 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
-import {
-  dataset,
-  defineEnvironment,
-  MultiTurnEnv,
-  type ToolDefinition,
-} from "../../src/core/entry.ts";
+import { dataset, defineEnvironment, MultiTurnEnv, type ToolDefinition } from "../../src/core/entry.ts";
 import { MOST_FAULTS } from "../../src/runtime/rollout-fault.ts";
 import { RolloutStore } from "../../src/runtime/rollout-store.ts";
 import { type Door, expectLaw, openPlatform, rolloutAt } from "./platform.ts";

@@ -15,14 +15,8 @@ const HARM: readonly (readonly [string, RegExp])[] = [
   ["attach database '/tmp/x' as x", /^attach is not offered here$/],
   ["pragma writable_schema = on", /^pragma is not offered here$/],
   ["explain pragma writable_schema = on", /^pragma is not offered here$/],
-  [
-    "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c",
-    /may never end/,
-  ],
-  [
-    "create table big as select a.id from orders a, orders b, orders c, orders d, orders e",
-    /too much work/,
-  ],
+  ["with recursive c(x) as (select 1 union all select x + 1 from c) select x from c", /may never end/],
+  ["create table big as select a.id from orders a, orders b, orders c, orders d, orders e", /too much work/],
   ["create table big as select a.id from orders a, orders b", /^\[\]$/],
   ["insert into big select a.id from big a, big b", /too much work/],
   ["select * from big", /^the query gives over 1000 rows: add a limit to it$/],
@@ -78,26 +72,18 @@ test("a model that drops, attaches, and computes without end harms its own answe
 });
 
 test("a row that counts without end fails by the field's name, and its neighbour is scored", async () => {
-  const endless =
-    "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
+  const endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
   const look = row(["select count(*) as n from customers"]);
   const run = await platform.finish({
     environment: "tool-sql",
     environment_args: { rows: "uploaded" },
-    dataset: [
-      { ...look, seed_sql: `${seed_sql}; ${endless}` },
-      { ...look, check_sql: endless },
-      look,
-    ],
+    dataset: [{ ...look, seed_sql: `${seed_sql}; ${endless}` }, { ...look, check_sql: endless }, look],
     model: script([]),
   });
   expect(run).toMatchObject({
     counts: { scored: 1, failed: { environment: 2 } },
   });
-  const [seed, check] = [
-    await answered(rolloutAt(run.id, 0)),
-    await answered(rolloutAt(run.id, 1)),
-  ];
+  const [seed, check] = [await answered(rolloutAt(run.id, 0)), await answered(rolloutAt(run.id, 1))];
   expect(seed.rollout.error?.message).toMatch(/^seed_sql: the statement may never end/);
   expect(check.rollout.error?.message).toMatch(/^check_sql: the statement may never end/);
 });

@@ -62,10 +62,7 @@ export async function storeBatch(
   const credits = Uint8Array.from(
     new TextEncoder().encode(
       groups
-        .map(
-          (at) =>
-            `${JSON.stringify({ sample_id: `s${at}`, reward: 1, advantage: 0.5, outcome: "scored" })}\n`,
-        )
+        .map((at) => `${JSON.stringify({ sample_id: `s${at}`, reward: 1, advantage: 0.5, outcome: "scored" })}\n`)
         .join(""),
     ),
   );

@@ -8,8 +8,7 @@ import { Ledger, PUSH, terms } from "./trainer-ledger-driver.ts";
 /** One thing that may happen, made particular by a number. */
 type Act = (ledger: Ledger, value: number) => void;
 
-const someEpoch = ({ state }: Ledger, value: number) =>
-  Math.max(1, state.epoch - (value % 5 === 0 ? 1 : 0));
+const someEpoch = ({ state }: Ledger, value: number) => Math.max(1, state.epoch - (value % 5 === 0 ? 1 : 0));
 const someSerial = ({ state }: Ledger, value: number) => Math.max(1, state.serials - (value % 3));
 const REPLIES = ["accepted", "gone", "absent", "refused"] as const;
 

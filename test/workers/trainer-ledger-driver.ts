@@ -4,21 +4,9 @@ import type { OfferReply } from "../../src/clients/trainer.ts";
 import { TrainerTarget } from "../../src/core/training/request.ts";
 import type { WeightsOut } from "../../src/core/training/trainer-wire.ts";
 import { beginOffer, offerAnswered, offerAt } from "../../src/runtime/push-ledger.ts";
-import {
-  ack,
-  heartbeat,
-  lease,
-  nack,
-  type Outcome,
-  offered,
-} from "../../src/runtime/trainer-ledger.ts";
+import { ack, heartbeat, lease, nack, type Outcome, offered } from "../../src/runtime/trainer-ledger.ts";
 import { register } from "../../src/runtime/trainer-registration.ts";
-import {
-  type DeliveryTerms,
-  NEW_TRAINER,
-  type Offer,
-  type TrainerState,
-} from "../../src/runtime/trainer-state.ts";
+import { type DeliveryTerms, NEW_TRAINER, type Offer, type TrainerState } from "../../src/runtime/trainer-state.ts";
 import type { ReadyBatch, TrainerRefusal } from "../../src/runtime/training-wire.ts";
 import { ackedAndPublished, report, reportWithAck } from "../../src/runtime/weight-ledger.ts";
 

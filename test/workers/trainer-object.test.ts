@@ -93,9 +93,7 @@ test("a push trainer that is down for an hour loses nothing: the same lease is o
   const start = await fire();
   for (const at of [10_000, 60_000, HOUR / 2, HOUR]) await fire(start + at);
   const leases = sent.map(({ body }) => BatchOffer.parse(JSON.parse(body)).data.lease);
-  expect(leases.map(({ id, attempt }) => [id, attempt])).toEqual(
-    Array.from({ length: 5 }, () => [leases[0]?.id, 1]),
-  );
+  expect(leases.map(({ id, attempt }) => [id, attempt])).toEqual(Array.from({ length: 5 }, () => [leases[0]?.id, 1]));
   expect(await delivery.trainer.batch(1)).toMatchObject({ state: "leased" });
 });
 
@@ -167,9 +165,7 @@ test("an object nobody created answers that it is unknown and keeps nothing", as
   const kept = await inTrainer(nobody, async (object, { storage }) => {
     const lease = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };
     expect(await object.lease(lease)).toEqual({ ok: false, refusal: { code: "unknown" } });
-    expect([await object.ready([], GOING), object.ledger(), await object.batch(1)]).toEqual([
-      ...[null, null, null],
-    ]);
+    expect([await object.ready([], GOING), object.ledger(), await object.batch(1)]).toEqual([...[null, null, null]]);
     expect(await object.revive(1)).toBe(false);
     await object.alarm();
     return [...storage.kv.list()].length;

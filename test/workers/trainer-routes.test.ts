@@ -2,14 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { Acked, Leased, Registered } from "../../src/core/training/trainer-wire.ts";
 import { type Door, openPlatform } from "./platform.ts";
-import {
-  type Delivery,
-  digest,
-  GOING,
-  openDelivery,
-  storeBatch,
-  unzipped,
-} from "./trainer-batch.ts";
+import { type Delivery, digest, GOING, openDelivery, storeBatch, unzipped } from "./trainer-batch.ts";
 
 let door: Door;
 beforeAll(async () => {
@@ -19,8 +12,7 @@ beforeAll(async () => {
 /** Requests of a trainer with a token of its own. */
 function asTrainer({ run_id, token }: Delivery) {
   const headers = { authorization: `Bearer ${token}` };
-  const get = (path: string, more = {}) =>
-    door.ask(`/v1/runs/${run_id}/${path}`, { headers: { ...headers, ...more } });
+  const get = (path: string, more = {}) => door.ask(`/v1/runs/${run_id}/${path}`, { headers: { ...headers, ...more } });
   const post = (path: string, body: object) => door.post(path, body, headers);
   const run = (path: string, body: object) => post(`/v1/runs/${run_id}/${path}`, body);
   return { get, post, run };
@@ -174,10 +166,7 @@ test("a batch is read as it is stored: its manifest, objects by digest, credits,
   expect(await digest(new Uint8Array(credits))).toBe(manifest.credits.sha256);
   for (const { sha256, bytes } of manifest.objects) {
     const reply = await get(`batches/1/objects/${sha256}`);
-    expect([reply.headers.get("etag"), reply.headers.get("content-length")]).toEqual([
-      `"${sha256}"`,
-      `${bytes}`,
-    ]);
+    expect([reply.headers.get("etag"), reply.headers.get("content-length")]).toEqual([`"${sha256}"`, `${bytes}`]);
     expect(await digest(new Uint8Array(await reply.arrayBuffer()))).toBe(sha256);
   }
   const stream = await get("batches/1/stream");
@@ -224,9 +213,7 @@ test("a batch is read ahead of its lease, waited for until it is cut, and void o
 test("an ack that carries its weights publishes them in the same write; older weights than those that are out are refused with it", async () => {
   const delivery = await openDelivery(door.scope);
   const { get, run, post } = asTrainer(delivery);
-  const made = await Promise.all(
-    [1, 2].map((step) => storeBatch(door.scope, delivery.run_id, step)),
-  );
+  const made = await Promise.all([1, 2].map((step) => storeBatch(door.scope, delivery.run_id, step)));
   await delivery.trainer.ready(
     made.map(({ ready }) => ready),
     GOING,
@@ -262,10 +249,7 @@ test("a download that broke goes on by Range, and one that is known is not sent 
   const [{ sha256 = "", bytes = 0 } = {}] = manifest.objects;
   const path = `batches/1/objects/${sha256}`;
   const rest = await get(path, { range: "bytes=10-" });
-  expect([rest.status, rest.headers.get("content-range")]).toEqual([
-    206,
-    `bytes 10-${bytes - 1}/${bytes}`,
-  ]);
+  expect([rest.status, rest.headers.get("content-range")]).toEqual([206, `bytes 10-${bytes - 1}/${bytes}`]);
   expect(new Uint8Array(await rest.arrayBuffer())).toEqual(objects[0]?.subarray(10));
   const tail = await get(path, { range: "bytes=-7" });
   expect((await tail.arrayBuffer()).byteLength).toBe(7);
@@ -299,14 +283,9 @@ test("a trainer's token is good for its own run's trainer and nothing else; a ke
 
 test("fields are named where they are wrong", async () => {
   const { run } = asTrainer(await openDelivery(door.scope));
-  const paramOf = async (path: string, body: object) =>
-    (await bodyOf(await run(path, body))).error["param"];
+  const paramOf = async (path: string, body: object) => (await bodyOf(await run(path, body))).error["param"];
   expect(await paramOf("trainer/register", { ...ME, protocol: "rl.batch/2" })).toBe("protocol");
   expect(await paramOf("trainer/lease", { ...LEASE, max_wait_s: 61 })).toBe("max_wait_s");
-  expect(await paramOf("weight-versions", { version: -1, state: "published", epoch: 1 })).toBe(
-    "version",
-  );
-  expect(await paramOf("weight-versions", { version: 1, state: "retired", epoch: 1 })).toBe(
-    "state",
-  );
+  expect(await paramOf("weight-versions", { version: -1, state: "published", epoch: 1 })).toBe("version");
+  expect(await paramOf("weight-versions", { version: 1, state: "retired", epoch: 1 })).toBe("state");
 });

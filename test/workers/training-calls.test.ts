@@ -107,8 +107,7 @@ async function callsOf(model: string, atLeast = 0) {
   }
 }
 
-const saltsOf = async (model: string) =>
-  (await callsOf(model)).map(({ sampling }) => String(sampling["cache_salt"]));
+const saltsOf = async (model: string) => (await callsOf(model)).map(({ sampling }) => String(sampling["cache_salt"]));
 
 test("no tool is strict, whoever brings it, and the distribution is the weights' own", async () => {
   for (const brought of [false, true]) {

@@ -10,12 +10,7 @@ function standing(run: TrainingLedger) {
   const { training: asked } = run.spec;
   const { step, trainer } = run.training;
   const lead = step - 1 - trainer.published;
-  return [
-    step,
-    trainer.published,
-    lead,
-    asked && isBehind(asked, run.training) ? "closed" : "open",
-  ];
+  return [step, trainer.published, lead, asked && isBehind(asked, run.training) ? "closed" : "open"];
 }
 
 test("step, published version, lead and gate go as the worked table of the numbering says", async () => {
@@ -45,9 +40,7 @@ test("a group keeps the version and the task it was opened with, however late it
       return { group, slot, attempt };
     });
     const starters = startersIn(run.store, places);
-    expect(
-      starters.map(({ example_index, policy_version }) => [example_index, policy_version]),
-    ).toEqual([
+    expect(starters.map(({ example_index, policy_version }) => [example_index, policy_version])).toEqual([
       [2, 0],
       [2, 0],
       [3, 1],
@@ -194,9 +187,7 @@ test("who has no score takes no part in the credit, and a group left with too fe
       fill(run, 1, [0, null, 1]);
       fill(run, 1, [null, null, 1]);
       expect(run.training.dropped).toEqual({ too_few: 1 });
-      const credits: Record<string, Credit> = JSON.parse(
-        run.store.training.group(0)?.credits ?? "{}",
-      );
+      const credits: Record<string, Credit> = JSON.parse(run.store.training.group(0)?.credits ?? "{}");
       expect(Object.entries(credits)).toEqual([
         ["ro_0_0_0", { reward: 0, advantage: -0.5, outcome: "scored" }],
         ["ro_0_2_0", { reward: 1, advantage: 0.5, outcome: "scored" }],
@@ -217,9 +208,7 @@ test("scored rollouts without samples are untrainable, and ten batches' worth of
     }
     const { status, error } = run.store.head();
     expect([status, error?.code]).toEqual(["failed", "nothing_to_train"]);
-    expect(error?.message).toContain(
-      "20 rollouts in a row gave nothing to train on: 6 groups untrainable",
-    );
+    expect(error?.message).toContain("20 rollouts in a row gave nothing to train on: 6 groups untrainable");
     expect(error?.message).toContain("4 groups zero_variance (all rewards of the group were equal");
   });
 });
@@ -329,9 +318,7 @@ test("a restart goes on with the tasks it would have drawn", async () => {
         run.cut();
         if (restarts) run.restart();
       }
-      const groups = Array.from({ length: run.training.groups_opened }, (_, at) =>
-        run.store.training.group(at),
-      );
+      const groups = Array.from({ length: run.training.groups_opened }, (_, at) => run.store.training.group(at));
       drawn.push(groups.map((group) => group?.example_index ?? -1));
     });
   }

@@ -89,11 +89,7 @@ test.each([
   ["a field of evals", { num_examples: 3 }, "num_examples"],
   ["an estimator that is none", { advantage: { name: "grpo" } }, "advantage.name"],
   ["a penalty", { sampling: { presence_penalty: 0.5 } }, "sampling.presence_penalty"],
-  [
-    "no parallel calls",
-    { sampling: { parallel_tool_calls: false } },
-    "sampling.parallel_tool_calls",
-  ],
+  ["no parallel calls", { sampling: { parallel_tool_calls: false } }, "sampling.parallel_tool_calls"],
   [
     "a repeated word made rare",
     { sampling: { extra_body: { repetition_penalty: 1.1 } } },
@@ -131,18 +127,10 @@ test.each([
     { eval: { every: 1, environment: "asked-bare" } },
     "eval.environment",
   ],
-  [
-    "an order of evals without end",
-    { environment: "asked-endless", shuffle: true, holdout: 1 },
-    "shuffle",
-  ],
+  ["an order of evals without end", { environment: "asked-endless", shuffle: true, holdout: 1 }, "shuffle"],
   ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
   ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
-  [
-    "every task of rows without end held out",
-    { holdout: 16, environment_args: { kinds: 8 } },
-    "holdout",
-  ],
+  ["every task of rows without end held out", { holdout: 16, environment_args: { kinds: 8 } }, "holdout"],
 ])("%s is refused by its field", async (_what, request, param) => {
   const reply = await post(request);
   const { error } = await reply.json<{ error: { param: string; message: string } }>();
@@ -159,20 +147,17 @@ const ENGINES: [EngineKind, string][] = [
   ["penalties_ignored", "--generation-config vllm"],
 ];
 
-test.each(ENGINES)(
-  "an engine that is %s is refused, in words that say what to do",
-  async (kind, words) => {
-    const reply = await post({ model: engine(kind) });
-    expect(reply.status).toBe(400);
-    expect(await reply.json()).toMatchObject({
-      error: {
-        code: "invalid_request",
-        param: "endpoint",
-        message: expect.stringContaining(words),
-      },
-    });
-  },
-);
+test.each(ENGINES)("an engine that is %s is refused, in words that say what to do", async (kind, words) => {
+  const reply = await post({ model: engine(kind) });
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({
+    error: {
+      code: "invalid_request",
+      param: "endpoint",
+      message: expect.stringContaining(words),
+    },
+  });
+});
 
 test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
   const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));

@@ -10,11 +10,7 @@ import { takeNews } from "../../src/runtime/training-news.ts";
 import { openable, openGroups, TaskOrder } from "../../src/runtime/training-plan.ts";
 import { voidStale } from "../../src/runtime/training-stale.ts";
 import type { TrainingState } from "../../src/runtime/training-state.ts";
-import type {
-  GroupSamples,
-  TrainerSnapshot,
-  TrainingSpec,
-} from "../../src/runtime/training-wire.ts";
+import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/runtime/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/wire.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
@@ -37,11 +33,7 @@ export class TrainingLedger {
   trainer = { seq: 0, generation: 0, reset_to: 0, published: 0, acked_step: 0 };
   #tasks: TaskOrder;
 
-  constructor(
-    storage: DurableObjectStorage,
-    training: Partial<TrainingSpec> = {},
-    given: Partial<RunSpec> = {},
-  ) {
+  constructor(storage: DurableObjectStorage, training: Partial<TrainingSpec> = {}, given: Partial<RunSpec> = {}) {
     this.storage = storage;
     this.store = new RunStore(storage);
     this.#tasks = new TaskOrder(this.store);
@@ -159,11 +151,7 @@ export class TrainingLedger {
 }
 
 /** Groups of two, batches of four, three steps, unless the test says otherwise. */
-export function ledger(
-  training: Partial<TrainingSpec>,
-  use: (run: TrainingLedger) => void,
-  group = 2,
-): Promise<void> {
+export function ledger(training: Partial<TrainingSpec>, use: (run: TrainingLedger) => void, group = 2): Promise<void> {
   const stub = env.RUN.getByName(crypto.randomUUID());
   return inside(stub, RunObject, (_, { storage }) =>
     use(new TrainingLedger(storage, training, { rollouts_per_example: group })),
@@ -171,11 +159,7 @@ export function ledger(
 }
 
 /** So many groups, whole and scored. */
-export function fill(
-  run: TrainingLedger,
-  groups: number,
-  rewards: readonly (number | null)[] = [0, 1],
-): void {
+export function fill(run: TrainingLedger, groups: number, rewards: readonly (number | null)[] = [0, 1]): void {
   run.dispatch(groups * run.spec.rollouts_per_example);
   run.settleGroups(rewards);
 }

@@ -134,10 +134,7 @@ async function expectStored(id: string, manifest: BatchManifest | undefined): Pr
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
-  expect(lines.map(({ advantage }) => advantage)).toEqual([
-    ...[0.5, -0.5, -0.5, 0.5],
-    ...[0.5, -0.5, -0.5, 0.5],
-  ]);
+  expect(lines.map(({ advantage }) => advantage)).toEqual([...[0.5, -0.5, -0.5, 0.5], ...[0.5, -0.5, -0.5, 0.5]]);
   for (const { sha256, bytes } of manifest.objects) {
     const object = await env.STORE.head(sampleKey(door.scope, id, sha256));
     expect(object?.size).toBe(bytes);
@@ -193,10 +190,7 @@ test("a batch that the trainer gives up pauses the run with the reason, over a r
   await trainer.nack(lease.id, gone);
   await untilEvent(id, "run.paused");
   const run = await door.run(id);
-  expect([run.status, run.flow]).toEqual([
-    "paused",
-    { state: "paused", reason: "batch 1 was given up: oom" },
-  ]);
+  expect([run.status, run.flow]).toEqual(["paused", { state: "paused", reason: "batch 1 was given up: oom" }]);
   await abortAllDurableObjects();
   expect((await door.run(id)).training).toMatchObject({ batches: { dead: 1, ready: 0 } });
   expect((await door.post(`/v1/runs/${id}/resume`, {})).status).toBe(200);

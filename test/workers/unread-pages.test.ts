@@ -22,11 +22,7 @@ test("a page is read piece by piece, and what is read makes room", () => {
 
 test("where there is no room the pages that waited the longest go, as many as needed, and none before its time", () => {
   const pages = new UnreadPages(100, 1000);
-  const [old, older, young] = [
-    pages.hold(page(40), 0),
-    pages.hold(page(40), 10),
-    pages.hold(page(20), 500),
-  ];
+  const [old, older, young] = [pages.hold(page(40), 0), pages.hold(page(40), 10), pages.hold(page(20), 500)];
   expect(pages.hold(page(30), 999)).toBeNull();
   expect(pages.hold(page(30), 1000)).not.toBeNull();
   expect(() => old?.next()).toThrow("ask for it again");

@@ -52,9 +52,7 @@ export async function rowPages(platform: Door, id: string, query = ""): Promise<
 /** Keys of everything the tenant has uploaded, and ids of its datasets. */
 export async function kept({ scope }: Door): Promise<{ keys: string[]; ids: unknown[] }> {
   const { objects } = await env.STORE.list({ prefix: `org/${scope.orgId}/datasets/` });
-  const rows = await env.DB.prepare("select id from datasets where org_id = ? order by id")
-    .bind(scope.orgId)
-    .all();
+  const rows = await env.DB.prepare("select id from datasets where org_id = ? order by id").bind(scope.orgId).all();
   return { keys: objects.map(({ key }) => key), ids: rows.results.map(({ id }) => id) };
 }
 

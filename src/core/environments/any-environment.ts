@@ -6,14 +6,7 @@ import type { Messages, ToolDefinition } from "../messages.ts";
 import type { Parser } from "../parsers/parser.ts";
 import type { RubricGroup } from "../rubrics/rubric-group.ts";
 import type { Sampling } from "../sampling.ts";
-import type {
-  Awaitable,
-  Capabilities,
-  LiveState,
-  Need,
-  RolloutFields,
-  RoutedRow,
-} from "./contract.ts";
+import type { Awaitable, Capabilities, LiveState, Need, RolloutFields, RoutedRow } from "./contract.ts";
 import type { HookState } from "./hook-state.ts";
 import type { CleanupHandler, StopCondition } from "./stops.ts";
 

@@ -49,10 +49,7 @@ export type LiveState<Task, S = object, Live = undefined> = State<Task, S> & {
 
 /** SQL on a store of the rollout's own, apart from the platform's. */
 export interface Sql {
-  exec(
-    query: string,
-    ...params: readonly (string | number | null)[]
-  ): Promise<readonly Record<string, Json>[]>;
+  exec(query: string, ...params: readonly (string | number | null)[]): Promise<readonly Record<string, Json>[]>;
 }
 
 export interface FetchOptions {

@@ -40,9 +40,7 @@ export class EnvGroup implements AnyEnvironment {
     this.members = namesOf(members);
     this.dataset = groupDataset(members.map(([name, environment]) => [name, environment.dataset]));
     this.evalDataset = all.some((environment) => environment.evalDataset !== null)
-      ? groupDataset(
-          members.map(([name, { evalDataset, dataset }]) => [name, evalDataset ?? dataset]),
-        )
+      ? groupDataset(members.map(([name, { evalDataset, dataset }]) => [name, evalDataset ?? dataset]))
       : null;
     this.rubric = groupRubric(this.#environments);
     this.needs = [...new Set(all.flatMap((environment) => environment.needs))];

@@ -124,9 +124,7 @@ export function ownState(state: HookState): JsonObject {
   const text = JSON.stringify(Object.fromEntries(members));
   if (exceedsUtf8(text, LIMITS.stateBytes)) {
     const size = utf8Bytes(text);
-    throw new EnvError(
-      `the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`,
-    );
+    throw new EnvError(`the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`);
   }
   return JSON.parse(text) as JsonObject;
 }

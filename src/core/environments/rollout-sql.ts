@@ -28,9 +28,7 @@ export interface SqlPlace {
   readonly call: number;
 }
 /** `work`: refused for what it would cost. */
-export type SqlOutcome =
-  | { readonly rows: readonly SqlRow[] }
-  | { readonly error: string; readonly work?: true };
+export type SqlOutcome = { readonly rows: readonly SqlRow[] } | { readonly error: string; readonly work?: true };
 export interface SqlEntry extends SqlPlace {
   readonly query: string;
   readonly params: readonly SqlValue[];

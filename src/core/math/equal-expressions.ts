@@ -28,10 +28,7 @@ export class UndecidedError extends NoScoreError {
   override readonly name = "UndecidedError";
 
   constructor() {
-    super(
-      "scorer",
-      "answer and target agree at every point tried, and no rule says whether they are equal",
-    );
+    super("scorer", "answer and target agree at every point tried, and no rule says whether they are equal");
   }
 }
 
@@ -101,7 +98,5 @@ function pointAt(at: number): Point {
 const NO_VARIABLES = new Set(["infinity", "i", "pi", "e"]);
 
 function hidesRelations({ over, under }: Quotient): boolean {
-  return [over, under].some((sum) =>
-    [...sum.values()].some(({ powers }) => [...powers.keys()].some(mayHideRelations)),
-  );
+  return [over, under].some((sum) => [...sum.values()].some(({ powers }) => [...powers.keys()].some(mayHideRelations)));
 }

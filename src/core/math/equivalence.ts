@@ -32,12 +32,7 @@ export interface MathOptions {
 /**
  * Throws `MalformedTargetError`, `WorkBudgetError` and `UndecidedError`: there is no verdict. `score`: the budget it draws on.
  */
-export function mathEqual(
-  answer: string,
-  target: string,
-  options: MathOptions = {},
-  score?: Work,
-): boolean {
+export function mathEqual(answer: string, target: string, options: MathOptions = {}, score?: Work): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false } = options;
   if (answer.length > maxCharacters) return false;
   const [given, wanted] = [normalise(answer), normalise(target)];

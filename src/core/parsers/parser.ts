@@ -41,10 +41,7 @@ export function assistantTexts(completion: Messages): string[] {
 }
 
 /** The mean of `score` over the assistant's messages; 0 when there is none, as in a string (verifiers' rule). */
-export function meanOverReplies(
-  completion: Messages | string,
-  score: (text: string) => number,
-): number {
+export function meanOverReplies(completion: Messages | string, score: (text: string) => number): number {
   const texts = typeof completion === "string" ? [] : assistantTexts(completion);
   if (texts.length === 0) return 0;
   return texts.reduce((sum, text) => sum + score(text), 0) / texts.length;

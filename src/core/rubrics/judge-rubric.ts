@@ -37,17 +37,7 @@ interface Rendered {
   readonly leftOut: number;
 }
 
-const OPTIONS = [
-  "name",
-  "weight",
-  "prompt",
-  "choices",
-  "slots",
-  "judge",
-  "parser",
-  "passes",
-  "maxCharacters",
-];
+const OPTIONS = ["name", "weight", "prompt", "choices", "slots", "judge", "parser", "passes", "maxCharacters"];
 const SLOT = /\{(\w+)\}/g;
 const MAX_CHARACTERS = 100_000;
 
@@ -78,9 +68,7 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const { prompt, leftOut } = this.#rendered(args);
     const labels = Object.keys(choices);
     const verdicts = await Promise.all(
-      Array.from({ length: passes }, (_, pass) =>
-        args.judge(prompt, { judge, labels, pass, leftOut }),
-      ),
+      Array.from({ length: passes }, (_, pass) => args.judge(prompt, { judge, labels, pass, leftOut })),
     );
     return verdicts.reduce((sum, label) => sum + (choices[label] ?? Number.NaN), 0) / passes;
   }
@@ -113,15 +101,11 @@ function checkOptions<Task, S>(options: JudgeOptions<Task, S>): void {
   }
   const folded = new Set(Object.keys(choices).map((label) => label.trim().toLowerCase()));
   if (folded.size < scores.length) {
-    throw new RangeError(
-      `two choices of the judge of ${name} differ in nothing a reply would show`,
-    );
+    throw new RangeError(`two choices of the judge of ${name} differ in nothing a reply would show`);
   }
   for (const [option, value] of Object.entries({ passes, maxCharacters })) {
     if (!Number.isInteger(value) || value < 1) {
-      throw new RangeError(
-        `${option} of the judge of ${name} is ${value}, not a whole number from 1`,
-      );
+      throw new RangeError(`${option} of the judge of ${name} is ${value}, not a whole number from 1`);
     }
   }
 }

@@ -88,16 +88,9 @@ export async function scoreSheets(
   }
 }
 
-function ask(
-  fn: ScoreFunction,
-  rubric: AnyRubric,
-  sheets: readonly Sheet[],
-  tools: BudgetedTools,
-): Promise<Outcome[]> {
+function ask(fn: ScoreFunction, rubric: AnyRubric, sheets: readonly Sheet[], tools: BudgetedTools): Promise<Outcome[]> {
   if (fn.group) return askGroup(fn, rubric, sheets, tools);
-  return Promise.all(
-    sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))),
-  );
+  return Promise.all(sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))));
 }
 
 async function askGroup(
@@ -174,9 +167,7 @@ export function settle({ verdicts }: Sheet): Scored {
 }
 
 function scoresByName(verdicts: readonly Verdict[]): Score[] {
-  const lastOfRubric = new Map(
-    verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]),
-  );
+  const lastOfRubric = new Map(verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]));
   const byName = new Map<string, Score>();
   for (const { name, score, weight } of lastOfRubric.values()) {
     const other = byName.get(name);

@@ -34,8 +34,7 @@ export function lengthOf(most: number, mean = most): Length {
 }
 
 export function sumOf(lengths: readonly Length[]): Length {
-  const sum = (pick: (length: Length) => number) =>
-    lengths.reduce((total, length) => total + pick(length), 0);
+  const sum = (pick: (length: Length) => number) => lengths.reduce((total, length) => total + pick(length), 0);
   return lengthOf(
     sum(({ most }) => most),
     sum(({ mean }) => mean),

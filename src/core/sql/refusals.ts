@@ -22,9 +22,7 @@ export function requireOffered({ tokens }: Statement): void {
     );
   }
   if (/^alter table$/i.test(`${first} ${second}`) && adds(tokens)) {
-    throw new EnvError(
-      "a column with a check, or a generated one, cannot be added here: create the table with it",
-    );
+    throw new EnvError("a column with a check, or a generated one, cannot be added here: create the table with it");
   }
 }
 

@@ -16,10 +16,7 @@ export const Advantage = z.discriminatedUnion("name", [
     name: z.literal("mean_std"),
     sd: z.enum(["population", "sample"]).default("sample"),
     eps: z.number().positive().default(1e-4).describe("added to the standard deviation"),
-    singleton: z
-      .enum(["zero", "raw"])
-      .default("zero")
-      .describe("raw: a group of one keeps its reward"),
+    singleton: z.enum(["zero", "raw"]).default("zero").describe("raw: a group of one keeps its reward"),
   }),
   z.strictObject({
     name: z.literal("rloo"),
@@ -40,12 +37,8 @@ export const Curriculum = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("cycle").describe("every task in turn") }),
   z.strictObject({
     name: z.literal("difficulty").describe("tasks drawn from pools by their latest mean reward"),
-    hard: z
-      .strictObject({ up_to: Fraction, weight: z.number().min(0) })
-      .default({ up_to: 0.25, weight: 0.2 }),
-    normal: z
-      .strictObject({ up_to: Fraction, weight: z.number().min(0) })
-      .default({ up_to: 0.75, weight: 1 }),
+    hard: z.strictObject({ up_to: Fraction, weight: z.number().min(0) }).default({ up_to: 0.25, weight: 0.2 }),
+    normal: z.strictObject({ up_to: Fraction, weight: z.number().min(0) }).default({ up_to: 0.75, weight: 1 }),
     easy: z.strictObject({ weight: z.number().min(0) }).default({ weight: 0.2 }),
     unseen: z.strictObject({ weight: z.number().min(0) }).default({ weight: 1 }),
   }),
@@ -64,22 +57,14 @@ export const TrainerTarget = z
   .strictObject({
     delivery: z.enum(["pull", "push", "both"]).default("pull"),
     url: WebAddress.optional().describe("where batches are offered; for push and both"),
-    encoding: z
-      .enum(["msgpack", "jsonl"])
-      .default("msgpack")
-      .describe("of the sample objects, gzipped either way"),
+    encoding: z.enum(["msgpack", "jsonl"]).default("msgpack").describe("of the sample objects, gzipped either way"),
     max_attempts: z
       .int()
       .min(1)
       .max(100)
       .default(5)
       .describe("leases of one batch that may come to nothing before it is dead"),
-    lease_s: z
-      .int()
-      .min(5)
-      .max(86_400)
-      .default(900)
-      .describe("a lease without a heartbeat ends after this"),
+    lease_s: z.int().min(5).max(86_400).default(900).describe("a lease without a heartbeat ends after this"),
   })
   .refine(({ delivery, url }) => delivery === "pull" || url !== undefined, {
     error: "push and both need the trainer's url",
@@ -87,13 +72,7 @@ export const TrainerTarget = z
   });
 export type TrainerTarget = z.output<typeof TrainerTarget>;
 
-const {
-  kind: _kind,
-  num_examples: _n,
-  rollouts_per_example: _k,
-  min_scored: _m,
-  ...shared
-} = EvalRequest.shape;
+const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, ...shared } = EvalRequest.shape;
 
 export const TrainingRequest = z.strictObject({
   kind: z.literal("training"),
@@ -106,9 +85,7 @@ export const TrainingRequest = z.strictObject({
     .min(1)
     .optional()
     .describe("a group with fewer scored rollouts is dropped; default 2, or group_size if less"),
-  batch_size: BatchSize.default({ rollouts: 128 }).describe(
-    "rollouts, or tokens, that one step takes",
-  ),
+  batch_size: BatchSize.default({ rollouts: 128 }).describe("rollouts, or tokens, that one step takes"),
   advantage: Advantage.prefault({ name: "mean" }),
   length_penalty: LengthPenalty.nullable().default(null),
   filters: z
@@ -122,20 +99,13 @@ export const TrainingRequest = z.strictObject({
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
-  lead: z
-    .int()
-    .min(0)
-    .max(100)
-    .default(1)
-    .describe("batches that may be shipped ahead of the published version"),
+  lead: z.int().min(0).max(100).default(1).describe("batches that may be shipped ahead of the published version"),
   max_off_policy_steps: z
     .int()
     .min(0)
     .max(1000)
     .default(8)
-    .describe(
-      "versions between the weights that sampled and the weights that train: above it a group is dropped",
-    ),
+    .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
   holdout: z
     .int()
     .min(0)

@@ -137,9 +137,7 @@ function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | Untrain
 }
 
 /** The first thing that is wrong with sampling logprobs, or null. */
-export function logprobFault(
-  logprobs: Float32Array,
-): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
+export function logprobFault(logprobs: Float32Array): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
   for (const logprob of logprobs) {
     if (!Number.isFinite(logprob)) return "nonfinite";
     if (logprob <= MISSING) return "missing_logprob";
@@ -157,8 +155,7 @@ function versionOf(
   const any = Number.MAX_SAFE_INTEGER;
   const newest = Math.min(newest_version ?? any, met?.newest ?? any);
   const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
-  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest))
-    return "unpublished_version";
+  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest)) return "unpublished_version";
   if (last !== null && last !== undefined) return last;
   if (met !== undefined) return met.version ?? "unknown_version";
   return turn.dispatch_version ?? dispatch_version;
@@ -237,8 +234,7 @@ function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Open
   if (longest !== null) return goOn(longest.sample, prompt.subarray(longest.shared));
   const drifted = furthest(
     common.filter(
-      ({ sample, shared }) =>
-        shared >= sample.answerStart && sample.length - shared < threshold && shared > 0,
+      ({ sample, shared }) => shared >= sample.answerStart && sample.length - shared < threshold && shared > 0,
     ),
   );
   if (drifted === null) return fork(prompt);
@@ -257,10 +253,7 @@ function fork(prompt: Int32Array): Place {
 }
 
 function furthest<Kind extends { readonly shared: number }>(found: readonly Kind[]): Kind | null {
-  return found.reduce<Kind | null>(
-    (best, one) => (best === null || one.shared > best.shared ? one : best),
-    null,
-  );
+  return found.reduce<Kind | null>((best, one) => (best === null || one.shared > best.shared ? one : best), null);
 }
 
 function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {

@@ -1,14 +1,7 @@
 /** What a training run was asked beside what every run is asked: part of its spec, and of its stored request. */
 import type { EvalRequest } from "../eval-request.ts";
 import { type Sampling, trainingSampling } from "../sampling.ts";
-import type {
-  Advantage,
-  BatchSize,
-  Curriculum,
-  LengthPenalty,
-  TrainerTarget,
-  TrainingRequest,
-} from "./request.ts";
+import type { Advantage, BatchSize, Curriculum, LengthPenalty, TrainerTarget, TrainingRequest } from "./request.ts";
 
 /** What makes a run a training run. */
 export interface TrainingSpec {
@@ -29,10 +22,7 @@ export interface TrainingSpec {
 }
 
 /** Whether evals are of the run's own environment: then they are asked as the run was, with its rows in its order. */
-export function evalsOwn(
-  { environment }: NonNullable<TrainingSpec["eval"]>,
-  { id }: { readonly id: string },
-): boolean {
+export function evalsOwn({ environment }: NonNullable<TrainingSpec["eval"]>, { id }: { readonly id: string }): boolean {
   return environment === undefined || environment.split("@")[0] === id;
 }
 

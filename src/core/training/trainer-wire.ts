@@ -29,17 +29,13 @@ export const RegisterRequest = z
       .nullable()
       .default(null)
       .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost"),
-    reset_to: Version.optional().describe(
-      "goes back to this version: everything sampled by later ones is void",
-    ),
+    reset_to: Version.optional().describe("goes back to this version: everything sampled by later ones is void"),
   })
   .meta({ id: "RegisterRequest" });
 export type RegisterRequestInput = z.input<typeof RegisterRequest>;
 export const Registered = z
   .object({
-    epoch: Epoch.describe(
-      "later registrations get later ones; calls with an earlier one get 409 epoch_fenced",
-    ),
+    epoch: Epoch.describe("later registrations get later ones; calls with an earlier one get 409 epoch_fenced"),
     next_step: Step,
     published: Version,
     delivery: z.enum(["pull", "push", "both"]),
@@ -92,12 +88,7 @@ export const LeaseRequest = z
     trainer_id: Id,
     epoch: Epoch,
     want_step: Step,
-    max_wait_s: z
-      .number()
-      .min(0)
-      .max(60)
-      .default(30)
-      .describe("how long the request may wait for a batch"),
+    max_wait_s: z.number().min(0).max(60).default(30).describe("how long the request may wait for a batch"),
     ttl_s: z.int().min(5).max(86_400).optional().describe("default: lease_s of the run"),
   })
   .meta({ id: "LeaseRequest" });
@@ -109,26 +100,20 @@ export const LeaseView = z.object({
   attempt: z.int().min(1),
 });
 export type LeaseView = z.infer<typeof LeaseView>;
-export const Leased = z
-  .object({ lease: LeaseView, manifest: BatchManifest })
-  .meta({ id: "Leased" });
+export const Leased = z.object({ lease: LeaseView, manifest: BatchManifest }).meta({ id: "Leased" });
 export type Leased = z.infer<typeof Leased>;
 
 export const HeartbeatRequest = z
   .strictObject({
     token: z.string(),
     epoch: Epoch,
-    progress: z
-      .strictObject({ phase: ShownText.max(100), done: z.int().min(0), total: z.int().min(0) })
-      .optional(),
+    progress: z.strictObject({ phase: ShownText.max(100), done: z.int().min(0), total: z.int().min(0) }).optional(),
   })
   .meta({ id: "HeartbeatRequest" });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
 /** What may be said of weights that are out. */
 export const WeightsOut = z.strictObject({
-  label: ShownText.max(200)
-    .optional()
-    .describe("the engine's own name of the weights: kept, never parsed"),
+  label: ShownText.max(200).optional().describe("the engine's own name of the weights: kept, never parsed"),
   location: ShownText.max(2048).optional(),
   sha256: Sha256.optional().describe("of the weights"),
 });
@@ -159,9 +144,7 @@ export const Acked = z
     not_finite: z
       .array(z.string())
       .optional()
-      .describe(
-        "metrics that came as NaN or an infinity: null in the series. Absent where none did",
-      ),
+      .describe("metrics that came as NaN or an infinity: null in the series. Absent where none did"),
   })
   .meta({ id: "Acked" });
 export type Acked = z.infer<typeof Acked>;

@@ -8,10 +8,7 @@ const Seconds = z.int().describe("seconds since the epoch");
 
 export const TrainingView = z
   .object({
-    step: z
-      .int()
-      .min(1)
-      .describe("of the batch that is collected now; max_steps + 1 once all are cut"),
+    step: z.int().min(1).describe("of the batch that is collected now; max_steps + 1 once all are cut"),
     max_steps: Count,
     steps_trained: Count.describe("batches acknowledged by the trainer"),
     policy_version: Count.describe("that new groups are sampled by"),
@@ -65,9 +62,7 @@ export const TrainingView = z
         waiting_by: z
           .enum(["trainer", "platform", "both"])
           .nullable()
-          .describe(
-            "whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s",
-          ),
+          .describe("whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s"),
       })
       .nullable()
       .describe("null until one has registered"),

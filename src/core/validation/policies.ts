@@ -45,9 +45,7 @@ export function goldPolicies(
 
 /** Whether the answer, merely said, ought to score in full: not where it has to be reached through tools or turns. */
 export function answerIsEnough(environment: AnyEnvironment): boolean {
-  return environment.players.every(
-    (player) => player.toolDefinitions.length === 0 && player.maxTurns === 1,
-  );
+  return environment.players.every((player) => player.toolDefinitions.length === 0 && player.maxTurns === 1);
 }
 
 /** Scraps of the prompt, numbers, and tool calls with senseless arguments. */

@@ -54,10 +54,7 @@ function drawTyped(type: unknown, node: SchemaNode, random: () => number): Json 
     }
     case "object":
       return Object.fromEntries(
-        Object.entries(node.properties ?? {}).map(([name, member]) => [
-          name,
-          drawValue(member, random),
-        ]),
+        Object.entries(node.properties ?? {}).map(([name, member]) => [name, drawValue(member, random)]),
       );
     default:
       return null;

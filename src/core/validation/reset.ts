@@ -29,11 +29,7 @@ export async function unsteadyResets(
   });
 }
 
-async function reset(
-  stage: Stage,
-  { index }: Example,
-  uploaded: readonly unknown[],
-): Promise<JsonObject> {
+async function reset(stage: Stage, { index }: Example, uploaded: readonly unknown[]): Promise<JsonObject> {
   try {
     const example = readExample(stage.environment, index, uploaded);
     return { row: example.task.task, state: await stateAfterSetup(stage, example) };

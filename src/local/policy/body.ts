@@ -6,9 +6,7 @@ import type { PolicyRequest } from "./reply.ts";
 const LIMIT_BYTES = 1024 * 1024;
 
 /** Throws a `RequestError` of 413 as soon as the body is known to be larger than 1 MiB. */
-export async function readBody(
-  request: IncomingMessage,
-): Promise<Pick<PolicyRequest, "bytes" | "json">> {
+export async function readBody(request: IncomingMessage): Promise<Pick<PolicyRequest, "bytes" | "json">> {
   if (Number(request.headers["content-length"] ?? 0) > LIMIT_BYTES) throw tooLarge();
   const parts: Buffer[] = [];
   let size = 0;

@@ -10,14 +10,7 @@ import { streamChat } from "./chat-stream.ts";
 import { renderChat } from "./chat-template.ts";
 import { type Choice, sampleChoices } from "./choice.ts";
 import { RequestError } from "./errors.ts";
-import {
-  type Handler,
-  headingOf,
-  type PolicyContext,
-  requireModel,
-  usageOf,
-  versionsOf,
-} from "./reply.ts";
+import { type Handler, headingOf, type PolicyContext, requireModel, usageOf, versionsOf } from "./reply.ts";
 import { ChatRequest, parseSampled } from "./request-schemas.ts";
 import { chatPlan, roomFor } from "./sampling.ts";
 

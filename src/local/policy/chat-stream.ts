@@ -4,13 +4,7 @@
  * Invariants. Joined, the chunks say what the whole reply would have said. Text that may be a tool call in the making
  * is held back until the choice ends and it is known to be one or not. The prompt's ids stand in the first chunk only.
  */
-import {
-  chatLogprobs,
-  finishReason,
-  messageOf,
-  parsesTools,
-  type WireToolCall,
-} from "./chat-reply.ts";
+import { chatLogprobs, finishReason, messageOf, parsesTools, type WireToolCall } from "./chat-reply.ts";
 import { type Delta, sampleChoices } from "./choice.ts";
 import type { Engine } from "./engine.ts";
 import { CALL_START } from "./hermes.ts";
@@ -72,10 +66,7 @@ function sampled(tokens: Delta["tokens"], request: ChatRequest): object {
 }
 
 /** OpenAI's form: first which function, then its arguments. */
-function callDeltas(
-  { id, type, function: { name, arguments: sent } }: WireToolCall,
-  index: number,
-) {
+function callDeltas({ id, type, function: { name, arguments: sent } }: WireToolCall, index: number) {
   return [
     { index, id, type, function: { name, arguments: "" } },
     { index, function: { arguments: sent } },

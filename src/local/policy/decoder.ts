@@ -9,12 +9,7 @@ import { normalize, rectify, softmax } from "./elementwise.ts";
 import type { Arena } from "./gemm.ts";
 import type { KvSlot } from "./kv-cache.ts";
 import type { ModelConfig } from "./model-config.ts";
-import {
-  type LayerParameters,
-  type Parameters,
-  parameterCount,
-  viewParameters,
-} from "./parameters.ts";
+import { type LayerParameters, type Parameters, parameterCount, viewParameters } from "./parameters.ts";
 
 /** Room for the arena's alignment of each vector. */
 const PADDING = 64;
@@ -91,12 +86,7 @@ export class Decoder {
     }
   }
 
-  #attend(
-    layer: LayerParameters,
-    index: number,
-    rows: readonly Row[],
-    positions: readonly number[],
-  ): void {
+  #attend(layer: LayerParameters, index: number, rows: readonly Row[], positions: readonly number[]): void {
     const { width } = this.#config;
     normalize(rows.length, this.#stream, layer.attentionGain, this.#normed);
     this.#product(rows.length, this.#normed, layer.queryKeyValue, this.#queryKeyValue, false);
@@ -160,13 +150,7 @@ export class Decoder {
   }
 
   /** out (+)= input × matrix for the first rows; each buffer has `maxRows` of them, so its length tells its width. */
-  #product(
-    rows: number,
-    input: Float32Array,
-    matrix: Float32Array,
-    out: Float32Array,
-    add: boolean,
-  ): void {
+  #product(rows: number, input: Float32Array, matrix: Float32Array, out: Float32Array, add: boolean): void {
     const depth = input.length / this.#maxRows;
     const columns = out.length / this.#maxRows;
     const [a, b, c] = [input.byteOffset, matrix.byteOffset, out.byteOffset];

@@ -11,12 +11,7 @@ export function inverseNorm(input: Float32Array, row: number, width: number): nu
 }
 
 /** RMSNorm of the first `rows` rows, each as long as `gain`. */
-export function normalize(
-  rows: number,
-  input: Float32Array,
-  gain: Float32Array,
-  out: Float32Array,
-): void {
+export function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {
   const width = gain.length;
   for (let row = 0; row < rows; row += 1) {
     const scale = inverseNorm(input, row, width);

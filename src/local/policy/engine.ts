@@ -11,12 +11,7 @@ import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "../../core/random.ts";
 import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
-import {
-  ContextOverflow,
-  type EngineStats,
-  type Generation,
-  type GenerationRequest,
-} from "./generation.ts";
+import { ContextOverflow, type EngineStats, type Generation, type GenerationRequest } from "./generation.ts";
 import { KvCache, kvCapacity } from "./kv-cache.ts";
 import { type ModelConfig, POLICY } from "./model-config.ts";
 import { parameterCount } from "./parameters.ts";
@@ -139,9 +134,7 @@ export class Engine {
     }
     if (prompt.length === 0) throw new RangeError("the prompt is empty: it needs at least 1 token");
     if (!(maxTokens >= 1)) throw new RangeError(`maxTokens is ${maxTokens}: ask for at least 1`);
-    const unknown = prompt.find(
-      (id) => !(Number.isInteger(id) && id >= 0 && id < this.vocabularySize),
-    );
+    const unknown = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < this.vocabularySize));
     if (unknown !== undefined) {
       throw new RangeError(`${unknown} is no token: ids go from 0 to ${this.vocabularySize - 1}`);
     }

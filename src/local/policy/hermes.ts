@@ -32,9 +32,7 @@ export function formatToolCall(call: HermesCall): string {
 export function parseToolCalls(text: string): HermesReply {
   const start = text.indexOf(CALL_START);
   if (start < 0) return { content: text === "" ? null : text, toolCalls: [] };
-  const calls = Array.from(text.matchAll(CALLS), ([, closed, open]) =>
-    parseCall(closed ?? open ?? ""),
-  );
+  const calls = Array.from(text.matchAll(CALLS), ([, closed, open]) => parseCall(closed ?? open ?? ""));
   const toolCalls = calls.filter((call) => call !== null);
   if (toolCalls.length < calls.length) return { content: text, toolCalls: [] };
   return { content: start === 0 ? null : text.slice(0, start), toolCalls };

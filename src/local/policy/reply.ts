@@ -33,10 +33,7 @@ export type PolicyReply =
   | { readonly kind: "text"; readonly type: string; readonly text: string }
   | { readonly kind: "events"; readonly run: (send: Send) => Promise<void> };
 
-export type Handler = (
-  context: PolicyContext,
-  request: PolicyRequest,
-) => PolicyReply | Promise<PolicyReply>;
+export type Handler = (context: PolicyContext, request: PolicyRequest) => PolicyReply | Promise<PolicyReply>;
 
 /** Identity of one completion, the same in all its chunks. */
 export interface Heading {

@@ -71,9 +71,7 @@ const Tool = z.object({
   parameters: z.unknown().optional(),
   strict: z.boolean().nullish(),
 });
-const Tools = z
-  .array(z.object({ type: z.literal("function"), function: Tool.nullish().catch(null) }))
-  .nullish();
+const Tools = z.array(z.object({ type: z.literal("function"), function: Tool.nullish().catch(null) })).nullish();
 
 const chat = {
   messages: z.array(ChatMessage).min(1),
@@ -145,9 +143,7 @@ export function parseSampled<S extends z.ZodType>(schema: S, body: unknown): z.o
 }
 
 const isNothing = (value: unknown) =>
-  value === false ||
-  value === "" ||
-  (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+  value === false || value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 const is = (harmless: unknown) => (value: unknown) => value === harmless;
 const isAbsent = () => false;
 

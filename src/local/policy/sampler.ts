@@ -56,8 +56,7 @@ export function sampleToken(
     id,
     logprob: told.logprob(id),
   }));
-  const { weights: allowed } =
-    forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
+  const { weights: allowed } = forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
   const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
   return { id, logprob: told.logprob(id), top };
 }

@@ -43,10 +43,7 @@ export function chatPlan(request: ChatRequest, serving: ServingOptions): Samplin
 }
 
 /** As in vLLM one strict tool is enough, and then all that are offered are held to. */
-function grammarOf(
-  { tools, tool_choice }: ChatRequest,
-  { tool_strict_level }: ServingOptions,
-): ToolGrammar | null {
+function grammarOf({ tools, tool_choice }: ChatRequest, { tool_strict_level }: ServingOptions): ToolGrammar | null {
   if (tool_strict_level === "off" || tool_choice === "none") return null;
   const offered = (tools ?? []).flatMap(({ function: one }) => one ?? []);
   const held = tool_strict_level === "parameter" || offered.some((one) => one.strict === true);

@@ -12,7 +12,6 @@ export async function serveBaseWeights(policyUrl: string): Promise<void> {
     headers: { "x-weight-version": BASE_VERSION, "content-type": "application/octet-stream" },
     body: readFileSync(BASE_WEIGHTS_FILE),
   });
-  if (!reply.ok)
-    throw new Error(`the policy refuses weights: ${reply.status} ${await reply.text()}`);
+  if (!reply.ok) throw new Error(`the policy refuses weights: ${reply.status} ${await reply.text()}`);
   await reply.body?.cancel();
 }

@@ -80,11 +80,7 @@ export async function servePolicy(context: PolicyContext, port: number): Promise
   };
 }
 
-async function answer(
-  context: PolicyContext,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function answer(context: PolicyContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => {
     if (!response.writableFinished) gone.abort();

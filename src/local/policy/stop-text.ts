@@ -44,9 +44,7 @@ export class StopText {
   }
 
   #firstStop(text: string): { at: number; stop: string } | null {
-    const met = this.#stops
-      .map((stop) => ({ at: text.indexOf(stop), stop }))
-      .filter(({ at }) => at >= 0);
+    const met = this.#stops.map((stop) => ({ at: text.indexOf(stop), stop })).filter(({ at }) => at >= 0);
     return met.sort((a, b) => a.at - b.at)[0] ?? null;
   }
 }

@@ -2,12 +2,7 @@
 import { promptOf } from "./chat-completions.ts";
 import { RequestError } from "./errors.ts";
 import { type Handler, requireModel } from "./reply.ts";
-import {
-  DetokenizeRequest,
-  parseRequest,
-  TokenizeChatRequest,
-  TokenizeTextRequest,
-} from "./request-schemas.ts";
+import { DetokenizeRequest, parseRequest, TokenizeChatRequest, TokenizeTextRequest } from "./request-schemas.ts";
 import { decode, encodeText, tokenText } from "./tokenizer.ts";
 
 export const tokenize: Handler = (context, { json }) => {

@@ -80,9 +80,7 @@ export class IncrementalDecoder {
 }
 
 function pieceAt(text: string, at: number): Piece | undefined {
-  return PIECES_BY_FIRST_CHARACTER.get(text.charAt(at))?.find((piece) =>
-    text.startsWith(piece.text, at),
-  );
+  return PIECES_BY_FIRST_CHARACTER.get(text.charAt(at))?.find((piece) => text.startsWith(piece.text, at));
 }
 
 function nibblesOf(byte: number): [number, number] {

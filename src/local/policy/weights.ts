@@ -22,9 +22,7 @@ export function weightsFromBytes(bytes: Uint8Array): Float32Array<ArrayBuffer> {
     throw new RangeError(`weights are ${expected} bytes, but ${bytes.byteLength} were given`);
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Float32Array.from({ length: WEIGHT_COUNT }, (_, at) =>
-    view.getFloat32(at * BYTES_PER_WEIGHT, true),
-  );
+  return Float32Array.from({ length: WEIGHT_COUNT }, (_, at) => view.getFloat32(at * BYTES_PER_WEIGHT, true));
 }
 
 export function bytesFromWeights(weights: Float32Array): Uint8Array<ArrayBuffer> {

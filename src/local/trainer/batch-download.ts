@@ -8,12 +8,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { batchDigest, type CreditLine, parseCredits } from "../../core/training/batch.ts";
-import {
-  decodeRows,
-  formatOf,
-  SampleDecodeError,
-  type SampleEncoding,
-} from "../../core/training/sample-encoding.ts";
+import { decodeRows, formatOf, SampleDecodeError, type SampleEncoding } from "../../core/training/sample-encoding.ts";
 import type { SampleRow } from "../../core/training/sample-row.ts";
 import type { BatchManifest } from "../../core/training/trainer-wire.ts";
 import { BatchDigestError } from "../../sdk/batch-objects.ts";
@@ -27,26 +22,16 @@ const ENCODINGS: readonly SampleEncoding[] = ["msgpack", "jsonl"];
 const unzip = promisify(gunzip);
 
 /** In manifest order. Throws BatchFault, or what the platform refused with. */
-export async function downloadBatch(
-  source: BatchSource,
-  manifest: BatchManifest,
-): Promise<TrainingSample[]> {
+export async function downloadBatch(source: BatchSource, manifest: BatchManifest): Promise<TrainingSample[]> {
   const digests = manifest.objects.map(({ sha256 }) => sha256);
   const whole = await batchDigest(digests, manifest.credits.sha256, async (bytes) => digest(bytes));
-  if (whole !== manifest.sha256)
-    throw new BatchFault("decode", "the manifest's digest is not its own");
-  const [credits, rows] = await Promise.all([
-    downloadCredits(source, manifest),
-    downloadRows(source, manifest),
-  ]);
+  if (whole !== manifest.sha256) throw new BatchFault("decode", "the manifest's digest is not its own");
+  const [credits, rows] = await Promise.all([downloadCredits(source, manifest), downloadRows(source, manifest)]);
   const byId = new Map(credits.map((credit) => [credit.sample_id, credit]));
   return rows.flatMap((row) => credited(row, byId.get(row.sample_id)));
 }
 
-async function downloadCredits(
-  source: BatchSource,
-  { step, credits }: BatchManifest,
-): Promise<CreditLine[]> {
+async function downloadCredits(source: BatchSource, { step, credits }: BatchManifest): Promise<CreditLine[]> {
   const text = await source.credits(step);
   check(new TextEncoder().encode(text), credits.sha256);
   return parseCredits(text);
@@ -66,13 +51,11 @@ async function downloadRows(source: BatchSource, manifest: BatchManifest): Promi
 
 async function rowsOf(bytes: Uint8Array<ArrayBuffer>, format: string): Promise<SampleRow[]> {
   const encoding = ENCODINGS.find((known) => formatOf(known) === format);
-  if (encoding === undefined)
-    throw new BatchFault("decode", `${format} is no format this trainer reads`);
+  if (encoding === undefined) throw new BatchFault("decode", `${format} is no format this trainer reads`);
   try {
     return decodeRows(new Uint8Array(await unzip(bytes)), encoding);
   } catch (error) {
-    if (error instanceof SampleDecodeError)
-      throw new BatchFault("decode", error.message, { cause: error });
+    if (error instanceof SampleDecodeError) throw new BatchFault("decode", error.message, { cause: error });
     throw error;
   }
 }
@@ -80,10 +63,7 @@ async function rowsOf(bytes: Uint8Array<ArrayBuffer>, format: string): Promise<S
 function credited(row: SampleRow, credit: CreditLine | undefined): TrainingSample[] {
   if (credit === undefined) return [];
   if (credit.advantage === null) {
-    throw new BatchFault(
-      "invalid",
-      "the batch has no advantages: this trainer computes none of its own",
-    );
+    throw new BatchFault("invalid", "the batch has no advantages: this trainer computes none of its own");
   }
   const { token_ids: ids, mask, logprobs } = row;
   return [{ ids, mask, logprobs, advantage: credit.advantage }];

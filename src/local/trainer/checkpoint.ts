@@ -74,13 +74,10 @@ export async function readCheckpoint(directory: string): Promise<Checkpoint | nu
 
 function decode(bytes: Buffer): Checkpoint {
   const end = bytes.indexOf("\n");
-  const { run_id, version, adam_steps, batch } = Header.parse(
-    JSON.parse(bytes.subarray(0, end).toString()),
-  );
+  const { run_id, version, adam_steps, batch } = Header.parse(JSON.parse(bytes.subarray(0, end).toString()));
   const floats = bytes.subarray(end + 1);
   const third = floats.length / 3;
-  const vector = (index: number) =>
-    weightsFromBytes(floats.subarray(index * third, (index + 1) * third));
+  const vector = (index: number) => weightsFromBytes(floats.subarray(index * third, (index + 1) * third));
   const adam = { mean: vector(1), square: vector(2), steps: adam_steps };
   return { run_id, batch, state: { weights: vector(0), adam, version } };
 }

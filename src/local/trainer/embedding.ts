@@ -10,10 +10,7 @@ import type { RowBatch } from "./row-batch.ts";
 const { width: WIDTH } = POLICY;
 
 /** places × width: what each place of the batch begins with. */
-export function embed(
-  { tokens, positions }: Parameters,
-  batch: RowBatch,
-): Float32Array<ArrayBuffer> {
+export function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
   const embedded = new Float32Array(batch.tokens.length * WIDTH);
   for (let place = 0; place < batch.tokens.length; place += 1) {
     const token = (batch.tokens[place] ?? 0) * WIDTH;

@@ -90,8 +90,7 @@ export class Fleet {
         reported.delete(replica.id);
       }
     } catch (error) {
-      if (!this.#lost.has(replica.id))
-        this.#say(`${replica.id} gets no weights: ${reasonOf(error)}`);
+      if (!this.#lost.has(replica.id)) this.#say(`${replica.id} gets no weights: ${reasonOf(error)}`);
       this.#lost.add(replica.id);
       return false;
     }
@@ -111,11 +110,7 @@ async function serves({ url }: Replica, version: number, sha256: string): Promis
   return info.weight_version === String(version) && info.sha256 === sha256;
 }
 
-async function push(
-  { url }: Replica,
-  version: number,
-  body: Uint8Array<ArrayBuffer>,
-): Promise<void> {
+async function push({ url }: Replica, version: number, body: Uint8Array<ArrayBuffer>): Promise<void> {
   const reply = await fetch(new URL("/update_weights", url), {
     method: "POST",
     headers: { "content-type": "application/octet-stream", "x-weight-version": String(version) },

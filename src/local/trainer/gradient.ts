@@ -50,9 +50,7 @@ export class GradientOf {
   constructor(name: LossName) {
     const loss = LOSSES[name];
     this.#differentiate = jit((trained: Trained, ...columns: Columns) =>
-      valueAndGrad((trained: Trained) => objective(loss, trained, columns), { hasAux: true })(
-        trained,
-      ),
+      valueAndGrad((trained: Trained) => objective(loss, trained, columns), { hasAux: true })(trained),
     );
   }
 

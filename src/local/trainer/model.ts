@@ -51,10 +51,7 @@ export function logits(model: ModelArrays, embedded: np.Array, samples: np.Array
   const unseen = unseenOf(samples);
   let stream = embedded;
   for (const layer of model.layers) {
-    const attended = attend(
-      np.matmul(normalize(stream.ref, layer.attentionGain), layer.queryKeyValue),
-      unseen.ref,
-    );
+    const attended = attend(np.matmul(normalize(stream.ref, layer.attentionGain), layer.queryKeyValue), unseen.ref);
     stream = stream.add(np.matmul(attended, layer.attentionOut));
     const hidden = nn.relu(np.matmul(normalize(stream.ref, layer.hiddenGain), layer.hiddenIn));
     stream = stream.add(np.matmul(hidden, layer.hiddenOut));
@@ -71,9 +68,7 @@ function normalize(input: np.Array, gain: np.Array): np.Array {
 /** From queries, keys and values side by side to what each head gathered, side by side again. */
 function attend(queryKeyValue: np.Array, unseen: np.Array): np.Array {
   const [rows = 0, length = 0] = queryKeyValue.shape;
-  const split = queryKeyValue
-    .reshape([rows, length, 3, HEADS, HEAD_WIDTH])
-    .transpose([2, 0, 3, 1, 4]);
+  const split = queryKeyValue.reshape([rows, length, 3, HEADS, HEAD_WIDTH]).transpose([2, 0, 3, 1, 4]);
   const [query, key, value] = [split.ref.slice(0), split.ref.slice(1), split.slice(2)];
   const scores = np.matmul(query, key.transpose([0, 1, 3, 2])).mul(1 / Math.sqrt(HEAD_WIDTH));
   const gathered = np.matmul(nn.softmax(scores.add(unseen), -1), value);

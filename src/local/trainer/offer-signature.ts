@@ -10,12 +10,7 @@ const PREFIX = "whsec_";
 const TOLERANCE_S = 300;
 
 /** `now`: epoch milliseconds. */
-export function isSigned(
-  secret: string,
-  headers: IncomingHttpHeaders,
-  body: Buffer,
-  now: number,
-): boolean {
+export function isSigned(secret: string, headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
   const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => {
     const value = headers[`webhook-${name}`];
     return typeof value === "string" ? value : "";
@@ -30,7 +25,5 @@ export function isSigned(
 }
 
 function keyOf(secret: string): Buffer {
-  return secret.startsWith(PREFIX)
-    ? Buffer.from(secret.slice(PREFIX.length), "base64")
-    : Buffer.from(secret, "utf8");
+  return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret, "utf8");
 }

@@ -11,8 +11,7 @@ export function packRows(lengths: readonly number[], capacity: number): number[]
   longestFirst.sort((one, other) => other.length - one.length || one.index - other.index);
   const rows: { free: number; readonly samples: number[] }[] = [];
   for (const { length, index } of longestFirst) {
-    if (length > capacity)
-      throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
+    if (length > capacity) throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
     let row = rows.find(({ free }) => free >= length);
     if (row === undefined) {
       row = { free: capacity, samples: [] };

@@ -78,7 +78,5 @@ export class ReadAhead {
 }
 
 function isNotThere(error: unknown): boolean {
-  return (
-    error instanceof ApiRequestError && (error.code === "not_found" || error.code === "batch_void")
-  );
+  return error instanceof ApiRequestError && (error.code === "not_found" || error.code === "batch_void");
 }

@@ -37,10 +37,7 @@ export function layOut(samples: readonly TrainingSample[], weight: number): RowB
   const longest = Math.max(0, ...places);
   const shape = SHAPES.find(({ length }) => length >= longest);
   if (shape === undefined)
-    throw new BatchFault(
-      "invalid",
-      `a sample of ${longest + 1} tokens is longer than the model's context`,
-    );
+    throw new BatchFault("invalid", `a sample of ${longest + 1} tokens is longer than the model's context`);
   const rows = packRows(places, shape.length);
   const batches: RowBatch[] = [];
   for (let first = 0; first < rows.length; first += shape.rows) {
@@ -72,12 +69,7 @@ export function emptyBatch(shape: Shape): RowBatch {
   };
 }
 
-function fillRow(
-  batch: RowBatch,
-  row: number,
-  samples: readonly TrainingSample[],
-  weight: number,
-): void {
+function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[], weight: number): void {
   let place = row * batch.shape.length;
   for (const [index, { ids, mask, logprobs, advantage }] of samples.entries()) {
     for (let at = 0; at + 1 < ids.length; at += 1, place += 1) {

@@ -274,20 +274,13 @@ export class Trainer {
   }
 
   /** On what is there before the lease is. Null: it could not be read. Rejects as the lease does. */
-  async #trainAhead(
-    before: LearnerState,
-    leasing: Promise<Taken | null>,
-    last: number,
-  ): Promise<Attempt | null> {
+  async #trainAhead(before: LearnerState, leasing: Promise<Taken | null>, last: number): Promise<Attempt | null> {
     const step = before.version + 1;
     const reading = this.#ahead.of(step).catch((error: unknown) => {
       this.#parts.say(`batch ${step} was not read ahead: ${String(error)}`);
       return null;
     });
-    const read = await Promise.race([
-      reading,
-      leasing.then((taken) => (taken === null ? null : reading)),
-    ]);
+    const read = await Promise.race([reading, leasing.then((taken) => (taken === null ? null : reading))]);
     if (read === null) return null;
     if (step < last) this.#ahead.begin(step + 1);
     const attempt = this.#train(before, read);

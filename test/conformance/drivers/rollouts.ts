@@ -33,9 +33,7 @@ const MultiTurn = z.object({
   max_turns: z.int().default(-1),
   max_total_completion_tokens: z.int().optional(),
   timeout_seconds: z.number().optional(),
-  stops: z
-    .array(z.object({ name: z.string(), priority: z.int().default(0), when: z.string() }))
-    .default([]),
+  stops: z.array(z.object({ name: z.string(), priority: z.int().default(0), when: z.string() })).default([]),
   final_env_response: RawMessages.optional(),
 });
 const Tools = z.object({
@@ -183,9 +181,7 @@ function outcome({ trajectory }: RolloutReport): object {
     steps: turns.length,
     step_truncated: turns.map((turn) => turn.is_truncated),
     completion: completion.map(({ role, content }) => [role, content]),
-    usage: reported
-      ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens }
-      : null,
+    usage: reported ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
     tool_messages: completion
       .filter(({ role }) => role === "tool")
       .map((message) => [message.tool_call_id, message.content]),

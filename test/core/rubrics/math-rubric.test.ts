@@ -64,9 +64,7 @@ test("a row's answer that cannot be read leaves the rollout unscored, whatever w
 test("a comparison beyond its budget leaves the rollout unscored, with its class", async () => {
   const report = await score("\\boxed{9^{9^{9}}}", "5");
   expect(report.reward).toBeNull();
-  expect(report.scoring_errors).toMatchObject([
-    { error: expect.stringContaining("WorkBudgetError") },
-  ]);
+  expect(report.scoring_errors).toMatchObject([{ error: expect.stringContaining("WorkBudgetError") }]);
 });
 
 test("name, weight, target, strictness and parser are options", async () => {

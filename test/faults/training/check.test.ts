@@ -59,10 +59,7 @@ test.each<[string, TrainingAccount]>([
     "batch_unchanged",
     {
       ...good,
-      taken: [
-        ...good.taken,
-        { ...taken(2), manifest: { ...taken(2).manifest, tokens: MANIFEST.tokens + 1 } },
-      ],
+      taken: [...good.taken, { ...taken(2), manifest: { ...taken(2).manifest, tokens: MANIFEST.tokens + 1 } }],
     },
   ],
   [

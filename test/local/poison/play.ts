@@ -115,11 +115,7 @@ async function startRun(
   return id;
 }
 
-async function playedOut(
-  { said, model }: Stage,
-  platform: Platform,
-  id: string,
-): Promise<Poisoned> {
+async function playedOut({ said, model }: Stage, platform: Platform, id: string): Promise<Poisoned> {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const run = await ended(client, id);
   const results: ResultRow[] = [];
@@ -164,5 +160,4 @@ export function without({ results }: Poisoned): Record<number, { reason: string;
   );
 }
 
-export const again = (during: string) =>
-  expect.stringContaining(`or hung until it was ended, 3 times while ${during}`);
+export const again = (during: string) => expect.stringContaining(`or hung until it was ended, 3 times while ${during}`);

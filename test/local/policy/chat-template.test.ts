@@ -32,9 +32,7 @@ test("every role is rendered with its own special, and a message ends", () => {
 });
 
 test("a generation prompt is the assistant's token, a message to be continued stays open", () => {
-  expect(shown(renderChat([question], prompted))).toBe(
-    "<|user|>What is 3 + 4?<|end|><|assistant|>",
-  );
+  expect(shown(renderChat([question], prompted))).toBe("<|user|>What is 3 + 4?<|end|><|assistant|>");
   const begun: TemplateMessage[] = [question, { role: "assistant", content: "It is" }];
   expect(shown(renderChat(begun, { addGenerationPrompt: false, continueFinalMessage: true }))).toBe(
     "<|user|>What is 3 + 4?<|end|><|assistant|>It is",

@@ -45,10 +45,7 @@ test("it computes what the training pass computes, written apart from it", () =>
   const slot = emptySlot();
   const logits = decoder.step(ids.map((token) => ({ slot, token, sampled: true })));
   expect(logits).toHaveLength(expected.length);
-  const worst = logits.reduce(
-    (most, logit, at) => Math.max(most, Math.abs(logit - (expected[at] ?? 0))),
-    0,
-  );
+  const worst = logits.reduce((most, logit, at) => Math.max(most, Math.abs(logit - (expected[at] ?? 0))), 0);
   expect(worst).toBeLessThan(1e-4);
 });
 

@@ -16,10 +16,7 @@ const idsOf = ({ tokens }: Generation) => tokens.map(({ id }) => id);
 
 /** Prompts of many lengths, some of which share a beginning. */
 function otherPrompt(index: number): number[] {
-  return [
-    ...prompt.slice(0, index % 6),
-    ...Array.from({ length: 1 + (index % 40) }, (_, at) => (at * index) % 240),
-  ];
+  return [...prompt.slice(0, index % 6), ...Array.from({ length: 1 + (index % 40) }, (_, at) => (at * index) % 240)];
 }
 
 test("a seed gives the same tokens and log probabilities alone, and among 200 others", async () => {
@@ -62,13 +59,9 @@ test("more requests than run at once wait, and every one is answered with its ow
   const answers = Promise.all(requests.map((request) => engine.generate(request)));
   expect(engine.stats()).toMatchObject({ running: 0, waiting: 1000 });
   const generations = await answers;
-  expect(generations.map(({ tokens }) => tokens.length)).toEqual(
-    requests.map(({ maxTokens }) => maxTokens),
-  );
+  expect(generations.map(({ tokens }) => tokens.length)).toEqual(requests.map(({ maxTokens }) => maxTokens));
   const [sample = 0, request = requestFor(prompt)] = [777, requests[777]];
-  expect((await engine.generate({ ...request, cacheSalt: "fresh" })).tokens).toEqual(
-    generations[sample]?.tokens,
-  );
+  expect((await engine.generate({ ...request, cacheSalt: "fresh" })).tokens).toEqual(generations[sample]?.tokens);
   expect(engine.stats()).toMatchObject({
     running: 0,
     waiting: 0,
@@ -92,9 +85,7 @@ test("the event loop turns between two steps", async () => {
 
 test("a prompt that leaves no room is refused with the numbers", async () => {
   const long = Array.from({ length: 100 }, () => 40);
-  await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toEqual(
-    new ContextOverflow(100, 13, 112),
-  );
+  await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toEqual(new ContextOverflow(100, 13, 112));
   await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toMatchObject({
     promptTokens: 100,
     maxTokens: 13,

@@ -85,11 +85,7 @@ async function sampleOf(call: ModelCall): Promise<TrainingSample> {
 }
 
 /** The largest distance of a ratio from 1, of weights at a temperature. */
-async function worstRatio(
-  samples: readonly TrainingSample[],
-  weights = BASE,
-  temperature = 1,
-): Promise<number> {
+async function worstRatio(samples: readonly TrainingSample[], weights = BASE, temperature = 1): Promise<number> {
   const scaled = weights.slice();
   const { head } = viewParameters(POLICY, scaled);
   for (const [at, weight] of head.entries()) head[at] = weight / temperature;

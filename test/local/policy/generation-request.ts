@@ -2,10 +2,7 @@
 import type { GenerationRequest } from "../../../src/local/policy/generation.ts";
 
 /** Eight tokens at temperature 1, never ended by `<|end|>`. */
-export function requestFor(
-  prompt: readonly number[],
-  fields: Partial<GenerationRequest> = {},
-): GenerationRequest {
+export function requestFor(prompt: readonly number[], fields: Partial<GenerationRequest> = {}): GenerationRequest {
   return {
     prompt,
     maxTokens: 8,

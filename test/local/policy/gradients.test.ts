@@ -48,20 +48,17 @@ function namedParts(
   return Object.entries(weights).map(([name, vector]) => [prefix + name, vector, byName.get(name)]);
 }
 
-test.each(named)(
-  "along its gradient, %s changes the loss as fast as it says",
-  (_, weights, gradients) => {
-    const steepness = Math.sqrt(gradients.reduce((sum, value) => sum + value * value, 0));
-    const before = weights.slice();
-    const lossAt = (step: number) => {
-      weights.set(before.map((weight, at) => weight + (step * (gradients[at] ?? 0)) / steepness));
-      const value = loss();
-      weights.set(before);
-      return value;
-    };
-    const step = 4e-3;
-    const slope = (lossAt(step) - lossAt(-step)) / (2 * step);
-    expect(steepness).toBeGreaterThan(0);
-    expect(slope / steepness).toBeCloseTo(1, 2);
-  },
-);
+test.each(named)("along its gradient, %s changes the loss as fast as it says", (_, weights, gradients) => {
+  const steepness = Math.sqrt(gradients.reduce((sum, value) => sum + value * value, 0));
+  const before = weights.slice();
+  const lossAt = (step: number) => {
+    weights.set(before.map((weight, at) => weight + (step * (gradients[at] ?? 0)) / steepness));
+    const value = loss();
+    weights.set(before);
+    return value;
+  };
+  const step = 4e-3;
+  const slope = (lossAt(step) - lossAt(-step)) / (2 * step);
+  expect(steepness).toBeGreaterThan(0);
+  expect(slope / steepness).toBeCloseTo(1, 2);
+});

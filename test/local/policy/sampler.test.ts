@@ -80,12 +80,7 @@ test("a forbidden token is never drawn", () => {
 test("beside a forbidden token that takes all the probability, the others keep their shares", () => {
   const peaked = Float32Array.from([0, 50, 2, 3]);
   const cold = { ...plain, temperature: 0.01 };
-  for (const options of [
-    cold,
-    { ...cold, topP: 0.5 },
-    { ...cold, topK: 1 },
-    { ...cold, minP: 1 },
-  ]) {
+  for (const options of [cold, { ...cold, topP: 0.5 }, { ...cold, topK: 1 }, { ...cold, minP: 1 }]) {
     expect(sampleToken(peaked, options, () => 0.5, { forbidden: [1] }).id).toBe(3);
   }
 });

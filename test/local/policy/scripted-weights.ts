@@ -23,9 +23,7 @@ export function weightsThatSay(lines: readonly Line[]): Float32Array {
     hiddenGain.fill(1);
   }
   finalGain.fill(1);
-  const script = lines.flatMap(({ after, ids }) =>
-    ids.map((id, nth) => ({ position: after - 1 + nth, id })),
-  );
+  const script = lines.flatMap(({ after, ids }) => ids.map((id, nth) => ({ position: after - 1 + nth, id })));
   if (script.length > POLICY.width) throw new Error(`the script has ${script.length} tokens`);
   for (const [dimension, { position, id }] of script.entries()) {
     positions[position * POLICY.width + dimension] = 1;

@@ -4,10 +4,7 @@ import { afterEach } from "vitest";
 import { renderChat, type TemplateMessage } from "../../../src/local/policy/chat-template.ts";
 import { Engine } from "../../../src/local/policy/engine.ts";
 import { servePolicy } from "../../../src/local/policy/server.ts";
-import {
-  ServingOptions,
-  type ServingOptionsInput,
-} from "../../../src/local/policy/serving-options.ts";
+import { ServingOptions, type ServingOptionsInput } from "../../../src/local/policy/serving-options.ts";
 import { encodeText } from "../../../src/local/policy/tokenizer.ts";
 import { END } from "../../../src/local/policy/vocabulary.ts";
 import { type Line, weightsThatSay } from "./scripted-weights.ts";
@@ -28,11 +25,7 @@ afterEach(async () => {
 });
 
 /** Stopped after the test. */
-export async function serve(
-  weights: Float32Array,
-  maxRunning = 256,
-  given: ServingOptionsInput = {},
-): Promise<Served> {
+export async function serve(weights: Float32Array, maxRunning = 256, given: ServingOptionsInput = {}): Promise<Served> {
   const serving = ServingOptions.parse(given);
   const keepPrefixCache = serving.keep_prefix_cache;
   const engine = new Engine({ weights, version: "first", maxRunning, seed: 1, keepPrefixCache });

@@ -22,11 +22,7 @@ beforeAll(async () => {
   };
 });
 
-function post(
-  path: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  headers: Record<string, string> = JSON_TYPE,
-) {
+function post(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = JSON_TYPE) {
   return fetch(url + path, { method: "POST", headers, body });
 }
 
@@ -34,20 +30,14 @@ async function chat(fields: object): Promise<{
   status: number;
   error: { message: string; param: string | null; type: string; code: number };
 }> {
-  const response = await post(
-    "/v1/chat/completions",
-    JSON.stringify({ messages: HELLO, ...fields }),
-  );
+  const response = await post("/v1/chat/completions", JSON.stringify({ messages: HELLO, ...fields }));
   return { status: response.status, ...((await response.json()) as { error: never }) };
 }
 
 test.each([
   [{ messages: [] }, "messages"],
   [{ messages: [{ role: "robot", content: "x" }] }, "messages.0.role"],
-  [
-    { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
-    "messages.0.content",
-  ],
+  [{ messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] }, "messages.0.content"],
   [{ temperature: -1 }, "temperature"],
   [{ top_p: 0 }, "top_p"],
   [{ n: 65 }, "n"],
@@ -67,12 +57,7 @@ test.each([
   [{ prompt_logprobs: 1 }, "prompt_logprobs"],
 ])("%j is refused with 400 by the field's name", async (fields, param) => {
   const { status, error } = await chat(fields);
-  expect([status, error.type, error.code, error.param]).toEqual([
-    400,
-    "BadRequestError",
-    400,
-    param,
-  ]);
+  expect([status, error.type, error.code, error.param]).toEqual([400, "BadRequestError", 400, param]);
   expect(error.message).not.toBe("");
 });
 
@@ -164,12 +149,6 @@ test("a Host that is not loopback is refused, whatever it points at", async () =
       });
       sent.once("error", reject).end();
     });
-  const hosts = [
-    "127.0.0.1:8000",
-    "localhost",
-    "[::1]:80",
-    "evil.example",
-    "127.0.0.1.evil.example",
-  ];
+  const hosts = ["127.0.0.1:8000", "localhost", "[::1]:80", "evil.example", "127.0.0.1.evil.example"];
   expect(await Promise.all(hosts.map(status))).toEqual([200, 200, 200, 403, 403]);
 });

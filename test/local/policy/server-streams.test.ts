@@ -53,9 +53,7 @@ test("a chat stream is role, tokens, end and usage, with the prompt's ids in fro
   ]);
   const ids = all.flatMap(({ choices }) => choices.flatMap(({ token_ids = [] }) => token_ids));
   expect(ids).toEqual([...encodeText("cba"), END]);
-  const logprobs = all.flatMap(({ choices }) =>
-    choices.flatMap((it) => it.logprobs?.content ?? []),
-  );
+  const logprobs = all.flatMap(({ choices }) => choices.flatMap((it) => it.logprobs?.content ?? []));
   expect(logprobs).toHaveLength(ids.length);
   expect(all.at(-2)?.choices[0]).toMatchObject({ finish_reason: "stop", stop_reason: null });
   expect(all.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
@@ -144,26 +142,23 @@ test("plain completions stream their texts, with the SDK and by hand", async () 
   expect(all.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 5 } });
 });
 
-test.each([false, true])(
-  "a client that hangs up ends what it asked for, stream: %s",
-  async (stream) => {
-    const served = await serve(randomWeights(), 2);
-    const { engine, url } = served;
-    const body = JSON.stringify({
-      messages: HELLO,
-      max_tokens: 100,
-      ignore_eos: true,
-      n: 8,
-      stream,
-    });
-    const headers = { "content-type": "application/json" };
-    const sent = request(`${url}/v1/chat/completions`, { method: "POST", headers });
-    const hungUp = new Promise((resolve) => sent.once("error", resolve).once("close", resolve));
-    sent.end(body);
-    await expect.poll(() => engine.stats().running, { interval: 1 }).toBe(2);
-    sent.destroy();
-    await hungUp;
-    await expect.poll(() => engine.stats().running, { interval: 1 }).toBe(0);
-    expect(engine.stats().generationTokens).toBeLessThan(800);
-  },
-);
+test.each([false, true])("a client that hangs up ends what it asked for, stream: %s", async (stream) => {
+  const served = await serve(randomWeights(), 2);
+  const { engine, url } = served;
+  const body = JSON.stringify({
+    messages: HELLO,
+    max_tokens: 100,
+    ignore_eos: true,
+    n: 8,
+    stream,
+  });
+  const headers = { "content-type": "application/json" };
+  const sent = request(`${url}/v1/chat/completions`, { method: "POST", headers });
+  const hungUp = new Promise((resolve) => sent.once("error", resolve).once("close", resolve));
+  sent.end(body);
+  await expect.poll(() => engine.stats().running, { interval: 1 }).toBe(2);
+  sent.destroy();
+  await hungUp;
+  await expect.poll(() => engine.stats().running, { interval: 1 }).toBe(0);
+  expect(engine.stats().generationTokens).toBeLessThan(800);
+});

@@ -72,9 +72,7 @@ test("health, version, load and metrics answer under vLLM's names", async () => 
   expect(await (await get("/load")).json()).toEqual({ server_load: 0 });
   const text = await (await get("/metrics")).text();
   const value = (name: string) =>
-    Number(
-      new RegExp(`^${name}\\{model_name="${MODEL}",engine="0"\\} (\\S+)$`, "m").exec(text)?.[1],
-    );
+    Number(new RegExp(`^${name}\\{model_name="${MODEL}",engine="0"\\} (\\S+)$`, "m").exec(text)?.[1]);
   expect(value("vllm:num_requests_running")).toBe(0);
   expect(value("vllm:num_requests_waiting")).toBe(0);
   expect(value("vllm:kv_cache_usage_perc")).toBe(0);

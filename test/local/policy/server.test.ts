@@ -60,9 +60,7 @@ test("a chat completion has the ids, logprobs, usage and label that vLLM would s
 test("the SDK lists the model with its context length", async () => {
   const { client } = await serve(randomWeights());
   const { data } = await client.models.list();
-  expect(data).toEqual([
-    expect.objectContaining({ id: MODEL, object: "model", max_model_len: 112, root: MODEL }),
-  ]);
+  expect(data).toEqual([expect.objectContaining({ id: MODEL, object: "model", max_model_len: 112, root: MODEL })]);
 });
 
 test("the SDK plays two turns with a tool, and the second reads the first from the cache", async () => {
@@ -84,9 +82,7 @@ test("the SDK plays two turns with a tool, and the second reads the first from t
     ],
   };
   const result = { role: "tool" as const, content: "7", tool_call_id: "x" };
-  const { client } = await serve(
-    weightsThatSay([reply([question], call), reply([question, called, result], "7")]),
-  );
+  const { client } = await serve(weightsThatSay([reply([question], call), reply([question, called, result], "7")]));
   const first = await client.chat.completions.create({
     model: MODEL,
     messages: [question],
@@ -134,9 +130,7 @@ test("one call at most where parallel calls are refused, and a broken one is con
     choices: [{ message: { tool_calls: [{ function: { name: "add" } }] } }],
   });
   const broken = await serveReply(HELLO, "<tool_call>{oops}</tool_call>");
-  expect(
-    await (await broken.post("/v1/chat/completions", { messages: HELLO, tools })).json(),
-  ).toMatchObject({
+  expect(await (await broken.post("/v1/chat/completions", { messages: HELLO, tools })).json()).toMatchObject({
     choices: [{ message: { content: "<tool_call>{oops}</tool_call>" }, finish_reason: "stop" }],
   });
 });
@@ -195,9 +189,7 @@ test("a reply cut at max_tokens says so, and has as many logprobs as tokens", as
     expect(choice?.finish_reason).toBe("length");
     expect(choice?.token_ids).toHaveLength(20);
     const { content = [] } = choice?.logprobs ?? {};
-    expect(content.map(({ token }) => token)).toEqual(
-      choice?.token_ids.map((id) => `token_id:${id}`),
-    );
+    expect(content.map(({ token }) => token)).toEqual(choice?.token_ids.map((id) => `token_id:${id}`));
     expect(content.every(({ logprob }) => logprob < 0)).toBe(true);
   }
 });
@@ -233,9 +225,7 @@ test("plain completions take text, texts, ids and lists of ids, and number their
       logprobs: 1,
     });
     expect(choices.map(({ index }) => index)).toEqual(Array.from({ length: count }, (_, at) => at));
-    expect(
-      choices.every(({ logprobs }) => logprobs?.tokens?.length === logprobs?.text_offset?.length),
-    ).toBe(true);
+    expect(choices.every(({ logprobs }) => logprobs?.tokens?.length === logprobs?.text_offset?.length)).toBe(true);
     expect(usage?.completion_tokens).toBeLessThanOrEqual(16 * count);
   }
 });

@@ -1,28 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  decode,
-  encodeText,
-  IncrementalDecoder,
-  tokenBytes,
-  tokenText,
-} from "../../../src/local/policy/tokenizer.ts";
-import {
-  END,
-  FIRST_NIBBLE,
-  FIRST_PIECE,
-  TOKENS,
-  USER,
-  VOCABULARY_SIZE,
-} from "../../../src/local/policy/vocabulary.ts";
+import { decode, encodeText, IncrementalDecoder, tokenBytes, tokenText } from "../../../src/local/policy/tokenizer.ts";
+import { END, FIRST_NIBBLE, FIRST_PIECE, TOKENS, USER, VOCABULARY_SIZE } from "../../../src/local/policy/vocabulary.ts";
 
 const anyText = fc.oneof(
   fc.string(),
   fc.string({ unit: "binary" }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
-  fc
-    .array(fc.constantFrom(...TOKENS, "é", "😀", "\ud83d", "\ufeff", "\t"))
-    .map((parts) => parts.join("")),
+  fc.array(fc.constantFrom(...TOKENS, "é", "😀", "\ud83d", "\ufeff", "\t")).map((parts) => parts.join("")),
 );
 
 test("every text comes back as it was, lone surrogates as U+FFFD", () => {
@@ -54,12 +39,8 @@ test("the names of the tokens are all different, and as many as the model's rows
 
 test("the demo's sentences and a tool call take few tokens", () => {
   expect(encodeText("What is 3 + 4?")).toHaveLength(5);
-  expect(
-    encodeText("I am thinking of a whole number from 1 to 15. Find it with the guess tool."),
-  ).toHaveLength(3);
-  expect(
-    encodeText('<tool_call>{"name": "guess", "arguments": {"number": 8}}</tool_call>'),
-  ).toHaveLength(6);
+  expect(encodeText("I am thinking of a whole number from 1 to 15. Find it with the guess tool.")).toHaveLength(3);
+  expect(encodeText('<tool_call>{"name": "guess", "arguments": {"number": 8}}</tool_call>')).toHaveLength(6);
   expect(encodeText("higher, 9 to 15")).toHaveLength(4);
   expect(encodeText("Walk from 1, 2 to 3, 4.")).toHaveLength(9);
 });

@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
 import { measure } from "../../../scripts/pretrain/measure.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";
-import {
-  baseWeights,
-  bytesFromWeights,
-  WEIGHT_COUNT,
-  weightsFromBytes,
-} from "../../../src/local/policy/weights.ts";
+import { baseWeights, bytesFromWeights, WEIGHT_COUNT, weightsFromBytes } from "../../../src/local/policy/weights.ts";
 
 test("the weights fit the model, are finite, and weigh less than 600 kB", () => {
   const weights = baseWeights();
@@ -20,9 +15,7 @@ test("bytes are 32-bit floats, little-endian, and any other number of them is re
   const bytes = bytesFromWeights(weights);
   expect([...bytes.subarray(28, 32)]).toEqual([0, 0, 128, 63]);
   expect(Buffer.compare(bytesFromWeights(weightsFromBytes(bytes)), bytes)).toBe(0);
-  expect(() => weightsFromBytes(bytes.subarray(4))).toThrow(
-    `weights are ${WEIGHT_COUNT * 4} bytes`,
-  );
+  expect(() => weightsFromBytes(bytes.subarray(4))).toThrow(`weights are ${WEIGHT_COUNT * 4} bytes`);
 });
 
 test("the base policy is what the docs say: form and weak habits, below one half when greedy", async () => {

@@ -2,11 +2,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { creditText, manifestOf } from "../../../src/core/training/batch.ts";
-import {
-  encodeRows,
-  formatOf,
-  type SampleEncoding,
-} from "../../../src/core/training/sample-encoding.ts";
+import { encodeRows, formatOf, type SampleEncoding } from "../../../src/core/training/sample-encoding.ts";
 import type { SampleRow } from "../../../src/core/training/sample-row.ts";
 import type { BatchManifest } from "../../../src/core/training/trainer-wire.ts";
 import { splitObjects } from "../../../src/sdk/batch-objects.ts";
@@ -30,10 +26,7 @@ function row(sample_id: string): SampleRow {
 }
 
 /** Two objects, one of them in each encoding, and the credits of what they hold. */
-export async function handMadeBatch(
-  step = 1,
-  advantages: readonly (number | null)[] = [0.5, -0.5, 0.25],
-) {
+export async function handMadeBatch(step = 1, advantages: readonly (number | null)[] = [0.5, -0.5, 0.25]) {
   const objects = new Map<string, Uint8Array<ArrayBuffer>>();
   const group = (encoding: SampleEncoding, ids: readonly string[]) => {
     const bytes = new Uint8Array(gzipSync(encodeRows(ids.map(row), encoding)));
@@ -51,9 +44,7 @@ export async function handMadeBatch(
   const credits = creditText(
     ["b", "c", "a"].flatMap((sample_id, at) => {
       const advantage = advantages[at];
-      return advantage === undefined
-        ? []
-        : [{ sample_id, reward: 1, advantage, outcome: "scored" }];
+      return advantage === undefined ? [] : [{ sample_id, reward: 1, advantage, outcome: "scored" }];
     }),
   );
   const parts = {

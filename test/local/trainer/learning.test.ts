@@ -18,18 +18,13 @@ import { type Gradient, GradientOf, startJax } from "../../../src/local/trainer/
 import { Learner, type LearnerState } from "../../../src/local/trainer/learner.ts";
 import { layOut } from "../../../src/local/trainer/row-batch.ts";
 import { ThreadedGradient } from "../../../src/local/trainer/threaded-gradient.ts";
-import {
-  type TrainingSample,
-  trainableTokens,
-} from "../../../src/local/trainer/training-sample.ts";
+import { type TrainingSample, trainableTokens } from "../../../src/local/trainer/training-sample.ts";
 import { samplesOf } from "./hand-made-samples.ts";
 
 const DPPO = new GradientOf("dppo");
 const weights = baseWeights();
 /** Several to a row, and more rows than are computed at once. */
-const samples = samplesOf([
-  48, 3, 30, 17, 41, 22, 9, 25, 12, 44, 45, 46, 47, 48, 40, 39, 38, 37, 36, 35,
-]);
+const samples = samplesOf([48, 3, 30, 17, 41, 22, 9, 25, 12, 44, 45, 46, 47, 48, 40, 39, 38, 37, 36, 35]);
 const batches = layOut(samples, 1 / trainableTokens(samples));
 let gradient: Gradient;
 
@@ -73,11 +68,7 @@ function gradientByHand(all: readonly TrainingSample[]): Float32Array {
       const row = logits.subarray(start, start + POLICY.vocabulary);
       if (mask[at + 1] !== 1) row.fill(0);
       else {
-        rowGradient(
-          row,
-          own[at + 1] ?? 0,
-          (p) => dppoSlope(p, logprobs[at + 1] ?? 0, advantage) / count,
-        );
+        rowGradient(row, own[at + 1] ?? 0, (p) => dppoSlope(p, logprobs[at + 1] ?? 0, advantage) / count);
       }
     }
   }
@@ -85,8 +76,7 @@ function gradientByHand(all: readonly TrainingSample[]): Float32Array {
   return trainee.gradients;
 }
 
-const norm = (vector: Float32Array) =>
-  Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
+const norm = (vector: Float32Array) => Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
 
 test("it is the gradient that was worked out by hand, whatever shares a row", () => {
   const expected = gradientByHand(samples);
@@ -157,10 +147,7 @@ test("several passes are as many optimiser steps each, in an order of their own,
       return DPPO.at(...given);
     },
   };
-  const { state, metrics } = await new Learner({ ...OPTIONS, passes: 3 }, watched).train(
-    BEGINNING,
-    many,
-  );
+  const { state, metrics } = await new Learner({ ...OPTIONS, passes: 3 }, watched).train(BEGINNING, many);
   expect(state.version).toBe(1);
   expect(state.adam.steps).toBe(3 * once.state.adam.steps);
   expect(new Set(asked).size).toBe(asked.length);
@@ -174,9 +161,7 @@ test("with learning rate 0 only the version moves", async () => {
   const learner = new Learner({ ...OPTIONS, learningRate: 0 }, DPPO);
   const { state, metrics } = await learner.train(BEGINNING, batch(1));
   expect(state.version).toBe(1);
-  expect(Buffer.from(state.weights.buffer).equals(Buffer.from(BEGINNING.weights.buffer))).toBe(
-    true,
-  );
+  expect(Buffer.from(state.weights.buffer).equals(Buffer.from(BEGINNING.weights.buffer))).toBe(true);
   expect(metrics["grad_norm"]).toBeGreaterThan(0);
 });
 

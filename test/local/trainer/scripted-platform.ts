@@ -39,8 +39,7 @@ export class ScriptedPlatform implements Client, Batches {
     if (reset_to !== undefined) this.published = this.#acked = reset_to;
     if (version < this.published) throw refusal(409, "conflict", { published: this.published });
     const lost = (await this.#batch(this.#acked + 1)).manifest;
-    if (last_acked?.batch_id === lost.batch_id && last_acked.sha256 === lost.sha256)
-      this.#acked += 1;
+    if (last_acked?.batch_id === lost.batch_id && last_acked.sha256 === lost.sha256) this.#acked += 1;
     if (version < this.#acked) this.#acked = version;
     this.#epoch += 1;
     this.log.push(`register ${version}`);
@@ -57,8 +56,7 @@ export class ScriptedPlatform implements Client, Batches {
   next: Batches["next"] = async ({ epoch }, step, stop): Promise<Leased> => {
     stop.throwIfAborted();
     this.#fence(epoch);
-    if (step !== this.#acked + 1)
-      throw refusal(409, "step_mismatch", { next_step: this.#acked + 1 });
+    if (step !== this.#acked + 1) throw refusal(409, "step_mismatch", { next_step: this.#acked + 1 });
     const { manifest } = await this.#batch(step);
     this.log.push(`lease ${step}`);
     this.onLease();
@@ -91,8 +89,7 @@ export class ScriptedPlatform implements Client, Batches {
     return { ...(await this.#batch(step)).manifest, ...this.readAhead };
   };
 
-  objects: Client["objects"] = async (manifest) =>
-    (await this.#batch(manifest.step)).source.objects(manifest);
+  objects: Client["objects"] = async (manifest) => (await this.#batch(manifest.step)).source.objects(manifest);
 
   credits: Client["credits"] = async (step) => (await this.#batch(step)).source.credits();
 

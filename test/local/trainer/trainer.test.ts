@@ -106,8 +106,7 @@ test("what was trained on a batch that was read ahead counts for nothing where a
   const { objects, credits, sha256 } = other.manifest;
   platform.readAhead = { objects, credits, sha256 };
   const { source } = await handMadeBatch(1);
-  platform.credits = async () =>
-    platform.log.includes("lease 1") ? source.credits() : other.source.credits();
+  platform.credits = async () => (platform.log.includes("lease 1") ? source.credits() : other.source.credits());
   await (await trainerOf(platform)).run(never);
   const made = await readCheckpoint(directory);
   directory = await mkdtemp(join(folder, "plain-"));

@@ -58,9 +58,7 @@ test(
       training: { steps_trained: 3, batches: { acked: 3 } },
     });
     expect(await kept.exited).toMatchObject({ code: 0 });
-    expect(said).toContain(
-      "The trainer was killed by SIGKILL; it is started again from its checkpoint (1 of 3).",
-    );
+    expect(said).toContain("The trainer was killed by SIGKILL; it is started again from its checkpoint (1 of 3).");
   },
   LIMIT_MS,
 );

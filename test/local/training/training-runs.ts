@@ -46,10 +46,7 @@ export function calculator(policy: string) {
   };
 }
 
-export async function createTraining(
-  served: Served,
-  request: TrainingRequestInput,
-): Promise<CreatedTraining> {
+export async function createTraining(served: Served, request: TrainingRequestInput): Promise<CreatedTraining> {
   const client = clientOf(served);
   const { id, trainer } = await client.createRun(request);
   if (!trainer) throw new Error(`${id} came without a token for its trainer`);

@@ -116,10 +116,7 @@ test(
   "a pushed trainer that is busy is offered the same batch again, and holds the lease of what it takes",
   async () => {
     const taken: Promise<boolean>[] = [];
-    const [secret, trainer] = [
-      Promise.withResolvers<string>(),
-      Promise.withResolvers<ScriptedTrainer>(),
-    ];
+    const [secret, trainer] = [Promise.withResolvers<string>(), Promise.withResolvers<ScriptedTrainer>()];
     const receiver = await startPushReceiver({
       secret: () => secret.promise,
       reply: async ({ offer }) => {

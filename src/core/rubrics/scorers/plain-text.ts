@@ -34,11 +34,7 @@ export function plainText(text: string, options: TextOptions, work: Work): strin
   return (loosened ? plain.replace(/\s+/g, " ") : plain).trim();
 }
 
-function stepsEach({
-  normalize_unicode,
-  ignore_punctuation,
-  ignore_articles,
-}: TextOptions): number {
+function stepsEach({ normalize_unicode, ignore_punctuation, ignore_articles }: TextOptions): number {
   return (
     (normalize_unicode ? STEPS.normalize : 0) +
     (ignore_punctuation ? STEPS.punctuation : 0) +

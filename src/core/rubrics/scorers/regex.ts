@@ -35,9 +35,7 @@ export const regex = scorer(
   }),
   ({ pattern, ignore_case, dot_all, multiline, full }) => {
     const flags =
-      (ignore_case ? RE2JS.CASE_INSENSITIVE : 0) |
-      (dot_all ? RE2JS.DOTALL : 0) |
-      (multiline ? RE2JS.MULTILINE : 0);
+      (ignore_case ? RE2JS.CASE_INSENSITIVE : 0) | (dot_all ? RE2JS.DOTALL : 0) | (multiline ? RE2JS.MULTILINE : 0);
     const given = pattern === undefined ? undefined : usable(pattern, flags, scoreWork());
     return (output, reference, work) => {
       const compiled = given ?? usable(reference, flags, work);

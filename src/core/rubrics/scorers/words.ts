@@ -39,12 +39,7 @@ export function sharedRuns(a: ReadonlyMap<string, number>, b: ReadonlyMap<string
 }
 
 /** Precision, recall or their harmonic mean, where `shared` of `said` and of `expected` items agree. */
-export function overlap(
-  shared: number,
-  said: number,
-  expected: number,
-  measure: Measure = "f1",
-): number {
+export function overlap(shared: number, said: number, expected: number, measure: Measure = "f1"): number {
   // Nothing where nothing was asked for is right; nothing otherwise is not.
   if (said === 0 && expected === 0) return 1;
   if (said === 0 || expected === 0) return 0;
