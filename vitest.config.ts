@@ -9,7 +9,11 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
-const platformFree = ["test/core/**/*.test.ts", "test/conformance/vectors.test.ts", "environments/**/*.test.ts"];
+const platformFree = [
+  "test/{contract,core}/**/*.test.ts",
+  "test/conformance/vectors.test.ts",
+  "environments/**/*.test.ts",
+];
 /** Recorded behaviours are a file, and workerd has none. */
 const vectors = "./test/conformance/provide-vectors.ts";
 const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
@@ -33,7 +37,11 @@ const nodeProject = {
     testTimeout,
     isolate: false,
     globalSetup: [vectors],
-    include: [...platformFree, "test/{clients,cli,conformance,faults,ground,local,mutate,sdk}/**/*.test.ts"],
+    include: [
+      ...platformFree,
+      "test/{clients,cli,conformance,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
+      "test/{api,runtime}/**/*.node.test.ts",
+    ],
   },
 };
 
@@ -61,7 +69,7 @@ const coreInWorkerdProject = {
     include: platformFree,
     exclude: nodeOnly,
     isolate: false,
-    globalSetup: [vectors, "./test/workers/scripted-model.ts"],
+    globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
   },
 };
 
@@ -72,9 +80,10 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: ["test/{api,workers}/**/*.test.ts"],
-    globalSetup: ["./test/workers/scripted-model.ts"],
-    setupFiles: ["./test/workers/apply-migrations.ts"],
+    include: ["test/{api,runtime}/**/*.test.ts"],
+    exclude: nodeOnly,
+    globalSetup: ["./test/runtime/scripted-model.ts"],
+    setupFiles: ["./test/runtime/apply-migrations.ts"],
   },
 };
 

@@ -8,9 +8,9 @@ import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import type { Message } from "../src/core/messages.ts";
-import { POLICY_MODEL } from "../src/local/policy/known-environments.ts";
-import { startPolicyServer } from "../src/local/policy/policy-server.ts";
+import { POLICY_MODEL } from "../packages/policy/known-environments.ts";
+import { startPolicyServer } from "../packages/policy/policy-server.ts";
+import type { Message } from "../src/contract/messages.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 
 const HELP = `Usage: npm run bench:policy -- [flags]

@@ -3,8 +3,8 @@
  * by the number of turns alone, so the model, the platform and the baseline agree on it without talking.
  */
 
-import type { EvalRequestInput } from "../src/core/eval-request.ts";
-import type { Message, ToolDefinition } from "../src/core/messages.ts";
+import type { EvalRequestInput } from "../src/contract/eval-request.ts";
+import type { Message, ToolDefinition } from "../src/contract/messages.ts";
 import type { Reply } from "../test/fakes/completion-body.ts";
 
 /** Conversations running at once, on both sides and at every latency. */

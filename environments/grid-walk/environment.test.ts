@@ -2,7 +2,7 @@ import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 const Point = z.object({ x: z.number(), y: z.number() });

@@ -1,9 +1,9 @@
-/** On `node:sqlite`, which workerd has not; test/workers/tool-sql.test.ts lets a model loose on the platform's. */
+/** On `node:sqlite`, which workerd has not; test/runtime/rollout/tool-sql.test.ts lets a model loose on the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 const task = {

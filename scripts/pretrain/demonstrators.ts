@@ -5,7 +5,7 @@
  * to do is bad: who imitates it knows how to call a tool and has something to unlearn. It reads the conversation and
  * draws from its random numbers, nothing else.
  */
-import { type Messages, textOf } from "../../src/core/messages.ts";
+import { type Messages, textOf } from "../../src/contract/messages.ts";
 import type { Reply } from "../../src/core/testing.ts";
 
 export type Demonstrator = (messages: Messages, random: () => number) => Reply;

@@ -1,9 +1,10 @@
 /** How well weights play: the engine itself, in the real environments, over fixed examples. */
+
+import { renderChat } from "../../packages/policy/chat-template.ts";
+import { Engine } from "../../packages/policy/engine.ts";
+import { parseToolCalls } from "../../packages/policy/hermes.ts";
+import { decode } from "../../packages/policy/tokenizer.ts";
 import type { Reply, RolloutReport, TestModel } from "../../src/core/testing.ts";
-import { renderChat } from "../../src/local/policy/chat-template.ts";
-import { Engine } from "../../src/local/policy/engine.ts";
-import { parseToolCalls } from "../../src/local/policy/hermes.ts";
-import { decode } from "../../src/local/policy/tokenizer.ts";
 import { type Field, play, spoken } from "./playing-field.ts";
 
 const MEASURING_SEED = 2;

@@ -3,14 +3,14 @@
  * ever, and a download that broke goes on by `Range`.
  */
 import * as z from "zod";
-import { wholeNumber } from "../core/query-number.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { BatchManifest } from "../contract/trainer-wire.ts";
 import { CreditLine } from "../core/training/batch.ts";
-import { BatchManifest } from "../core/training/trainer-wire.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { CREDIT, MANIFEST } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { Result, Services, StoredBytes } from "./services.ts";
-import { CREDIT, MANIFEST } from "./trainer-examples.ts";
 
 const ONE = "/v1/runs/{id}/batches/{step}";
 export const BatchStep = wholeNumber(1);

@@ -1,15 +1,15 @@
 /** Uploaded datasets: upload, list, read, read rows, delete. */
 import * as z from "zod";
-import { Deleted, ResourceName } from "../core/endpoint.ts";
-import type { JsonObject } from "../core/json.ts";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { DatasetList, DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
+import { Deleted, ResourceName } from "../contract/endpoint.ts";
+import type { JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { readToEnd } from "../runtime/byte-chunks.ts";
+import { readToEnd } from "../runtime/kit/byte-chunks.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { DATASET, DATASET_ROW } from "./examples.ts";
 import { idempotencyKeyOf, objectOf, parseAs, queryOf, refuseEncoded } from "./input.ts";
+import { DATASET, DATASET_ROW } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
 

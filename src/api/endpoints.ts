@@ -1,11 +1,11 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
-import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../core/endpoint.ts";
+import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
 import { endpointViewOf } from "../db/endpoint-view.ts";
 import { findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
-import { ENDPOINT, ENDPOINT_REQUEST } from "./endpoint-examples.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
+import { ENDPOINT, ENDPOINT_REQUEST } from "./openapi/endpoint-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 

@@ -1,7 +1,7 @@
 /** Environments this deployment bundles. */
-import { EnvironmentList, EnvironmentView } from "../core/run.ts";
+import { EnvironmentList, EnvironmentView } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
-import { ENVIRONMENT } from "./examples.ts";
+import { ENVIRONMENT } from "./openapi/examples.ts";
 import { type Operation, pathParam } from "./operation.ts";
 import { pageOf } from "./page.ts";
 

@@ -6,9 +6,9 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
+import { saidBack } from "../contract/shown-text.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
-import { saidBack } from "../core/shown-text.ts";
 
 type ErrorType =
   | "invalid_request_error"

@@ -7,12 +7,12 @@
  * 204, which tells a browser's EventSource to stop asking.
  */
 import * as z from "zod";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { RunEvent } from "../core/run-events.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { RunEvent } from "../contract/run-events.ts";
 import { unwrap } from "./errors.ts";
-import { RUN_EVENT } from "./examples.ts";
 import { headerAs, parseAs, queryOf } from "./input.ts";
+import { RUN_EVENT } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { RunEvent as SentEvent } from "./services.ts";
 

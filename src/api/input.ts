@@ -3,9 +3,9 @@
  * that names the field; nothing past this file sees unparsed input.
  */
 import * as z from "zod";
-import { findOddity, type Json, type JsonObject } from "../core/json.ts";
-import { LIMITS } from "../core/limits.ts";
-import { BrokenBodyError, receivedChunks } from "../runtime/byte-chunks.ts";
+import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { BrokenBodyError, receivedChunks } from "../runtime/kit/byte-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 /** As long as a column of most databases. */

@@ -1,15 +1,15 @@
 /** A batch that a trainer has in hand: kept, trained, or given back. */
 import * as z from "zod";
+import type { Json } from "../contract/json.ts";
+import { Acked, AckRequest, HeartbeatRequest, NackRequest } from "../contract/trainer-wire.ts";
 import { parseId } from "../core/ids.ts";
-import type { Json } from "../core/json.ts";
 import { readMetrics } from "../core/training/read-metrics.ts";
-import { Acked, AckRequest, HeartbeatRequest, NackRequest } from "../core/training/trainer-wire.ts";
-import { idMac } from "../runtime/secrets.ts";
-import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
+import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
+import { idMac } from "../runtime/kit/secrets.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { ACKED, BATCH_SHA256, PROOF } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { ACKED, BATCH_SHA256, PROOF } from "./trainer-examples.ts";
 
 const ONE = "/v1/leases/{id}";
 const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };

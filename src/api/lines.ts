@@ -2,12 +2,12 @@
  * Pages of JSON lines, each of which may be of many megabytes.
  *
  * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
- * page that is made waits for its reader in room of its own (runtime/unread-pages.ts), so that whoever reads slowly keeps no
+ * page that is made waits for its reader in room of its own (runtime/trajectory/unread-pages.ts), so that whoever reads slowly keeps no
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
-import { LIMITS } from "../core/limits.ts";
-import { Places } from "../runtime/places.ts";
-import { type UnreadPage, UnreadPages } from "../runtime/unread-pages.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { Places } from "../runtime/kit/places.ts";
+import { type UnreadPage, UnreadPages } from "../runtime/trajectory/unread-pages.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";

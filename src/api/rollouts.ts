@@ -1,10 +1,10 @@
 /** One rollout: read whole, cancelled, or gone on with in a run of its own. */
-import { RolloutView, RunView } from "../core/run.ts";
-import { ForkRequest } from "../core/run-control.ts";
+import { RolloutView, RunView } from "../contract/run.ts";
+import { ForkRequest } from "../contract/run-control.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
-import { ROLLOUT, RUN } from "./examples.ts";
 import { idempotencyKeyOf } from "./input.ts";
+import { ROLLOUT, RUN } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 export const rolloutOperations: readonly Operation[] = [

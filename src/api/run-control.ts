@@ -1,11 +1,11 @@
 /** Runs that are there: pause, resume, change, retry, audit. Asked twice, each does what it did once. */
-import { RunAudit } from "../core/audit.ts";
-import { RunView } from "../core/run.ts";
-import { RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
+import { RunAudit } from "../contract/audit.ts";
+import { RunView } from "../contract/run.ts";
+import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
-import { AUDIT, RUN } from "./examples.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { AUDIT, RUN } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { Result } from "./services.ts";
 

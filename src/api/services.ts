@@ -3,12 +3,12 @@
  * boundary would lose its class and code. `now` is epoch milliseconds.
  */
 
-import type { RunAudit } from "../core/audit.ts";
-import type { CompareQuery, RunComparison } from "../core/comparison.ts";
-import type { EndpointPatch, EndpointRequest, EndpointView, SecretRequest, SecretView } from "../core/endpoint.ts";
-import type { EventName } from "../core/event-names.ts";
-import type { ExportQuery, LeftOut } from "../core/export.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { RunAudit } from "../contract/audit.ts";
+import type { CompareQuery, RunComparison } from "../contract/comparison.ts";
+import type { EndpointPatch, EndpointRequest, EndpointView, SecretRequest, SecretView } from "../contract/endpoint.ts";
+import type { EventName } from "../contract/event-names.ts";
+import type { ExportQuery, LeftOut } from "../contract/export.ts";
+import type { JsonObject } from "../contract/json.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -18,15 +18,15 @@ import type {
   RolloutView,
   RunRequest,
   RunView,
-} from "../core/run.ts";
-import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
-import type { Scope } from "../core/scope.ts";
-import type { WeightLedger } from "../core/training/trainer-wire.ts";
-import type { StepMetrics, TrainerSecrets } from "../core/training/view.ts";
-import type { DatasetView } from "../core/uploaded-dataset.ts";
-import type { CreateOptions } from "../runtime/idempotency.ts";
-import type { SamplePart, SampleQuery, StoredBytes } from "../runtime/read-batch.ts";
-import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
+} from "../contract/run.ts";
+import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { WeightLedger } from "../contract/trainer-wire.ts";
+import type { StepMetrics, TrainerSecrets } from "../contract/training-view.ts";
+import type { DatasetView } from "../contract/uploaded-dataset.ts";
+import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
+import type { CreateOptions } from "../runtime/kit/idempotency.ts";
+import type { SamplePart, SampleQuery, StoredBytes } from "../runtime/service/read-batch.ts";
 import type { Failure } from "./errors.ts";
 
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Failure };

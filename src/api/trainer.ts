@@ -1,10 +1,10 @@
 /** The trainer of a training run: registration, leases, its token. docs/training.md tells the whole contract. */
-import { Leased, LeaseRequest, Registered, RegisterRequest } from "../core/training/trainer-wire.ts";
-import { TrainerSecrets } from "../core/training/view.ts";
+import { Leased, LeaseRequest, Registered, RegisterRequest } from "../contract/trainer-wire.ts";
+import { TrainerSecrets } from "../contract/training-view.ts";
 import { unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { LEASED, REGISTERED } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { LEASED, REGISTERED } from "./trainer-examples.ts";
 
 const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
 

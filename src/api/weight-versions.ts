@@ -1,9 +1,9 @@
 /** Weight versions: what a trainer reports, and who serves what. The weights themselves never pass through here. */
-import { WeightLedger, WeightVersionReport } from "../core/training/trainer-wire.ts";
+import { WeightLedger, WeightVersionReport } from "../contract/trainer-wire.ts";
 import { unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { LEDGER } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { LEDGER } from "./trainer-examples.ts";
 
 const FOLDER = "/v1/runs/{id}/weight-versions";
 

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { usageError } from "./exit.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "./terminal/nearest.ts";
 
 export interface Flag {
   readonly short?: string;

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
-import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { PACKAGE_ROOT } from "../local/package-root.ts";
 import { sourcesHash } from "../local/sources-hash.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";

@@ -1,7 +1,7 @@
 /** Follows a run to its end. The event stream says when to look; what is shown is always the run as read. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTerminalEvent } from "../core/event-names.ts";
-import type { RolloutFinished, RunView } from "../core/run.ts";
+import { isTerminalEvent } from "../contract/event-names.ts";
+import type { RolloutFinished, RunView } from "../contract/run.ts";
 import { ApiRequestError, type RollcallClient } from "../sdk/client.ts";
 
 /** A run is read at most this often while it goes on. */

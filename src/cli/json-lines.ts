@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createWriteStream, renameSync, statSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { usageError } from "./exit.ts";
-import { isBrokenPipe } from "./terminal.ts";
+import { isBrokenPipe } from "./terminal/terminal.ts";
 
 /**
  * How many rows there were. `flag` names the file in the error when it cannot be written. Until it has all of them it is

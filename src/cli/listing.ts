@@ -1,7 +1,7 @@
 /** A list read from the platform, printed as a table, or as the API's own envelope with --json. */
 import type { Page } from "../sdk/client.ts";
-import { columns } from "./columns.ts";
-import { safeLine } from "./safe-text.ts";
+import { columns } from "./terminal/columns.ts";
+import { safeLine } from "./terminal/safe-text.ts";
 
 /** At most `limit` of what comes. `has_more` says whether there was more. */
 export async function gather<T extends { readonly id: string }>(

@@ -10,7 +10,7 @@ import {
   isFolderReference,
   resolveEnvironmentPackage,
 } from "../local/environment-package.ts";
-import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { PACKAGE_ROOT } from "../local/package-root.ts";
 import { usageError } from "./exit.ts";
 
 export interface NamedEnvironment {

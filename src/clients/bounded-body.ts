@@ -6,8 +6,8 @@
  * up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is not read
  * is cancelled.
  */
-import { InvalidModelResponseError, ModelError } from "../core/errors.ts";
-import { LIMITS } from "../core/limits.ts";
+import { InvalidModelResponseError, ModelError } from "../contract/errors.ts";
+import { LIMITS } from "../contract/limits.ts";
 
 export class LongBodyError extends Error {
   override readonly name = "LongBodyError";

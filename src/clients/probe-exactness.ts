@@ -7,9 +7,9 @@
  * moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
  * a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
  */
-import type { EngineExactness } from "../core/endpoint.ts";
+import type { EngineExactness } from "../contract/endpoint.ts";
+import { neutralFields, type Sampling } from "../contract/sampling.ts";
 import { firstTokens, type LikelyTokens } from "../core/probe-replies.ts";
-import { neutralFields, type Sampling } from "../core/sampling.ts";
 import { differ, heedsPenalties, scaleOf } from "../core/training/engine-exactness.ts";
 import { type Answer, ask } from "./probe-request.ts";
 

@@ -2,7 +2,7 @@
  * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
  * the one that was checked, and reads no more than it was prepared for.
  */
-import { LIMITS } from "../core/limits.ts";
+import { LIMITS } from "../contract/limits.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
 import { withoutKey } from "./without-key.ts";
 

@@ -3,8 +3,9 @@
  * short answer. What the answer means for the batch is decided elsewhere; an offer that reached nobody is made again by
  * whoever asked for it, never here.
  */
+
+import { OfferAcked } from "../contract/trainer-wire.ts";
 import { type ReadMetrics, readMetrics } from "../core/training/read-metrics.ts";
-import { OfferAcked } from "../core/training/trainer-wire.ts";
 import { beginningOf } from "./bounded-body.ts";
 
 export type OfferReply =

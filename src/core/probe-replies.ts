@@ -3,8 +3,8 @@
  * models and chat-completion objects; vLLM's protocol for `max_model_len` and `token_ids`.
  */
 import * as z from "zod";
-import { Ids, Logprobs, listOf } from "./bounded-lists.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { Ids, Logprobs, listOf } from "./schema/bounded-lists.ts";
 
 /** OpenRouter lists some hundreds. */
 const MODELS_READ = 10_000;

@@ -3,12 +3,13 @@
  * The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "./play.ts";
-import { buildTask, parseRow } from "./task.ts";
-import type { Reply, TestModel } from "./test-model.ts";
+import { type PlayOptions, playTask, type RolloutReport } from "./rollout/play.ts";
+import { buildTask, parseRow } from "./rollout/task.ts";
+import type { Reply, TestModel } from "./rollout/test-model.ts";
 
 export { tearDown } from "./environments/teardown.ts";
-export type { RolloutReport } from "./play.ts";
+export type { RolloutReport } from "./rollout/play.ts";
+export type { ModelRequest, Reply, TestModel } from "./rollout/test-model.ts";
 export {
   type ScoredMember,
   type ScoredState,
@@ -16,7 +17,6 @@ export {
   scoreGroup,
   scoreState,
 } from "./rubrics/score-states.ts";
-export type { ModelRequest, Reply, TestModel } from "./test-model.ts";
 
 export interface RolloutOptions extends Omit<PlayOptions, "twin"> {
   /** One row of the environment's dataset, before its schema has read it. */

@@ -1,9 +1,9 @@
 /** Uploaded datasets: their file and its index are whole in the object store before a row stands here. */
 import { and, eq, inArray, notExists } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { RunStatus } from "../core/run.ts";
-import type { Scope } from "../core/scope.ts";
-import type { DatasetView } from "../core/uploaded-dataset.ts";
+import type { RunStatus } from "../contract/run.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { DatasetView } from "../contract/uploaded-dataset.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";

@@ -4,8 +4,8 @@
  */
 import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { countOutcomes, type OutcomeCounts } from "../core/audit.ts";
-import type { Scope } from "../core/scope.ts";
+import { countOutcomes, type OutcomeCounts } from "../contract/audit.ts";
+import type { Scope } from "../contract/scope.ts";
 import { within } from "./page.ts";
 import { type RolloutRow, rollouts } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
-import { costOfUsage } from "../core/judgement.ts";
-import type { RunReport } from "../core/report.ts";
-import type { RunCounts, RunView } from "../core/run.ts";
+import { costOfUsage } from "../contract/judgement.ts";
+import type { RunReport } from "../contract/report.ts";
+import type { RunCounts, RunView } from "../contract/run.ts";
 import type { RunRecord } from "./runs.ts";
 import type { RunRow, StoredRequest } from "./schema.ts";
 

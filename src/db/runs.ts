@@ -4,9 +4,9 @@
  */
 import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { RunKind, RunStatus } from "../core/run.ts";
-import type { RunPatch } from "../core/run-control.ts";
-import type { Scope } from "../core/scope.ts";
+import type { RunKind, RunStatus } from "../contract/run.ts";
+import type { RunPatch } from "../contract/run-control.ts";
+import type { Scope } from "../contract/scope.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 

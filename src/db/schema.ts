@@ -7,15 +7,15 @@
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
 import { index, integer, primaryKey, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
-import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
-import type { EvalRequest } from "../core/eval-request.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { ResolvedJudges } from "../core/judge-target.ts";
-import type { RunReport } from "../core/report.ts";
+import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
+import type { EvalRequest } from "../contract/eval-request.ts";
+import type { JsonObject } from "../contract/json.ts";
+import type { ResolvedJudges } from "../contract/judge-target.ts";
+import type { RunReport } from "../contract/report.ts";
+import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
+import type { StoredTrainer, TrainingSpec } from "../contract/training-spec.ts";
+import type { DatasetView, RunDataset } from "../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
-import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../core/run.ts";
-import type { StoredTrainer, TrainingSpec } from "../core/training/spec.ts";
-import type { DatasetView, RunDataset } from "../core/uploaded-dataset.ts";
 
 /** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
 export type StoredRequest = Omit<EvalRequest, "dataset" | "endpoint" | "judges" | "judge_cache" | "kind"> & {

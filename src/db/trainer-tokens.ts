@@ -1,7 +1,7 @@
 /** Tokens of trainers. As of a key, the look-up by hash is what gives a request its scope. */
 import { and, eq, isNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { ownedBy, within } from "./page.ts";
 import { type TrainerTokenRow, trainerTokens } from "./schema.ts";
 

@@ -94,7 +94,7 @@ function configWithAliases(root: string, folder: string): string {
 
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
-  const registry = JSON.stringify(join(root, "src/runtime/environments.ts"));
+  const registry = JSON.stringify(join(root, "src/runtime/environment/environments.ts"));
   const worker = JSON.stringify(entry);
   return [
     `import { registerEnvironment } from ${registry};`,

@@ -8,6 +8,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
+import { type PolicyServer, startPolicyServer } from "../../packages/policy/policy-server.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
@@ -17,10 +18,9 @@ import { HeldOutput } from "./held-output.ts";
 import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
-import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
+import { PACKAGE_ROOT } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import { sourcesHash } from "./sources-hash.ts";
 import { startFailure } from "./start-failure.ts";
 import {

@@ -8,11 +8,11 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
-import type { RunAudit } from "../core/audit.ts";
-import type { FlippedTask, RunComparison } from "../core/comparison.ts";
-import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../core/endpoint.ts";
-import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
-import { remainingInputs } from "../core/remaining-inputs.ts";
+import type { RunAudit } from "../contract/audit.ts";
+import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
+import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
+import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -23,12 +23,12 @@ import type {
   RunRequestInput,
   RunStatus,
   RunView,
-} from "../core/run.ts";
-import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } from "../core/run-control.ts";
-import type { RunEvent } from "../core/run-events.ts";
-import type { StepMetrics, TrainerSecrets, TrainingView } from "../core/training/view.ts";
-import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
-import { environmentLabel } from "../core/verifiers-numbers.ts";
+} from "../contract/run.ts";
+import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import type { RunEvent } from "../contract/run-events.ts";
+import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
+import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -48,9 +48,9 @@ import { eachOf, type ListQuery, type Page, search } from "./pages.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, headersOf, Requests } from "./requests.ts";
 
-export type { ApiError, ErrorCode } from "../core/api-error.ts";
-export type { RolloutFinished, RolloutInFlight } from "../core/run.ts";
-export type { RunEnded, RunProgress, RunSnapshot } from "../core/run-events.ts";
+export type { ApiError, ErrorCode } from "../contract/api-error.ts";
+export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
+export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type {
   CallOptions,
   ClientOptions,

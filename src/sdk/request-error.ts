@@ -1,5 +1,5 @@
 /** What the API said when it refused, as an exception. */
-import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
 
 /** Characters of a reply nobody can read that are shown. */
 const QUOTED = 200;

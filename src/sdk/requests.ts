@@ -1,5 +1,5 @@
 /** What every method of the client is made of: the platform's address, and a request of each kind. */
-import type { Deleted } from "../core/endpoint.ts";
+import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { type RowPage, readRows, withSearchOf } from "./pages.ts";
 import { readJson } from "./reply.ts";

@@ -17,7 +17,7 @@ import type {
   RegisterRequestInput,
   WeightLedger,
   WeightVersionReportInput,
-} from "../core/training/trainer-wire.ts";
+} from "../contract/trainer-wire.ts";
 import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
 import { readJson } from "./reply.ts";

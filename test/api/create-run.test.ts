@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
+import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import type { Services } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Accepted = Parameters<Services["acceptRun"]>;

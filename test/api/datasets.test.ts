@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DATASET } from "../../src/api/examples.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { DATASET } from "../../src/api/openapi/examples.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Call = readonly unknown[];

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { html } from "../../src/api/html.ts";
-import { openApiOf } from "../../src/api/openapi.ts";
-import { referencePage } from "../../src/api/reference-page.ts";
+import { html } from "../../src/api/openapi/html.ts";
+import { openApiOf } from "../../src/api/openapi/openapi.ts";
+import { referencePage } from "../../src/api/openapi/reference-page.ts";
 import { openDoor } from "./door.ts";
 
 async function pageServed(): Promise<{ text: string; headers: Headers }> {

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { EndpointView } from "../../src/core/endpoint.ts";
-import { changeEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/change-endpoint.ts";
-import { createEndpoint } from "../../src/runtime/create-endpoint.ts";
-import { unseal } from "../../src/runtime/secrets.ts";
-import { script } from "../workers/script.ts";
+import type { EndpointView } from "../../src/contract/endpoint.ts";
+import { unseal } from "../../src/runtime/kit/secrets.ts";
+import { changeEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/change-endpoint.ts";
+import { createEndpoint } from "../../src/runtime/service/create-endpoint.ts";
+import { script } from "../runtime/script.ts";
 import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";
 

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { RollcallClient, type RunEvent } from "../../src/sdk/client.ts";
-import { type Door, openPlatform, type StreamedEvent } from "../workers/platform.ts";
-import { questions, RIGHT } from "../workers/rows.ts";
-import { script } from "../workers/script.ts";
+import { type Door, openPlatform, type StreamedEvent } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const ROLLOUTS = 150;
 const SEED = 20_261_121;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import { RUN } from "../../src/api/examples.ts";
+import { RUN } from "../../src/api/openapi/examples.ts";
 import type { RunEvent } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 interface Batch {

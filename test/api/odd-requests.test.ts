@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
+import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import { openDoor } from "./door.ts";
 
 async function refusalOf(body: unknown): Promise<unknown> {

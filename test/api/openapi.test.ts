@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { STATUS_OF } from "../../src/api/errors.ts";
-import { SchemaCollection } from "../../src/api/json-schema.ts";
-import { type DocumentedOperation, type OpenApiDocument, openApiOf } from "../../src/api/openapi.ts";
-import { ApiError } from "../../src/core/api-error.ts";
-import { RunReport } from "../../src/core/report.ts";
+import { SchemaCollection } from "../../src/api/openapi/json-schema.ts";
+import { type DocumentedOperation, type OpenApiDocument, openApiOf } from "../../src/api/openapi/openapi.ts";
+import { ApiError } from "../../src/contract/api-error.ts";
+import { RunReport } from "../../src/contract/report.ts";
 import { openDoor } from "./door.ts";
 
 async function documentServed(): Promise<OpenApiDocument> {

@@ -5,8 +5,8 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import type { JsonSchema } from "../../src/api/json-schema.ts";
-import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi.ts";
+import type { JsonSchema } from "../../src/api/openapi/json-schema.ts";
+import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi/openapi.ts";
 import type { Services } from "../../src/api/services.ts";
 import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
 

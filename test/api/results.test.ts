@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { RESULT_ROW } from "../../src/api/examples.ts";
+import { RESULT_ROW } from "../../src/api/openapi/examples.ts";
 import type { Services } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Page = Parameters<Services["readResults"]>[3];

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { SecretView } from "../../src/core/endpoint.ts";
-import { LIMITS } from "../../src/core/limits.ts";
-import { unseal } from "../../src/runtime/secrets.ts";
-import { changeSecret, createSecret } from "../../src/runtime/store-secret.ts";
+import type { SecretView } from "../../src/contract/endpoint.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { unseal } from "../../src/runtime/kit/secrets.ts";
+import { changeSecret, createSecret } from "../../src/runtime/service/store-secret.ts";
 import { type Door, openDoor } from "./door.ts";
 
 const REQUEST = { name: "SEARCH_KEY", value: "s3arch-value-0123" };

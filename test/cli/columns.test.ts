@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { columns } from "../../src/cli/columns.ts";
-import { terminal } from "../../src/cli/terminal.ts";
-import { displayWidth } from "../../src/cli/text-width.ts";
-import { rule } from "../../src/cli/transcript-page.ts";
+import { columns } from "../../src/cli/terminal/columns.ts";
+import { terminal } from "../../src/cli/terminal/terminal.ts";
+import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { rule } from "../../src/cli/terminal/transcript-page.ts";
 
 const HEADER = ["name", "reward"];
 const ROWS = [

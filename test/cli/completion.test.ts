@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { bashScript, fishScript, zshScript } from "../../src/cli/commands/completion-scripts.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { bashScript, fishScript, zshScript } from "../../src/cli/completion-scripts.ts";
 
 /** What a real bash offers behind these words; `rollcall` itself answers with two environments. */
 function offered(...words: string[]): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Display } from "../../src/cli/display.ts";
-import { terminal } from "../../src/cli/terminal.ts";
+import { Display } from "../../src/cli/terminal/display.ts";
+import { terminal } from "../../src/cli/terminal/terminal.ts";
 import { aRun } from "./a-run.ts";
 import { Window } from "./a-window.ts";
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
 import { loadEnvironment as gsm8k } from "../../environments/gsm8k/environment.ts";
-import { onAnotherDay } from "../../src/cli/another-day.ts";
-import { envValidateCommand } from "../../src/cli/env-validate.ts";
+import { onAnotherDay } from "../../src/cli/commands/another-day.ts";
+import { envValidateCommand } from "../../src/cli/commands/env-validate.ts";
+import { locate, unmetNeeds, uploadedRows } from "../../src/cli/commands/validation-subject.ts";
 import { EXIT } from "../../src/cli/exit.ts";
-import { locate, unmetNeeds, uploadedRows } from "../../src/cli/validation-subject.ts";
 import type { Check } from "../../src/core/validation/checks.ts";
 import { rollcall } from "./run-rollcall.ts";
 

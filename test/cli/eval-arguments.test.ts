@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { parseEvalArguments } from "../../src/cli/eval-arguments.ts";
+import { parseEvalArguments } from "../../src/cli/eval/arguments.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
 
 afterEach(() => {

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { displayWidth } from "../../src/cli/text-width.ts";
-import { transcript } from "../../src/cli/transcript.ts";
+import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { transcript } from "../../src/cli/terminal/transcript.ts";
 import { aRollout } from "./a-run.ts";
 
 const PLAIN = { width: 64, colour: false };

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { beginningOf, LongBodyError, PausedBodyError, wholeText } from "../../src/clients/bounded-body.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { sendHostileBody } from "../fakes/hostile-body.ts";
 
 let stop = async () => undefined;

@@ -17,7 +17,7 @@ import {
   ToolParseError,
   TunnelError,
   ValueError,
-} from "../../src/core/errors.ts";
+} from "../../src/contract/errors.ts";
 
 type ErrorClass = new (message: string, options?: { cause?: unknown }) => Error;
 

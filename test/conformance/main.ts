@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { DRIVERS } from "./drivers.ts";
 import { runInWorkerd } from "./in-workerd.ts";
 import { readVectors, vectorsPath } from "./read-vectors.ts";

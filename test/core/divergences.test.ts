@@ -1,6 +1,6 @@
 /**
  * Where we do otherwise than verifiers on purpose (docs/verifiers.md), rule by rule, through the doors an author has. What
- * only a running platform shows is in test/workers (divergences, run-retry, permits).
+ * only a running platform shows is in test/runtime (divergences, run-retry, permits).
  */
 import {
   dataset,
@@ -22,10 +22,10 @@ import {
 import { runRollout, scoreGroup, scoreState, scripted } from "rollcall/testing";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { ModelError } from "../../src/core/errors.ts";
-import { normalizeMessages } from "../../src/core/messages.ts";
-import { mergeSampling } from "../../src/core/sampling.ts";
-import { verifiersRow } from "../../src/core/verifiers-row.ts";
+import { ModelError } from "../../src/contract/errors.ts";
+import { normalizeMessages } from "../../src/contract/messages.ts";
+import { mergeSampling } from "../../src/contract/sampling.ts";
+import { verifiersRow } from "../../src/core/verifiers/row.ts";
 import { finishedRow } from "../fixtures/finished-row.ts";
 
 const Task = z.object({ question: z.string(), answer: z.string().default("") });

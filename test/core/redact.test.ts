@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { CUT } from "../../src/contract/short-text.ts";
 import { redact } from "../../src/core/redact.ts";
-import { CUT } from "../../src/core/short-text.ts";
 
 test("a secret is taken out of every text, however deep, and out of names", () => {
   const value = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { seededWords } from "../../src/contract/random.ts";
 import { permute } from "../../src/core/permutation.ts";
-import { seededWords } from "../../src/core/random.ts";
 import { shuffledOrder } from "../../src/core/shuffled-order.ts";
 
 const DRAWS = 20_000;

@@ -6,7 +6,7 @@
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Message, type ToolDefinition, textOf } from "../../src/core/messages.ts";
+import { type Message, type ToolDefinition, textOf } from "../../src/contract/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
 import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";

@@ -16,7 +16,7 @@ import {
   Registered,
   WeightLedger,
   type WeightVersionReport,
-} from "../../src/core/training/trainer-wire.ts";
+} from "../../src/contract/trainer-wire.ts";
 
 /** Between which two of its acts it dies. */
 export type CrashPoint =

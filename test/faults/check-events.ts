@@ -2,8 +2,8 @@
  * The events of a run, in the order of their ids: numbered without gaps, each end of a rollout once, the run's own end
  * last, and its standing goes from one to the next as it may. While a run is paused nothing is dispatched.
  */
-import { isTerminalEvent } from "../../src/core/event-names.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import { isTerminalEvent } from "../../src/contract/event-names.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import type { Told } from "./account.ts";
 
 export function eventsInOrder({ events, results, run }: Pick<Told, "events" | "results" | "run">): string[] {

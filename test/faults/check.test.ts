@@ -1,8 +1,8 @@
 /** The suite can fail: each rule sees what it is there to see. */
 import { expect, test } from "vitest";
-import type { Judgement } from "../../src/core/judgement.ts";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import type { Judgement } from "../../src/contract/judgement.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import type { Account } from "./account.ts";
 import { violationsOf } from "./check.ts";
 import { finishedRun, saidTo } from "./finished-run.ts";

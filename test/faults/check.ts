@@ -5,7 +5,7 @@
  * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no twin:
  * there the run is held to the model's book.
  */
-import type { ResultRow, RunCounts } from "../../src/core/run.ts";
+import type { ResultRow, RunCounts } from "../../src/contract/run.ts";
 import type { Account, Asking, Death, Violation } from "./account.ts";
 import { diedBetween, sentAgainForNoReason, turnsInOrder } from "./check-calls.ts";
 import { eventsInOrder } from "./check-events.ts";

@@ -7,8 +7,8 @@
  */
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Message, ToolDefinition, Usage } from "../../src/core/messages.ts";
-import { seededRandom } from "../../src/core/random.ts";
+import type { Message, ToolDefinition, Usage } from "../../src/contract/messages.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
 import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { LIMITS_OF } from "./limits.ts";

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";

@@ -5,7 +5,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";

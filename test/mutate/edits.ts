@@ -12,8 +12,8 @@ import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/rollout.ts",
-    ["core/rollout", "conformance/vectors"],
+    "src/core/rollout/rollout.ts",
+    ["core/rollout/rollout", "conformance/vectors"],
     [
       [
         "{ ...rollout, prompt_too_long: true, is_truncated: true }",
@@ -33,8 +33,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/trajectory.ts",
-    ["core/trajectory"],
+    "src/contract/trajectory.ts",
+    ["contract/trajectory"],
     [
       ["const WHOLE_STATE_EVERY = 8;", "const WHOLE_STATE_EVERY = 9;"],
       ["filter((key) => !Object.hasOwn(after, key))", "filter((key) => !Object.hasOwn(before, key))"],
@@ -46,8 +46,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/tokens.ts",
-    ["core/tokens", "conformance/vectors"],
+    "src/core/rollout/tokens.ts",
+    ["core/rollout/tokens", "conformance/vectors"],
     [
       ["previous.length <= prompt_ids.length", "previous.length < prompt_ids.length"],
       [
@@ -59,8 +59,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/messages.ts",
-    ["conformance/vectors", "core/messages"],
+    "src/contract/messages.ts",
+    ["conformance/vectors", "contract/messages"],
     [
       ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
       ["? id : name,", "? id : args,"],
@@ -102,7 +102,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/scoring.ts",
-    ["core/score"],
+    ["core/rubrics/score"],
     [
       ["verdict.score === null && verdict.weight !== 0", "verdict.score === null && verdict.weight === 0"],
       ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
@@ -116,7 +116,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/score-value.ts",
-    ["core/rubrics/score-value", "core/score"],
+    ["core/rubrics/score-value", "core/rubrics/score"],
     [
       ["return value ? 1 : 0;", "return value ? 1 : 1;"],
       ['new NoScoreError("non_finite", `returned', 'new NoScoreError("scorer", `returned'],
@@ -124,7 +124,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/rubric.ts",
-    ["core/rubrics/rubric", "core/score"],
+    ["core/rubrics/rubric", "core/rubrics/score"],
     [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
   ),
   ...editsOf(
@@ -197,13 +197,13 @@ export const EDITS: readonly Edit[] = [
     [["return Number(value.toPrecision(9));", "return Number(value.toPrecision(8));"]],
   ),
   ...editsOf(
-    "src/core/score.ts",
-    ["core/score"],
+    "src/core/rubrics/score.ts",
+    ["core/rubrics/score"],
     [["member.error === null && member.cancelled === null", "member.error === null || member.cancelled === null"]],
   ),
   ...editsOf(
-    "src/core/pass-at-k.ts",
-    ["core/statistics"],
+    "src/core/statistics/pass-at-k.ts",
+    ["core/statistics/statistics"],
     [
       ["return 1 - allOf(n, n - c, k);", "return 1 - allOf(n, n + c, k);"],
       ["if (k > n) continue;", "if (k >= n) continue;"],
@@ -211,13 +211,13 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/spread.ts",
-    ["core/statistics"],
+    "src/core/statistics/spread.ts",
+    ["core/statistics/statistics"],
     [["this.#squares / (this.count - 1) / this.count", "this.#squares / (this.count - 0) / this.count"]],
   ),
   ...editsOf(
-    "src/core/verifiers-numbers.ts",
-    ["core/verifiers-numbers"],
+    "src/core/verifiers/numbers.ts",
+    ["core/verifiers/numbers"],
     [
       ["reward === undefined ? 0 : reward", "reward === undefined ? null : reward"],
       ["Math.max(0, context - sampled)", "Math.max(1, context - sampled)"],
@@ -225,8 +225,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/remaining-inputs.ts",
-    ["core/remaining-inputs"],
+    "src/contract/output-rows.ts",
+    ["contract/output-rows"],
     [["if (rows.length < (", "if (rows.length <= ("]],
   ),
   ...editsOf(
@@ -277,22 +277,22 @@ export const EDITS: readonly Edit[] = [
     ["core/environments/tool-env", "core/environments/stateful-tool-env"],
     [["filter(([name]) => !tool.hidden.includes(name))", "filter(([name]) => tool.hidden.includes(name))"]],
   ),
-  ...editsOf("src/core/harness.ts", ["core/harness"], [["unfinished ?? (", "null ?? ("]]),
-  ...editsOf("src/core/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
+  ...editsOf("src/core/rollout/harness.ts", ["core/rollout/harness"], [["unfinished ?? (", "null ?? ("]]),
+  ...editsOf("src/contract/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
   ...editsOf(
-    "src/core/task.ts",
-    ["core/task"],
+    "src/core/rollout/task.ts",
+    ["core/rollout/task"],
     [["? parsed.data : [...system, ...parsed.data]", "? parsed.data : [...parsed.data, ...parsed.data]"]],
   ),
   ...editsOf(
-    "src/core/paired.ts",
-    ["core/paired"],
+    "src/core/statistics/paired.ts",
+    ["core/statistics/paired"],
     [
       ["if (difference > 0) this.wins += 1;", "if (difference >= 0) this.wins += 1;"],
       ["i <= Math.min(b, c)", "i < Math.min(b, c)"],
     ],
   ),
-  ...editsOf("src/core/wilson.ts", ["core/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
+  ...editsOf("src/core/statistics/wilson.ts", ["core/statistics/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
   ...editsOf(
     "src/core/environments/group-route.ts",
     ["core/environments/env-group"],
@@ -307,8 +307,8 @@ export const EDITS: readonly Edit[] = [
     [['metric("total_tool_calls", () => true)', 'metric("total_tool_calls", () => false)']],
   ),
   ...editsOf(
-    "src/core/sampling.ts",
-    ["core/sampling", "core/divergences"],
+    "src/contract/sampling.ts",
+    ["contract/sampling", "core/divergences"],
     [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
   ),
   ...editsOf("src/core/rubrics/verdict.ts", ["core/rubrics/verdict"], [["alike.length === 1", "alike.length >= 1"]]),

@@ -3,8 +3,8 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const EXACTNESS_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/sampling.ts",
-    ["core/sampling", "local/policy/exact"],
+    "src/contract/sampling.ts",
+    ["contract/sampling", "packages/policy/exact"],
     [
       ["repetition_penalty: 1 };", "repetition_penalty: undefined };"],
       ["presence_penalty: 0, frequency_penalty: 0 }", "presence_penalty: 1, frequency_penalty: 0 }"],
@@ -14,7 +14,7 @@ export const EXACTNESS_EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/training/engine-exactness.ts",
-    ["clients/probe", "local/policy/exact"],
+    ["clients/probe", "packages/policy/exact"],
     [
       ["if (before < TELLING) return null;", "if (before > TELLING) return null;"],
       ["Math.abs(after - 2 * before) <", "Math.abs(after - 3 * before) <"],

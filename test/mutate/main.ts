@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { CopiedTree, staleEdit } from "./copied-tree.ts";
 import type { Edit } from "./edit.ts";
 import { EDITS } from "./edits.ts";

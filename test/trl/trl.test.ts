@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { textOf } from "../../src/core/messages.ts";
+import { textOf } from "../../src/contract/messages.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type DpoRow, RollcallClient, type SftRow } from "../../src/sdk/client.ts";
 import type { Reply } from "../fakes/completion-body.ts";

@@ -1,7 +1,7 @@
 /** What the suite stands on: the platform with an environment of its own, a trainer that judges, and runs between them. */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { EndpointView } from "../../src/core/endpoint.ts";
+import type { EndpointView } from "../../src/contract/endpoint.ts";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";

@@ -2,7 +2,7 @@
  * The door to the outside world. A capability that was not declared in `needs`, or that this platform does not offer,
  * is an error the moment it is touched: an environment cannot come to depend on what its manifest hides.
  */
-import { EnvError } from "../errors.ts";
+import { EnvError } from "../../contract/errors.ts";
 import type { Capabilities, Need, ScoringCapabilities } from "./contract.ts";
 
 /** Randomness and the clock are always there. */

@@ -6,8 +6,8 @@
  * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
  */
 import * as z from "zod";
-import { type Dataset, dataset } from "../dataset.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { type Dataset, dataset } from "./dataset.ts";
 import { addRoute, takeRoute } from "./group-route.ts";
 
 type Member = readonly [name: string, rows: Dataset<unknown>];

@@ -12,9 +12,9 @@ import {
   parseJSONRPCMessage,
   type Tool,
 } from "@modelcontextprotocol/client";
-import { InfraError, RolloutError, ToolCallError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { LIMITS } from "../limits.ts";
+import { InfraError, RolloutError, ToolCallError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities } from "./contract.ts";
 import { FetchTransport, type McpSession } from "./mcp-transport.ts";
 

@@ -7,11 +7,11 @@
  * errors included, is the model's to read.
  */
 import * as z from "zod";
-import { EnvError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { schemaChecker } from "../json-schema.ts";
-import type { Content, ToolDefinition } from "../messages.ts";
-import { WorkBudgetError } from "../work.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import type { Content, ToolDefinition } from "../../contract/messages.ts";
+import { WorkBudgetError } from "../rubrics/work.ts";
+import { schemaChecker } from "../schema/json-schema.ts";
 import type { AnyTool, Capabilities, LiveState, OwnState, RolloutFields } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { McpConnection, type McpServer } from "./mcp-connection.ts";

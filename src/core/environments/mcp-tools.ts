@@ -5,9 +5,9 @@
  * what endpoints accept, and no two tools have one: where servers share a name, the server's own comes before it.
  */
 import type { CallToolResult, ContentBlock, Tool } from "@modelcontextprotocol/client";
-import { EnvError, ToolCallError } from "../errors.ts";
-import { cloneJson, type JsonObject } from "../json.ts";
-import type { Content, ContentPart, ToolDefinition } from "../messages.ts";
+import { EnvError, ToolCallError } from "../../contract/errors.ts";
+import { cloneJson, type JsonObject } from "../../contract/json.ts";
+import type { Content, ContentPart, ToolDefinition } from "../../contract/messages.ts";
 
 /** A tool as it is kept in a rollout's state. */
 export interface McpTool {

@@ -5,11 +5,11 @@
  * it calls these hooks. Each hook is an option first; the method of the same name calls the option, so a subclass may
  * override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
  */
-import { EnvError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { asMessages, type Messages, type ToolDefinition } from "../messages.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { asMessages, type Messages, type ToolDefinition } from "../../contract/messages.ts";
+import { addUsage, historyOf } from "../../contract/trajectory.ts";
 import { Rubric } from "../rubrics/rubric.ts";
-import { addUsage, historyOf } from "../trajectory.ts";
 import type { Route } from "./any-environment.ts";
 import type { Awaitable, Capabilities, LiveState, OwnState, RolloutFields, RoutedRow, State } from "./contract.ts";
 import { ENVIRONMENT_OPTIONS, Environment, type EnvironmentKind, type EnvironmentOptions } from "./environment.ts";

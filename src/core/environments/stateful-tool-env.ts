@@ -2,8 +2,8 @@
  * Tools with arguments the model neither sees nor sets: each call's arguments pass through `updateToolArgs`, which adds
  * what belongs to this rollout. Values the model sends under a hidden name are dropped first.
  */
-import type { Json } from "../json.ts";
-import type { Messages } from "../messages.ts";
+import type { Json } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
 import type { Awaitable, Capabilities, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import { TOOL_OPTIONS, ToolEnv, type ToolOptions } from "./tool-env.ts";
 

@@ -5,10 +5,10 @@
  * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
  * it is, undefined as null, and everything else as its JSON.
  */
-import { EnvError, ToolCallError } from "../errors.ts";
-import { isRecord, type Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import { Content, type ContentPart, type ToolCall } from "../messages.ts";
+import { EnvError, ToolCallError } from "../../contract/errors.ts";
+import { isRecord, type Json } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";

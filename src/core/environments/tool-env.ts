@@ -18,11 +18,11 @@ import {
   ToolError,
   ToolParseError,
   ValueError,
-} from "../errors.ts";
-import type { Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
-import { shortText } from "../short-text.ts";
+} from "../../contract/errors.ts";
+import type { Json } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../../contract/messages.ts";
+import { shortText } from "../../contract/short-text.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";

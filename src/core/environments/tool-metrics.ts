@@ -1,5 +1,5 @@
 /** How often tools were called: attempts, failed ones included; a call of an unknown tool counts in the total only. */
-import type { ToolCall } from "../messages.ts";
+import type { ToolCall } from "../../contract/messages.ts";
 import { Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
 import type { ScoringArgs } from "./contract.ts";
 

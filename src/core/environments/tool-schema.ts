@@ -8,7 +8,7 @@
  * Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's `ensure_strict_json_schema`, which verifiers uses.
  */
 import * as z from "zod";
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../contract/json.ts";
 
 interface SchemaNode {
   readonly [key: string]: unknown;

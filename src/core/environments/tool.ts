@@ -1,6 +1,6 @@
 /** Tools: a name, a schema for what the model sends, and a function. Hidden arguments never reach the model. */
 import type * as z from "zod";
-import type { ToolDefinition } from "../messages.ts";
+import type { ToolDefinition } from "../../contract/messages.ts";
 import type { AnyTool, Awaitable, Call, Injected } from "./contract.ts";
 import { toolSchema } from "./tool-schema.ts";
 

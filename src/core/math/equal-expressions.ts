@@ -6,7 +6,7 @@
  * different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
  */
 
-import { seededRandom } from "../random.ts";
+import { seededRandom } from "../../contract/random.ts";
 import { NoScoreError } from "../rubrics/score-value.ts";
 import { type Approximation, approximate, type Point } from "./approximate.ts";
 import { mayHideRelations } from "./atoms.ts";

@@ -6,7 +6,7 @@
  * comparison that would cost more than its budget, and one that no rule decides are errors: nobody knows the score.
  */
 import { NoScoreError } from "../rubrics/score-value.ts";
-import type { Work } from "../work.ts";
+import type { Work } from "../rubrics/work.ts";
 import { AnswerComparison } from "./equal-answers.ts";
 import { normalise, squeeze } from "./normalise.ts";
 import { parseAnswer } from "./parse-answer.ts";

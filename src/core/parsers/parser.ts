@@ -5,7 +5,7 @@
  * A string holds one answer to find, and no messages whose form could be judged. Parsing takes time linear in the text:
  * models write hostile text by accident.
  */
-import { type Messages, textOf } from "../messages.ts";
+import { type Messages, textOf } from "../../contract/messages.ts";
 
 /** Takes the answer out of a text; null when there is none. */
 export type Extract = (text: string) => string | null;

@@ -5,7 +5,7 @@
  * text, exactly spelt: `<a >` is no tag, `a.b` is no pattern, nothing nests. A match runs from an opening tag to the
  * first closing tag after it and is trimmed. The scan only goes forward, so time is linear in the text.
  */
-import type { Messages } from "../messages.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { assistantTexts, meanOverReplies, Parser } from "./parser.ts";
 
 export type XMLField = string | readonly string[];

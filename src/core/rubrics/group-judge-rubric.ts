@@ -10,10 +10,11 @@
  * These scores mean something inside their group only: they belong into advantages. As a mean over an eval they say
  * nothing; there, give the rubric the weight 0.
  */
+
+import { commonPrefix, type Messages } from "../../contract/messages.ts";
+import { seededRandom, seededWords } from "../../contract/random.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
-import { commonPrefix, type Messages } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
-import { seededRandom, seededWords } from "../random.ts";
 import { shuffledOrder } from "../shuffled-order.ts";
 import { cutMiddle, fenced, transcriptOf } from "./evidence.ts";
 import type { Judge } from "./judges.ts";

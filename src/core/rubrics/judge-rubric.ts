@@ -6,8 +6,9 @@
  * text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the middle
  * when it is too long. A verdict that is missing is a null score, never 0.
  */
+
+import { textOf } from "../../contract/messages.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
-import { textOf } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
 import { cutMiddle, fenced } from "./evidence.ts";

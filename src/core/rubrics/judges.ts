@@ -7,9 +7,9 @@
  * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the score
  * is null, never 0. The policy's endpoint is no judge.
  */
-import { cloneJson } from "../json.ts";
-import type { Messages } from "../messages.ts";
-import type { Sampling } from "../sampling.ts";
+import { cloneJson } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
+import type { Sampling } from "../../contract/sampling.ts";
 import { NoScoreError } from "./score-value.ts";
 import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 

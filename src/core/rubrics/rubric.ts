@@ -5,6 +5,8 @@
  * makes a metric: reported, never part of the reward. Names are given, never read off a function, because a minifier
  * renames functions. A rubric holds no results: one serves any number of rollouts at once.
  */
+
+import { requireName } from "../../contract/short-text.ts";
 import type {
   Awaitable,
   Cleanup,
@@ -19,7 +21,6 @@ import type {
 import { type CleanupHandler, cleanupHandlers } from "../environments/stops.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { requireName } from "../short-text.ts";
 
 export interface RubricOptions<Task = unknown, S = unknown, Objects extends object = object> {
   /** Weight 1 unless given as `{ fn, weight }`. */

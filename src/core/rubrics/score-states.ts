@@ -1,9 +1,10 @@
 /**
  * Scores states that no platform made: what an author tests a rubric with, by the very functions that score runs.
  */
+
+import type { Json } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { gateForScoring } from "../environments/capabilities.ts";
-import type { Json } from "../json.ts";
-import type { Messages } from "../messages.ts";
 import { advantagesOf } from "../training/advantage.ts";
 import { NO_JUDGES } from "./judges.ts";
 import type { AnyRubric } from "./rubric.ts";

@@ -5,8 +5,8 @@
  * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too late. A
  * part that names itself counts once: SQLite writes such a part out once, or finds an error.
  */
-import { SqlWorkError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { SqlWorkError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { words } from "./program.ts";
 import { nameOf, statementsOf } from "./statements.ts";
 

@@ -4,7 +4,7 @@
  *
  * Invariant. An opcode that is not listed here is not understood, and a program that has one cannot be counted: it is refused.
  */
-import { SqlWorkError } from "../errors.ts";
+import { SqlWorkError } from "../../contract/errors.ts";
 
 export interface Op {
   readonly opcode: string;

@@ -1,6 +1,6 @@
 /** Statements that are not offered, by their first words. */
-import { EnvError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { EnvError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { Statement } from "./statements.ts";
 

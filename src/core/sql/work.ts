@@ -7,8 +7,8 @@
  * the same database costs the same. What cannot be counted is refused. Nothing is written.
  */
 
-import { EnvError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { EnvError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { SqlDatabase, SqlValue } from "./database.ts";
 import { requireModest, type Stored } from "./expansion.ts";
 import { type Length, NUMBER } from "./functions.ts";

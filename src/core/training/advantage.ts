@@ -6,7 +6,7 @@
  * group is credited once, from final rewards, by one function that the consumer and the run share: what the one has
  * built samples for, the other trains.
  */
-import type { Advantage, LengthPenalty } from "./request.ts";
+import type { Advantage, LengthPenalty } from "../../contract/training-request.ts";
 
 /** Raised when a formula changes: batches say which one made their numbers. */
 const VERSION = 1;

@@ -6,8 +6,8 @@
  * raw digests of its objects in order, then of its credits: whoever checks each object has checked the batch.
  */
 import * as z from "zod";
+import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import type { estimatorOf } from "./advantage.ts";
-import type { BatchManifest } from "./trainer-wire.ts";
 
 /** Of bytes, in hex. */
 export type Sha256Hex = (bytes: Uint8Array<ArrayBuffer>) => Promise<string>;

@@ -6,7 +6,7 @@
  * Two bounds that are not one: the *lead* is how many shipped batches the trainer has not yet turned into published
  * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it trains.
  */
-import type { BatchSize } from "./request.ts";
+import type { BatchSize } from "../../contract/training-request.ts";
 
 export interface Progress {
   /** Of the batch that is being collected, from 1. */

@@ -7,7 +7,7 @@
  */
 import { decodeMulti, Encoder } from "@msgpack/msgpack";
 import * as z from "zod";
-import type { TrainerTarget } from "./request.ts";
+import type { TrainerTarget } from "../../contract/training-request.ts";
 import { SampleRow } from "./sample-row.ts";
 
 /** Arguments a call may have without running out of stack. */

@@ -7,8 +7,9 @@
  * its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is what
  * the next turn's ids are stored as a suffix of.
  */
-import { float32s, int32s } from "../tokens.ts";
-import type { StoredTurn, Trajectory } from "../trajectory.ts";
+
+import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import { float32s, int32s } from "../rollout/tokens.ts";
 import type { Lengths } from "./advantage.ts";
 import { type ServedWeights, servedDuring } from "./numbering.ts";
 import { OpenSample, type TokenSample } from "./open-sample.ts";

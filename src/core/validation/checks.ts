@@ -2,8 +2,9 @@
  * What a validation concludes. Each check reads what was played and says one thing: what was found and, unless all is
  * well, what to do about it.
  */
+
+import type { SerializedError } from "../../contract/errors.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { SerializedError } from "../errors.ts";
 import type { Play } from "./plays.ts";
 import type { ReadRows } from "./rows.ts";
 

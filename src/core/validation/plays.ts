@@ -1,7 +1,8 @@
 /** Plays every policy on every example, and once more with a restart after each step. */
+
+import { cloneJson, type Json } from "../../contract/json.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import { cloneJson, type Json } from "../json.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "../play.ts";
+import { type PlayOptions, playTask, type RolloutReport } from "../rollout/play.ts";
 import { firstDifference } from "./difference.ts";
 import { type GoldPolicy, goldPolicies, nullPolicy, type Policy, type PolicyName, randomPolicy } from "./policies.ts";
 import { type Example, SEED } from "./rows.ts";

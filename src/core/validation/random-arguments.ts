@@ -5,7 +5,7 @@
  * (patterns, references) is not followed: such a call is answered with what is wrong, as any model's would be.
  */
 import * as z from "zod";
-import type { Json } from "../json.ts";
+import type { Json } from "../../contract/json.ts";
 
 /** Numbers are drawn this far from zero, or from the bound nearest to it. */
 const SPAN = 100;

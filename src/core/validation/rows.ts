@@ -1,7 +1,7 @@
 /** The rows a validation plays: the first ones of the dataset, each parsed once, as a run would. */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { RolloutTask } from "../rollout.ts";
-import { buildTask, parseRow, RowError, rowAt } from "../task.ts";
+import type { RolloutTask } from "../rollout/rollout.ts";
+import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
 
 export const SEED = 0;
 

@@ -1,13 +1,7 @@
 /** Metrics and bookkeeping: the numbers of result files. */
 import * as z from "zod";
-import { remainingInputs } from "../../../src/core/remaining-inputs.ts";
-import {
-  averageMetrics,
-  averageReward,
-  contextTokens,
-  environmentLabel,
-  passTables,
-} from "../../../src/core/verifiers-numbers.ts";
+import { environmentLabel, remainingInputs } from "../../../src/contract/output-rows.ts";
+import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/numbers.ts";
 import { type Drivers, driver } from "../driver.ts";
 
 const Reward = z.number().nullable();

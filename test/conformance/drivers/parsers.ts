@@ -1,6 +1,6 @@
 /** Parsers: what stands in a text, and how well its form is kept. */
 import * as z from "zod";
-import { normalizeMessages } from "../../../src/core/messages.ts";
+import { normalizeMessages } from "../../../src/contract/messages.ts";
 import { extractBoxedAnswer, extractHashAnswer } from "../../../src/core/parsers/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { MaybeThinkParser, ThinkParser } from "../../../src/core/parsers/think-parser.ts";

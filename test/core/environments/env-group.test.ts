@@ -2,10 +2,10 @@ import { dataset, defineEnvironment, EnvGroup, MultiTurnEnv, SingleTurnEnv, Tool
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { canonicalJson } from "../../../src/contract/json.ts";
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
-import { canonicalJson } from "../../../src/core/json.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
-import { buildTask, parseRow, rowAt } from "../../../src/core/task.ts";
+import { buildTask, parseRow, rowAt } from "../../../src/core/rollout/task.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 
 const Sum = z.strictObject({ question: z.string(), answer: z.string() });
 const math = new SingleTurnEnv({

@@ -3,8 +3,8 @@ import { dataset, defineEnvironment, MCPEnv, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import type { FetchOptions } from "../../../src/core/environments/contract.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
 import { McpShop } from "../../fakes/mcp-shop.ts";
 
 const Task = z.object({ question: z.string() });

@@ -3,6 +3,8 @@ import { dataset, defineEnvironment, inject, type Sql, StatefulToolEnv, tool } f
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { SqlWorkError } from "../../../src/contract/errors.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import {
   NO_JOURNAL,
   RolloutSql,
@@ -10,9 +12,7 @@ import {
   type SqlJournal,
   type SqlValue,
 } from "../../../src/core/environments/rollout-sql.ts";
-import { SqlWorkError } from "../../../src/core/errors.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
-import { databaseOf } from "../../../src/core/sqlite-handle.ts";
+import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
 
 function opened(journal: SqlJournal = NO_JOURNAL) {
   const sql = new RolloutSql(databaseOf(new DatabaseSync(":memory:")), journal);

@@ -2,10 +2,10 @@ import { dataset, InfraError, inject, ToolEnv, textOf, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Call } from "../../../src/core/environments/contract.ts";
-import { Harness } from "../../../src/core/harness.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
-import { advance, newRollout, type Rollout } from "../../../src/core/rollout.ts";
+import { Harness } from "../../../src/core/rollout/harness.ts";
+import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 import { answersTo, environmentOf, returning, sq, task } from "../../fixtures/tool-answers.ts";
 
 /** A rollout whose last turn made these calls, and which waits for the environment's reply to it. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { mathEqual } from "../../../src/core/math/equivalence.ts";
 import { MATH_LIMITS } from "../../../src/core/math/work.ts";
 import { NoScoreError } from "../../../src/core/rubrics/score-value.ts";
-import { WorkBudgetError } from "../../../src/core/work.ts";
+import { WorkBudgetError } from "../../../src/core/rubrics/work.ts";
 
 const SURDS = "\\sqrt2+\\sqrt3+\\sqrt5+\\sqrt7+\\sqrt{11}+\\sqrt{13}";
 const nested = (times: number, open: string, close: string) => `${open.repeat(times)}x${close.repeat(times)}`;

@@ -4,7 +4,7 @@ import { Parser } from "../../../src/core/parsers/parser.ts";
 import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
 import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { hearing, said } from "../../fixtures/judge-hearing.ts";
 import { scoringArgs } from "../../fixtures/scoring-args.ts";

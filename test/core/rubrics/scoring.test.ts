@@ -1,11 +1,11 @@
 /** What scoring functions are called with, and what comes of them: by the door that authors test rubrics with. */
 import { expect, test } from "vitest";
+import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric } from "../../../src/core/rubrics/rubric.ts";
 import { RubricGroup } from "../../../src/core/rubrics/rubric-group.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { type StateToScore, scoreGroup, scoreState } from "../../../src/core/rubrics/score-states.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
-import type { StoredTurn } from "../../../src/core/trajectory.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 
 interface Extra {

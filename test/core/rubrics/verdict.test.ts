@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LIMITS } from "../../../src/core/limits.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { cutMiddle, fenced } from "../../../src/core/rubrics/evidence.ts";
 import { askedMessages, type Menu, readVerdict } from "../../../src/core/rubrics/verdict.ts";
 

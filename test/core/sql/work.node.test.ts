@@ -1,8 +1,8 @@
-/** On `node:sqlite`; test/workers/rollout-sql.test.ts asks the same of the platform's. */
+/** On `node:sqlite`; test/runtime/rollout/rollout-sql.test.ts asks the same of the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";
-import { databaseOf } from "../../../src/core/sqlite-handle.ts";
+import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
 import { HOSTILE } from "./hostile.ts";
 
 function opened() {

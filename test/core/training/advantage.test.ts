@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { Advantage } from "../../../src/contract/training-request.ts";
 import {
   advantagesOf,
   creditGroup,
@@ -7,7 +8,6 @@ import {
   type GroupRules,
   penalised,
 } from "../../../src/core/training/advantage.ts";
-import { Advantage } from "../../../src/core/training/request.ts";
 
 const REWARDS = [1, 0, 0, 1, 1];
 const PENALTY = { output: 0.25, input: 0.1, turns: 0.1 };

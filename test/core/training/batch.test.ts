@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { BatchManifest } from "../../../src/contract/trainer-wire.ts";
 import {
   type BatchParts,
   batchDigest,
@@ -7,7 +8,6 @@ import {
   manifestOf,
   parseCredits,
 } from "../../../src/core/training/batch.ts";
-import { BatchManifest } from "../../../src/core/training/trainer-wire.ts";
 import { sha256Hex } from "./digest.ts";
 
 const digestOf = (text: string) => sha256Hex(Uint8Array.from(new TextEncoder().encode(text)));

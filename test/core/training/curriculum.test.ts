@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { Curriculum } from "../../../src/contract/training-request.ts";
 import { type CurriculumState, TaskPicker } from "../../../src/core/training/curriculum.ts";
-import { Curriculum } from "../../../src/core/training/request.ts";
 
 const difficulty = Curriculum.parse({ name: "difficulty" });
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { serializeError } from "../../../src/core/errors.ts";
+import { serializeError } from "../../../src/contract/errors.ts";
 import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";

@@ -3,10 +3,10 @@
  * back to an earlier version. Nothing here judges; check.ts does.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunAudit } from "../../../src/core/audit.ts";
-import type { ResultRow, RunView } from "../../../src/core/run.ts";
-import type { TrainingRequestInput } from "../../../src/core/training/request.ts";
-import type { BatchManifest, Leased } from "../../../src/core/training/trainer-wire.ts";
+import type { RunAudit } from "../../../src/contract/audit.ts";
+import type { ResultRow, RunView } from "../../../src/contract/run.ts";
+import type { BatchManifest, Leased } from "../../../src/contract/trainer-wire.ts";
+import type { TrainingRequestInput } from "../../../src/contract/training-request.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { ApiRequestError } from "../../../src/sdk/request-error.ts";
 import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";

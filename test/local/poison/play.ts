@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";
-import type { ResultRow, RunView } from "../../../src/core/run.ts";
+import type { ResultRow, RunView } from "../../../src/contract/run.ts";
 import { resolveEnvironmentPackage } from "../../../src/local/environment-package.ts";
 import { healthOf } from "../../../src/local/healthz.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";

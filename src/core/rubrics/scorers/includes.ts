@@ -1,6 +1,6 @@
 /** 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used. */
 import * as z from "zod";
-import { grouped, type Work } from "../../work.ts";
+import { grouped, type Work } from "../work.ts";
 import { plainText, TEXT_OPTIONS, type TextOptions } from "./plain-text.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 

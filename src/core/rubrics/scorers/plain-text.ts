@@ -1,6 +1,6 @@
 /** Spellings that a comparison of texts may put aside, each only where its option says so. White space at the ends never counts. */
 import * as z from "zod";
-import { grouped, type Work } from "../../work.ts";
+import { grouped, type Work } from "../work.ts";
 
 export const TEXT_OPTIONS = {
   ignore_case: z.boolean().default(false),

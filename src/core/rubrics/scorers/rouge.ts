@@ -3,7 +3,7 @@
  * of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
  */
 import * as z from "zod";
-import { grouped } from "../../work.ts";
+import { grouped } from "../work.ts";
 import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 import { countRuns, MEASURES, overlap, sharedRuns, wordsOf } from "./words.ts";
 

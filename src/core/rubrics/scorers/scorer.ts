@@ -7,8 +7,8 @@
  */
 import type * as z from "zod";
 import type { Reward } from "../../environments/contract.ts";
-import { type Budgeted, scoreWork, type Work } from "../../work.ts";
 import { NoScoreError } from "../score-value.ts";
+import { type Budgeted, scoreWork, type Work } from "../work.ts";
 
 export interface Scorer<Options extends z.ZodObject> {
   /** A reward function over the parser's answer and the row's `answer`. */

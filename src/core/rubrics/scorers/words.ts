@@ -1,5 +1,5 @@
 /** Words and runs of words, as the overlap metrics count them. */
-import type { Work } from "../../work.ts";
+import type { Work } from "../work.ts";
 import { type Compare, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
