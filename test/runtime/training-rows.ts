@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../src/index.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
+import { NO_TIME, sharesOf } from "../../src/runtime/contract/trainer-time.ts";
 import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/runtime/contract/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/contract/wire.ts";
 import { answer, dispatch, score } from "../../src/runtime/run/ledger.ts";
@@ -100,6 +101,7 @@ export class TrainingLedger {
     const object = { sha256: `${group}`.padStart(64, "0"), bytes: 100, format: "rl.sample/1" };
     return {
       ...{ group, object, samples, untrainable: {} },
+      branches: { clean: 1, forked: 0, realigned: 0 },
       transitions: { clean: 1, forked: 0, realigned: 0 },
       lengths: Object.fromEntries(rows.map(({ id }) => [id, { output: 4, total: 10, turns: 1 }])),
     };
@@ -128,7 +130,7 @@ export class TrainingLedger {
       ...{ seq, epoch: 1, generation, reset_to, published, serving: published },
       applied: { min: published, max: published, by_replica: {} },
       ...{ acked_step: this.trainer.acked_step, leased_step: null, acks, dead: null },
-      ...{ trainer: null, ...change, seq },
+      ...{ trainer: null, time: sharesOf(NO_TIME), ...change, seq },
     };
     takeNews(this.store, this.spec, snapshot, { idOf, now: this.now });
   }

@@ -155,7 +155,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#gather(spec);
   }
 
-  async takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null> {
+  async takeJudging(unit: number, by: Delivery): Promise<JudgingUnit | null> {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();

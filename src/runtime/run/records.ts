@@ -62,7 +62,7 @@ function drainingOf(
   { limits }: RunSpec,
   { stop, settled_at }: RunHead,
 ): RunRecords["draining"] | null {
-  if (settled_at !== null || stop?.kind !== "cancel" || stop.at === undefined) return null;
+  if (settled_at !== null || stop?.kind !== "cancel") return null;
   const waiting = sql.exec<{ id: string }>(
     "select id from rollouts where status != 'done' order by seq limit ?",
     ROLLOUTS_NAMED,

@@ -31,7 +31,7 @@ function flowOf(store: RunStore, spec: RunSpec, now: number, hindrance: () => Ru
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
-  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
+  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
   const trainer = trainingFlow(store, spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };

@@ -62,8 +62,7 @@ export class RunStore {
   }
 
   head(): RunHead {
-    // Heads stored by an earlier version lack what was added since.
-    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    this.#head ??= this.#storage.kv.get<RunHead>("head") ?? NEW_HEAD;
     return this.#head;
   }
 

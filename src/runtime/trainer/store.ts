@@ -7,7 +7,7 @@
 
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
-import { SERVED_SCHEMA, TRAINER_SCHEMA } from "./schema.ts";
+import { TRAINER_SCHEMA } from "./schema.ts";
 import { FIRST_SERVED, isSameWeights, servedNow } from "./served-weights.ts";
 import { type AckRecord, type DeliveredBatch, NEW_TRAINER, type TrainerState } from "./state.ts";
 import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.ts";
@@ -44,8 +44,7 @@ export class TrainerStore {
   }
 
   state(): TrainerState {
-    // One stored by an earlier version lacks what was added since.
-    this.#state ??= { ...NEW_TRAINER, ...this.#storage.kv.get<TrainerState>("state") };
+    this.#state ??= this.#storage.kv.get<TrainerState>("state") ?? NEW_TRAINER;
     return this.#state;
   }
 
@@ -138,8 +137,6 @@ export class TrainerStore {
   }
 
   #lastServed(now: number): ServedWeights {
-    // In the object of an earlier release it begins here.
-    this.#sql.exec(SERVED_SCHEMA);
     const [last] = this.#served("id desc limit 1");
     if (last !== undefined) return last;
     const first = servedNow(this.state(), now);

@@ -117,7 +117,7 @@ test("scoring that was cut off by any number of restarts is sent again, and give
   expect(tried.unscored).toEqual({ scorer: 1 });
 });
 
-const BY_HAND = { unit: 0, by: undefined };
+const BY_HAND = { unit: 0, by: { id: "by hand", attempt: 1 } };
 const JUDGED = {
   ...{ whole_groups: true, rollouts_per_example: 2 },
   judges: { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } },

@@ -72,7 +72,7 @@ function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void
 export function takeUnit(
   store: RunStore,
   spec: RunSpec,
-  { unit: number, by }: { readonly unit: number; readonly by: Delivery | undefined },
+  { unit: number, by }: { readonly unit: number; readonly by: Delivery },
   now: number,
   suspectUpTo = 0,
 ): JudgingUnit | null {
@@ -87,7 +87,7 @@ export function takeUnit(
     const { endpoint_id, calls, lanes } = entry;
     // Never one that was given before, whatever became of the unit since: a group's number may owe again.
     const claim = Math.max(entry.claim + 1, now);
-    const taken = { taker: by?.id ?? null, attempt: by?.attempt ?? 0, unheard: 0 };
+    const taken = { taker: by.id, attempt: by.attempt, unheard: 0 };
     const ask_at = now + leaseOf(spec);
     store.judging.setUnit(number, { ...taken, stage: "claimed", claim, ask_at });
     const verdicts = store.judging.verdicts(number);
@@ -172,7 +172,7 @@ function takeIn(
  */
 function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
   if (outcome.recorded === undefined) return false;
-  const { calls = before.calls, replies } = outcome.recorded;
+  const { calls, replies } = outcome.recorded;
   return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
 }
 
@@ -321,9 +321,9 @@ function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): voi
   store.judging.dropUnit(unit);
 }
 
-function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery | undefined): boolean {
+function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery): boolean {
   if (stage !== "claimed") return stage === "sent";
-  return by !== undefined && taker === by.id && attempt < by.attempt;
+  return taker === by.id && attempt < by.attempt;
 }
 
 function isClaim({ stage, claim }: JudgingEntry, by: number | undefined): boolean {

@@ -163,12 +163,7 @@ function noted(training: TrainingState, { made }: Arrival): TrainingState {
   return { ...training, transitions, branches, untrainable, seen };
 }
 
-const NONE = { clean: 0, forked: 0, realigned: 0 };
-
-function together(
-  one: GroupSamples["transitions"] = NONE,
-  other: GroupSamples["transitions"] = NONE,
-): GroupSamples["transitions"] {
+function together(one: GroupSamples["transitions"], other: GroupSamples["transitions"]): GroupSamples["transitions"] {
   return {
     clean: one.clean + other.clean,
     forked: one.forked + other.forked,
