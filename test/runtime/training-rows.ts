@@ -1,4 +1,5 @@
 /** A training run's ledger by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
+
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../src/index.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
@@ -6,13 +7,14 @@ import { NO_TIME, sharesOf } from "../../src/runtime/contract/trainer-time.ts";
 import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/runtime/contract/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/contract/wire.ts";
 import { answer, dispatch, score } from "../../src/runtime/run/ledger.ts";
+import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { cutBatches } from "../../src/runtime/run/training/batches.ts";
 import { takeNews } from "../../src/runtime/run/training/news.ts";
 import { openable, openGroups, TaskOrder } from "../../src/runtime/run/training/plan.ts";
 import { voidStale } from "../../src/runtime/run/training/stale.ts";
-import type { TrainingState } from "../../src/runtime/run/training/state.ts";
+import type { TrainingState } from "../../src/runtime/run/training-state.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
 
@@ -36,7 +38,7 @@ export class TrainingLedger {
 
   constructor(storage: DurableObjectStorage, training: Partial<TrainingSpec> = {}, given: Partial<RunSpec> = {}) {
     this.storage = storage;
-    this.store = new RunStore(storage);
+    this.store = new RunStore(storage, LEDGER_HOOKS);
     this.#tasks = new TaskOrder(this.store);
     const group = { rollouts_per_example: 2, whole_groups: true, min_scored: 0 };
     this.spec = { ...LEDGER_SPEC, ...group, training: { ...TRAINING, ...training }, ...given };
@@ -50,7 +52,7 @@ export class TrainingLedger {
   }
 
   restart(): void {
-    this.store = new RunStore(this.storage);
+    this.store = new RunStore(this.storage, LEDGER_HOOKS);
     this.#tasks = new TaskOrder(this.store);
   }
 

@@ -3,8 +3,8 @@ import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import { NEW_GATE, type RunGate } from "../endpoint/run-gate.ts";
 import type { Migration } from "../kit/migrate.ts";
-import { JUDGING_SCHEMA } from "./judging/store.ts";
-import { TRAINING_SCHEMA, type TrainingState } from "./training/state.ts";
+import { JUDGING_SCHEMA } from "./judging-store.ts";
+import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.

@@ -22,11 +22,13 @@ import type {
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
 import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-gate.ts";
 import { backoffMs } from "../../kit/backoff.ts";
+import { orRefusal } from "../../kit/refused-value.ts";
 import { cancelReasonOf } from "../control.ts";
+import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";
 import type { RunStore } from "../store.ts";
+import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
-import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "./store.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
 export const SENT_MS = 10_000;
@@ -125,6 +127,26 @@ export function judged(
       go_on: mine && !cancelled,
     };
   });
+}
+
+/** `judged`, where the store may refuse a verdict for what it is: its ask ends without, with a short reason. */
+export function takeVerdicts(
+  store: RunStore,
+  spec: RunSpec,
+  of: Pick<JudgingEntry, "unit" | "claim">,
+  asks: readonly JudgedAsk[],
+  now: number,
+): JudgedReply {
+  const taken = orRefusal(() => judged(store, spec, of, asks, now));
+  if (!("refused" in taken)) return taken;
+  const without = asks.map((ask) => ({ ...ask, outcome: withoutVerdict(ask, taken.refused) }));
+  return judged(store, spec, of, without, now);
+}
+
+function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
+  const error = reasonOf("its verdict", why);
+  const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
+  return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
 }
 
 const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };

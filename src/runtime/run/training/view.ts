@@ -8,8 +8,8 @@ import type { RunSpec } from "../../contract/wire.ts";
 import type { RunHead } from "../schema.ts";
 import { pendingOf } from "../standing.ts";
 import type { RunStore } from "../store.ts";
+import type { KnownTrainer, TrainingState } from "../training-state.ts";
 import { allCut, isBehind, isFull, openable } from "./plan.ts";
-import type { KnownTrainer, TrainingState } from "./state.ts";
 
 /** Null for a run that trains nothing. */
 export function trainingView(store: RunStore, spec: RunSpec): TrainingView | null {

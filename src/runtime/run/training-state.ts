@@ -7,8 +7,8 @@
  * add up to the groups that were opened.
  */
 
-import { NO_TIME, sharesOf } from "../../contract/trainer-time.ts";
-import type { GroupSamples, TrainerSnapshot } from "../../contract/training-wire.ts";
+import { NO_TIME, sharesOf } from "../contract/trainer-time.ts";
+import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 
 export const TRAINING_SCHEMA = [
   // One row a group, made when it opens. `position` numbers those that are whole, in the order they became so.
