@@ -102,11 +102,9 @@ export async function changeRun(
   id: string,
   { max_concurrent, ...plain }: RunPatch,
 ): Promise<void> {
-  const request =
-    max_concurrent === undefined
-      ? {}
-      : { request: sql`json_set(${runs.request}, '$.max_concurrent', ${max_concurrent})` };
-  const changes = { ...plain, ...request };
+  const spec =
+    max_concurrent === undefined ? {} : { spec: sql`json_set(${runs.spec}, '$.max_concurrent', ${max_concurrent})` };
+  const changes = { ...plain, ...spec };
   if (Object.keys(changes).length === 0) return;
   await drizzle(database)
     .update(runs)

@@ -40,7 +40,7 @@ export async function owing(platform: Door, judge: string) {
     },
     ...{ turns: 1, calls: 1, usage, started_at, ended_at },
   };
-  const endpoint_id = row.request.judges?.["default"]?.endpoint ?? "";
+  const endpoint_id = row.spec.judges?.["default"]?.endpoint_id ?? "";
   await within(async (run) => {
     run.answered(report);
     run.owe([{ unit: 1, endpoint_id, calls: 1 }]);

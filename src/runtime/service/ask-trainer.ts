@@ -12,7 +12,6 @@ import { trainerSpecOf } from "../contract/trainer-spec.ts";
 import type { Answer, TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
-import { specOfRow } from "./accept-run.ts";
 import { notFound, openRun } from "./read-run.ts";
 
 /** `ask` may be called twice. */
@@ -28,7 +27,7 @@ export async function askTrainer<T>(
   if (first.ok || first.refusal.code !== "unknown") return inWords(first, runId);
   const found = await openRun(env, scope, runId);
   if (!found.ok) return found;
-  const spec = trainerSpecOf(specOfRow(scope, found.value.record.run));
+  const spec = trainerSpecOf(found.value.record.run.spec);
   if (spec === null) return refuse("not_found", `${runId} is no training run`, "id");
   await trainer.create(spec);
   return inWords(await ask(trainer), runId);

@@ -18,7 +18,6 @@ import { goneMessage, isUnreadable } from "../kit/platform-fault.ts";
 import { Recent } from "../kit/recent.ts";
 import { idMac } from "../kit/secrets.ts";
 import { failedForStorage, isLocal, STORAGE_FULL } from "../kit/storage-full.ts";
-import { specOfRow } from "./accept-run.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
@@ -126,7 +125,7 @@ export async function openRun(
   const { record, current } = await recordOf(env, scope, id);
   if (record === null) return notFound("run", id);
   const object = runObject(env, scope, id);
-  if (current && record.run.status === "queued") await object.create(specOfRow(scope, record.run));
+  if (current && record.run.status === "queued") await object.create(record.run.spec);
   return { ok: true, value: { record, object } };
 }
 
