@@ -5,15 +5,17 @@
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
  */
-
 import { RolloutError } from "../../contract/errors.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
-import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
+import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
+import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
+import { handBack } from "../environment/suspects.ts";
+import { rolloutObject } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 
 export interface Departure {
@@ -111,4 +113,35 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
   throw new RolloutError(
     `MODEL_DRIVER is "${driver}": set it to "alarm" or "queue" under [vars] in wrangler.toml, and deploy`,
   );
+}
+
+/**
+ * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
+ * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
+ * idempotency key, and the first answer counts.
+ */
+export async function makeModelCall(
+  env: Env,
+  { scope, rollout_id, turn, call }: ModelCallMessage,
+  delivery: Delivery,
+  subrequests: Subrequests,
+): Promise<void> {
+  const asking = rolloutObject(env, scope, rollout_id);
+  const pending = await subrequests.object(() => asking.pendingCall(turn, call, delivery));
+  if (pending === null) return;
+  const { endpoint_id, wait_ms, ...asked } = pending;
+  const outcome = await subrequests.fetch(() =>
+    callEndpoint({
+      open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
+      call: () => asked,
+      waitMs: wait_ms,
+      controller: new AbortController(),
+    }),
+  );
+  // Its time is up: the object's own alarm is due, and knows what else is over.
+  if (outcome.kind === "aborted") return;
+  await handBack(() => {
+    const waiting = rolloutObject(env, scope, rollout_id);
+    return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
+  });
 }

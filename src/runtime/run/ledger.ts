@@ -18,7 +18,7 @@ import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Place, RolloutReport, RunSpec, ScoredMember } from "../contract/wire.ts";
-import { afterDispatch, afterEnd } from "../endpoint/run-gate.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";

@@ -6,7 +6,7 @@ import { ScoringError, serializeError } from "../../contract/errors.ts";
 import type { JudgedAsk, JudgedReply, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
-import { orRefusal } from "../kit/refused-value.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
 import { judged } from "./judging/ledger.ts";
 import type { JudgingEntry } from "./judging/store.ts";
 import { score } from "./ledger.ts";

@@ -14,16 +14,15 @@ import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
-import { handBack } from "../environment/hand-back.ts";
+import { handBack } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { askJudge } from "./ask-judge.ts";
+import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
-import { type Addressed, JudgeCache } from "./judge-cache.ts";
-import { courtOf, owingOf } from "./owed-verdicts.ts";
-import { openScoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+
+import { courtOf, openScoring, owingOf, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { callModel } from "../../../src/clients/inference.ts";
 import type { ModelCallMessage, RunMessage } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
-import { makeModelCall } from "../../../src/runtime/rollout/consume-model-calls.ts";
+import { makeModelCall } from "../../../src/runtime/rollout/model-driver.ts";
 import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
 import { deliver, LossyQueue } from "../hand-made.ts";
 import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";

@@ -12,7 +12,7 @@ import type {
   ScoresMessage,
 } from "../../../src/runtime/contract/wire.ts";
 import { findEnvironment } from "../../../src/runtime/environment/environments.ts";
-import { createChunks, writeChunks } from "../../../src/runtime/kit/chunks.ts";
+import { createChunks, writeChunks } from "../../../src/runtime/rollout/store.ts";
 import messages from "../fixtures/messages-1.json" with { type: "json" };
 import facts from "../fixtures/rollout-schema-1.json" with { type: "json" };
 import { acceptedOnly, createLossy, deliver, LossyQueue } from "../hand-made.ts";

@@ -20,7 +20,7 @@ import type {
   ToldOutcome,
 } from "../../contract/judge-outcome.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-gate.ts";
+import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
 import { cancelReasonOf } from "../control.ts";
 import { giveUp } from "../ledger.ts";

@@ -14,7 +14,7 @@ import { getRun } from "../../../db/runs.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import type { ResolvedDataset } from "../../dataset/resolve-dataset.ts";
+import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
 import { logError } from "../../kit/log.ts";
 import { runObject } from "../../kit/names.ts";

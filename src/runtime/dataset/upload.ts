@@ -17,16 +17,16 @@ import { type Remembered, recall } from "../../db/idempotency-keys.ts";
 import { keyReused, type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { BrokenBodyError, receivedChunks } from "../kit/byte-chunks.ts";
+import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
-import { minting } from "../kit/minting.ts";
+
 import { uploadKeys } from "../kit/names.ts";
 import { Places } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
-import { keyedHash } from "../kit/secrets.ts";
+import { keyedHash, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { refusedRow } from "./check-row.ts";
-import { IndexWriter } from "./index.ts";
+import { refusedRow } from "./resolve.ts";
+import { IndexWriter } from "./rows.ts";
 
 export interface DatasetUpload {
   readonly name: string | null;

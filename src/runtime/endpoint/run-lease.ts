@@ -7,13 +7,26 @@
  * dispatch takes what a rollout needs on average, its end settles what it took; a tenth of a minute's calls gather at
  * most.
  */
-
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Grant, Outcomes, PermitAsk } from "../contract/endpoint-wire.ts";
 import type { RolloutReport } from "../contract/wire.ts";
+import { logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
 import { RENEW_MS } from "./ledger.ts";
+
+/** Where the gate is kept. */
+export interface GateSlot {
+  readonly read: () => RunGate;
+  readonly write: (gate: RunGate) => void;
+}
+
+/** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
+const JUDGES = "/judges";
+
+/** Who asks which endpoint. */
+export type Asker = Pick<PermitAsk, "scope" | "endpoint_id" | "run_id" | "model">;
 
 /** What a rollout, or a judge that was asked, met at its endpoint. */
 export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited"> {
@@ -210,4 +223,61 @@ function refilled(gate: RunGate, now: number): number {
   const most = Math.max(callsEach(gate), (rate * BURST_MS) / MINUTE_MS);
   const since = Math.max(0, now - gate.tokens_at);
   return Math.min(most, gate.tokens + (rate * since) / MINUTE_MS);
+}
+
+/** Asks a run's endpoint for permits when that is due, and keeps what it grants. Never throws, one ask at a time. */
+export function judgesOf(runId: string): string {
+  return `${runId}${JUDGES}`;
+}
+
+/** The run that asked, for itself or for its judges. */
+export function runOf(asker: string): string {
+  return asker.endsWith(JUDGES) ? asker.slice(0, -JUDGES.length) : asker;
+}
+
+export class RunPermits {
+  readonly #env: Env;
+  readonly #slot: GateSlot;
+  readonly #now: () => number;
+  #asking = false;
+
+  constructor(env: Env, slot: GateSlot, now: () => number) {
+    this.#env = env;
+    this.#slot = slot;
+    this.#now = now;
+  }
+
+  /** When the endpoint is next to be asked, or its bucket holds enough for a rollout; null when neither is awaited. */
+  nextAt(need: Need): number | null {
+    const gate = this.#slot.read();
+    const now = this.#now();
+    const ask = this.#asking ? null : askAt(gate, need, now);
+    const due = [ask, paceAt(gate, need, now)].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** The endpoint would grant something else now. */
+  changed(): void {
+    this.#slot.write({ ...this.#slot.read(), changed: true });
+  }
+
+  async renew({ scope, endpoint_id, run_id, model }: Asker, need: Need): Promise<void> {
+    const now = this.#now();
+    const { read, write } = this.#slot;
+    const at = askAt(read(), need, now);
+    if (this.#asking || at === null || at > now) return;
+    this.#asking = true;
+    const { outcomes } = read();
+    write(asking(read(), need, now));
+    try {
+      const endpoint = endpointObject(this.#env, scope, endpoint_id);
+      const grant = await endpoint.ask({ scope, endpoint_id, run_id, model, ...need, outcomes });
+      write(granted(read(), grant, this.#now()));
+    } catch (thrown) {
+      logError("endpoint does not answer", endpoint_id, thrown);
+      write(unasked(read(), outcomes));
+    } finally {
+      this.#asking = false;
+    }
+  }
 }

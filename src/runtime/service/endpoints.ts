@@ -3,25 +3,29 @@
  * rpm at once, another address or key in every isolate after five minutes at the latest.
  */
 import { probeEndpoint as probeServer } from "../../clients/probe.ts";
-import type { EndpointCapabilities, EndpointPatch, EndpointView } from "../../contract/endpoint.ts";
+import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
 import { endpointViewOf } from "../../db/endpoint-view.ts";
 import {
   deleteEndpoint as deleteUnusedEndpoint,
   type EndpointChanges,
   findEndpoint,
+  insertEndpoint,
   type NamedEndpoint,
   updateEndpoint,
 } from "../../db/endpoints.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/endpoints.ts";
+import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
 import { refuseAddress } from "../kit/address.ts";
+import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
-import { sealedKey } from "../kit/sealed-key.ts";
-import { nameTaken } from "./create-endpoint.ts";
+import { minting, sealedKey } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { notFound } from "./read-run.ts";
+
+const OPERATION = "createEndpoint";
 
 /** Only what the patch names changes; another address or key is probed anew. */
 export async function changeEndpoint(
@@ -133,4 +137,58 @@ async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoin
   if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
   const message = `the address or the key of ${name} was changed at the same moment: ask again`;
   return refuse("conflict", message, null);
+}
+
+/**
+ * Makes an endpoint: checked, probed, its key sealed, stored. The probe comes before the write, so that an endpoint is
+ * seen with what it supports from the start; whatever the probe meets, the endpoint is made, since its server may only be
+ * off for now.
+ */
+export async function createEndpoint(
+  env: Env,
+  scope: Scope,
+  request: EndpointRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: EndpointView; replayed: boolean }>> {
+  // Another request may be faster at any moment, with the same key or with the same name.
+  const taken = async () => (await repeated(env, scope, options)) ?? nameTaken(request.name);
+  const before = await repeated(env, scope, options);
+  if (before !== null) return before;
+  const refused = refuseAddress(env, request.base_url, "base_url");
+  if (refused !== null) return refused;
+  if ((await findEndpoint(env.DB, scope, request.name)) !== null) return await taken();
+  const endpoint = await rowOf(env, scope, request, options.now);
+  const key = toRemember(OPERATION, endpoint.id, options);
+  if ((await insertEndpoint(env.DB, scope, endpoint, key)) === "taken") return await taken();
+  return { ok: true, value: { value: endpointViewOf(endpoint), replayed: false } };
+}
+
+export function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is an endpoint called ${name} already`, "name");
+}
+
+async function repeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replayed(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: endpointViewOf(found.value), replayed: true } } as const;
+}
+
+async function rowOf(
+  env: Env,
+  scope: Scope,
+  { probe, model, api_key, ...given }: EndpointRequest,
+  now: number,
+): Promise<NamedEndpoint> {
+  const id = mintId("ep", minting(env, now));
+  const access = { base_url: given.base_url, api_key: api_key ?? null };
+  const asked = { ...access, model: model ?? null, usual: null, now };
+  return {
+    id,
+    ...given,
+    ...(await sealedKey(env, scope, id, access.api_key)),
+    capabilities: probe ? await probeServer(asked) : null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  };
 }
