@@ -3,21 +3,36 @@
  * A folder imports itself and what its row lists; a package is imported only by the folders that own it.
  */
 const LAYERS = {
-  "src/core": [],
-  environments: ["src/core"],
-  "src/db": ["src/core"],
-  "src/clients": ["src/core"],
-  "src/runtime": ["src/core", "environments", "src/db", "src/clients"],
-  "src/api": ["src/core", "environments", "src/db", "src/runtime"],
-  "src/sdk": ["src/core"],
-  "src/local": ["src/core", "src/sdk"],
-  "src/cli": ["src/core", "environments", "src/sdk", "src/local"],
-  "src/web": ["src/core", "src/sdk"],
+  "src/contract": [],
+  "src/core": ["src/contract"],
+  environments: ["src/contract", "src/core"],
+  "src/db": ["src/contract", "src/core"],
+  "src/clients": ["src/contract", "src/core"],
+  "src/runtime": ["src/contract", "src/core", "environments", "src/db", "src/clients"],
+  "src/api": ["src/contract", "src/core", "environments", "src/db", "src/runtime"],
+  "src/sdk": ["src/contract"],
+  "src/local": ["src/contract", "src/core", "packages/policy"],
+  "src/cli": [
+    ...["src/contract", "src/core", "environments", "src/sdk", "src/local"],
+    ...["packages/policy", "packages/trainer"],
+  ],
+  "src/web": ["src/contract", "src/sdk"],
+  "packages/policy": ["src/contract"],
+  "packages/trainer": ["src/contract", "src/core", "src/sdk", "packages/policy"],
 };
+
+/** The rooms of the runtime, from the ground up: each imports itself and those before it. */
+const ROOMS = [
+  ...["contract", "kit", "environment", "dataset", "endpoint", "run"],
+  ...["trajectory", "trainer", "scoring", "rollout", "service"],
+].map((room) => `src/runtime/${room}`);
+
+/** Programs of their own beside the platform; each ships, and runs in Node. */
+const PACKAGES = ["packages/policy", "packages/trainer"];
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
-  zod: ["src/core", "environments", "src/api", "src/local", "src/cli"],
+  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PACKAGES],
   "@cfworker/json-schema": ["src/core"],
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
@@ -26,14 +41,13 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db"],
   openai: ["src/clients"],
-  standardwebhooks: ["src/clients"],
   hono: ["src/api"],
-  "@jax-js/jax": ["src/local"],
+  "@jax-js/jax": ["packages/trainer"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],
 };
 
-const PRODUCT = "^(src|environments)/";
+const PRODUCT = "^(src|packages|environments)/";
 // Tests stand beside the environments and may use Node and the test runner; they are never bundled.
 const TESTS = "[.]test[.]ts$";
 
@@ -44,6 +58,13 @@ const layers = Object.entries(LAYERS).map(([folder, imports]) => ({
   severity: "error",
   from: { path: `^${folder}/` },
   to: { path: PRODUCT, pathNot: folders([folder, ...imports]) },
+}));
+
+const rooms = ROOMS.map((room, floor) => ({
+  name: `${room} imports`,
+  severity: "error",
+  from: { path: `^${room}/` },
+  to: { path: "^src/runtime/", pathNot: folders(ROOMS.slice(0, floor + 1)) },
 }));
 
 const owners = Object.entries(OWNERS).map(([name, owning]) => ({
@@ -57,6 +78,7 @@ module.exports = {
   forbidden: [
     { name: "no cycles", severity: "error", from: {}, to: { circular: true } },
     ...layers,
+    ...rooms,
     ...owners,
     {
       name: "the Worker's entry imports",
@@ -76,7 +98,7 @@ module.exports = {
       severity: "error",
       from: {
         path: PRODUCT,
-        pathNot: ["^src/local/", "^src/cli/", "^src/runtime/secrets[.]ts$", TESTS],
+        pathNot: ["^src/local/", "^src/cli/", "^packages/", "^src/runtime/kit/secrets[.]ts$", TESTS],
       },
       to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
     },
@@ -84,24 +106,27 @@ module.exports = {
       name: "secrets use node:crypto alone",
       comment: "Ids are signed by the thousand: a synchronous HMAC, which WebCrypto has not.",
       severity: "error",
-      from: { path: "^src/runtime/secrets[.]ts$" },
+      from: { path: "^src/runtime/kit/secrets[.]ts$" },
       to: { dependencyTypes: ["core"], pathNot: "^(node:)?crypto$" },
     },
     {
       name: "environments use the public entry",
-      comment:
-        "An environment is a package of its own: inside or outside, it knows only `rollcall`.",
+      comment: "An environment is a package of its own: inside or outside, it knows only `rollcall`.",
       severity: "error",
       from: { path: "^environments/[^/]+/", pathNot: TESTS },
-      to: { path: "^src/core/", pathNot: "^src/core/(entry|testing)[.]ts$" },
+      to: { path: "^src/(contract|core)/", pathNot: "^src/core/(entry|testing)[.]ts$" },
     },
     {
       name: "every folder has a row",
-      comment: "A new folder under src is added to LAYERS before anything is imported from it.",
+      comment: "A new folder under src is added to LAYERS, one of the runtime to ROOMS, before it imports anything.",
       severity: "error",
       from: {
-        path: "^src/",
-        pathNot: [...folders(Object.keys(LAYERS)), "^src/index[.]ts$", "[.]d[.]ts$"],
+        path: "^(src|packages)/",
+        pathNot: [
+          ...folders([...Object.keys(LAYERS).filter((folder) => folder !== "src/runtime"), ...ROOMS]),
+          "^src/index[.]ts$",
+          "[.]d[.]ts$",
+        ],
       },
       to: {},
     },

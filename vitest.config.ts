@@ -10,7 +10,7 @@ import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
 const platformFree = [
-  "test/core/**/*.test.ts",
+  "test/{contract,core}/**/*.test.ts",
   "test/conformance/vectors.test.ts",
   "environments/**/*.test.ts",
 ];
@@ -39,7 +39,8 @@ const nodeProject = {
     globalSetup: [vectors],
     include: [
       ...platformFree,
-      "test/{clients,cli,conformance,faults,ground,local,mutate,sdk}/**/*.test.ts",
+      "test/{clients,cli,conformance,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
+      "test/{api,runtime}/**/*.node.test.ts",
     ],
   },
 };
@@ -68,7 +69,7 @@ const coreInWorkerdProject = {
     include: platformFree,
     exclude: nodeOnly,
     isolate: false,
-    globalSetup: [vectors, "./test/workers/scripted-model.ts"],
+    globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
   },
 };
 
@@ -79,9 +80,10 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: ["test/{api,workers}/**/*.test.ts"],
-    globalSetup: ["./test/workers/scripted-model.ts"],
-    setupFiles: ["./test/workers/apply-migrations.ts"],
+    include: ["test/{api,runtime}/**/*.test.ts"],
+    exclude: nodeOnly,
+    globalSetup: ["./test/runtime/scripted-model.ts"],
+    setupFiles: ["./test/runtime/apply-migrations.ts"],
   },
 };
 

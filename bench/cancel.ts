@@ -64,13 +64,10 @@ async function measure(rollouts: number) {
     reply: (request) => {
       calls.push(request);
       // The first request is the probe of an endpoint that is added.
-      return request.headers["idempotency-key"] === undefined
-        ? { content: "hi" }
-        : { fault: { kind: "hang" } };
+      return request.headers["idempotency-key"] === undefined ? { content: "hi" } : { fault: { kind: "hang" } };
     },
   });
-  const waiting = () =>
-    calls.filter(({ headers, gone }) => headers["idempotency-key"] !== undefined && !gone()).length;
+  const waiting = () => calls.filter(({ headers, gone }) => headers["idempotency-key"] !== undefined && !gone()).length;
   const { url, key } = await startPlatform();
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
   const run = await client.createRun({

@@ -30,9 +30,7 @@ export function hottest(isolates: readonly IsolateProfile[]): string {
     return { title, places, busy };
   });
   const all = counted.reduce((sum, { busy }) => sum + busy, 0);
-  const sorted = counted
-    .filter(({ busy }) => busy / all >= LEAST_SHARE)
-    .sort((a, b) => b.busy - a.busy);
+  const sorted = counted.filter(({ busy }) => busy / all >= LEAST_SHARE).sort((a, b) => b.busy - a.busy);
   const shares = sorted.map(({ title, busy }) => entry(busy / all, title));
   const lists = sorted.flatMap(({ title, places, busy }) => [
     `== ${title}: self time`,
@@ -57,9 +55,7 @@ function entry(share: number, name: string): string {
 
 function countByPlace({ nodes, samples }: CpuProfile, map: SourceMap | null) {
   const places = new Map(nodes.map((node) => [node.id, placeOf(node.callFrame, map)]));
-  const parents = new Map(
-    nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id] as const)),
-  );
+  const parents = new Map(nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id] as const)));
   const counts = new Map<string, Counts>();
   const add = (place: string, by: keyof Counts) => {
     const count = counts.get(place) ?? { self: 0, total: 0 };

@@ -9,9 +9,7 @@ const Frame = z.object({
   columnNumber: z.int(),
 });
 const CpuProfile = z.object({
-  nodes: z.array(
-    z.object({ id: z.int(), callFrame: Frame, children: z.array(z.int()).optional() }),
-  ),
+  nodes: z.array(z.object({ id: z.int(), callFrame: Frame, children: z.array(z.int()).optional() })),
   samples: z.array(z.int()),
 });
 export type CpuProfile = z.infer<typeof CpuProfile>;

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, usageError } from "../src/cli/exit.ts";
-import { printJson } from "../src/cli/terminal.ts";
+import { printJson } from "../src/cli/terminal/terminal.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 import { type Case, type Pair, runPair } from "./pair.ts";
 import { stopAll } from "./processes.ts";

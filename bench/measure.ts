@@ -51,9 +51,7 @@ export class Meter {
 
   #sample(): void {
     const peak = this.#openFiles;
-    this.#openFiles = mapValues(this.#pids, (pid, name) =>
-      Math.max(openFiles(pid), peak[name] ?? 0),
-    );
+    this.#openFiles = mapValues(this.#pids, (pid, name) => Math.max(openFiles(pid), peak[name] ?? 0));
   }
 }
 

@@ -2,7 +2,7 @@
  * One side after the other on the same work, each with a fresh model and fresh processes, and every result checked: a
  * number measured on wrong work is worth nothing, so whatever does not add up ends the benchmark.
  */
-import type { RunView } from "../src/core/run.ts";
+import type { RunView } from "../src/contract/run.ts";
 import { RollcallClient } from "../src/sdk/client.ts";
 import { Meter, type Usage } from "./measure.ts";
 import { type BenchedPlatform, startBaseline, startModel, startPlatform } from "./processes.ts";
@@ -72,11 +72,7 @@ async function runBaseline(work: Case): Promise<Side> {
   }
 }
 
-export async function playRun(
-  platform: Pick<BenchedPlatform, "url" | "key">,
-  modelUrl: string,
-  work: Case,
-) {
+export async function playRun(platform: Pick<BenchedPlatform, "url" | "key">, modelUrl: string, work: Case) {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const started = performance.now();
   const { id } = await client.createRun({

@@ -8,9 +8,9 @@ import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import type { Message } from "../src/core/messages.ts";
-import { POLICY_MODEL } from "../src/local/policy/known-environments.ts";
-import { startPolicyServer } from "../src/local/policy/policy-server.ts";
+import { POLICY_MODEL } from "../packages/policy/known-environments.ts";
+import { startPolicyServer } from "../packages/policy/policy-server.ts";
+import type { Message } from "../src/contract/messages.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 
 const HELP = `Usage: npm run bench:policy -- [flags]
@@ -178,13 +178,7 @@ function table(row: Row): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const titles = Object.keys(columns);
   const about = `${new Date().toISOString().slice(0, 10)}, ${cores} × ${cpu}, ${memory_gb} GB.`;
-  return [
-    about,
-    "",
-    line(titles),
-    line(titles.map(() => "---")),
-    line(Object.values(columns)),
-  ].join("\n");
+  return [about, "", line(titles), line(titles.map(() => "---")), line(Object.values(columns))].join("\n");
 }
 
 function count(value: string, flag: string): number {
@@ -215,8 +209,6 @@ if (values.help) {
   const row = await measure(server.url, conversations, inFlight);
   await server.stop();
   const machine = describeMachine();
-  const report = values.json
-    ? JSON.stringify({ machine, versions: describeVersions(), row })
-    : table(row);
+  const report = values.json ? JSON.stringify({ machine, versions: describeVersions(), row }) : table(row);
   process.stdout.write(`${report}\n`);
 }

@@ -65,11 +65,7 @@ export async function startModel(turns: number, latencyMs: number): Promise<Mode
   };
 }
 
-export async function startBaseline(
-  modelUrl: string,
-  rollouts: number,
-  turns: number,
-): Promise<Baseline> {
+export async function startBaseline(modelUrl: string, rollouts: number, turns: number): Promise<Baseline> {
   const child = forkHere("baseline.ts", [modelUrl, rollouts, turns]);
   await told(child.process);
   return {

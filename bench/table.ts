@@ -53,9 +53,7 @@ function line(cells: readonly string[]): string {
 
 /** How CPU per rollout grows with the size of the run, among the rows without latency. */
 function growth(rows: readonly Row[]): string[] {
-  const bySize = rows
-    .filter(({ latency_ms }) => latency_ms === 0)
-    .toSorted((a, b) => a.rollouts - b.rollouts);
+  const bySize = rows.filter(({ latency_ms }) => latency_ms === 0).toSorted((a, b) => a.rollouts - b.rollouts);
   const [small, large] = [bySize[0], bySize.at(-1)];
   if (small === undefined || large === undefined || small.rollouts === large.rollouts) return [];
   const times = large.workerd_cpu_ms_per_rollout / small.workerd_cpu_ms_per_rollout;

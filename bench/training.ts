@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode } from "../src/cli/exit.ts";
-import { printJson } from "../src/cli/terminal.ts";
+import { printJson } from "../src/cli/terminal/terminal.ts";
 import { makeThrowAwayDirectory } from "../src/local/state-directory.ts";
 import { ScriptedTrainer } from "../test/fakes/scripted-trainer.ts";
 import { deathOf, endGroup, type Served, serve } from "../test/local/served-platform.ts";

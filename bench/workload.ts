@@ -3,8 +3,8 @@
  * by the number of turns alone, so the model, the platform and the baseline agree on it without talking.
  */
 
-import type { EvalRequestInput } from "../src/core/eval-request.ts";
-import type { Message, ToolDefinition } from "../src/core/messages.ts";
+import type { EvalRequestInput } from "../src/contract/eval-request.ts";
+import type { Message, ToolDefinition } from "../src/contract/messages.ts";
 import type { Reply } from "../test/fakes/completion-body.ts";
 
 /** Conversations running at once, on both sides and at every latency. */
@@ -60,8 +60,7 @@ function guessNumber(turns: number): Workload {
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
   };
-  const description =
-    "Guess the number. Answers correct, or higher or lower and the range that is left.";
+  const description = "Guess the number. Answers correct, or higher or lower and the range that is left.";
   return {
     // One turn to spare: the conversation ends with the model's answer, not with the limit.
     environment: { environment: "guess-number", environment_args: { max_turns: turns + 1 } },
@@ -74,11 +73,7 @@ function guessNumber(turns: number): Workload {
 }
 
 /** As the environment's own tools are advertised: the two sides send the same bytes. */
-function definition(
-  name: string,
-  description: string,
-  properties: Readonly<Record<string, unknown>>,
-): ToolDefinition {
+function definition(name: string, description: string, properties: Readonly<Record<string, unknown>>): ToolDefinition {
   const parameters = {
     type: "object",
     properties,

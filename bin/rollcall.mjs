@@ -48,7 +48,7 @@ function handOver(node) {
 if (isNewEnough(process.versions.node)) {
   // A command starts in two thirds of the time when its files need not be stripped of types and compiled again.
   module.enableCompileCache?.();
-  const compiled = join(dirname(script), "../dist/cli/main.js");
+  const compiled = join(dirname(script), "../dist/src/cli/main.js");
   await import(existsSync(compiled) ? compiled : "../src/cli/main.ts");
 } else {
   const node = bundledNode();

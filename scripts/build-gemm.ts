@@ -1,12 +1,12 @@
 /**
- * Compiles src/local/policy/assembly/gemm.ts to src/local/policy/gemm.wasm, which is committed: running Rollcall needs no
+ * Compiles packages/policy/assembly/gemm.ts to packages/policy/gemm.wasm, which is committed: running Rollcall needs no
  * compiler. `--check` writes nothing and fails when the file is not what the source compiles to.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { main } from "assemblyscript/asc";
 
-const FOLDER = join(import.meta.dirname, "../src/local/policy");
+const FOLDER = join(import.meta.dirname, "../packages/policy");
 const TARGET = join(FOLDER, "gemm.wasm");
 
 async function compile(): Promise<Uint8Array> {
@@ -35,10 +35,8 @@ process.chdir(FOLDER);
 const wasm = await compile();
 if (!process.argv.includes("--check")) {
   writeFileSync(TARGET, wasm);
-  console.log(`wrote src/local/policy/gemm.wasm, ${wasm.byteLength} bytes`);
+  console.log(`wrote packages/policy/gemm.wasm, ${wasm.byteLength} bytes`);
 } else if (Buffer.compare(readFileSync(TARGET), wasm) !== 0) {
-  console.error(
-    "src/local/policy/gemm.wasm is not what its source compiles to: npm run build:gemm",
-  );
+  console.error("packages/policy/gemm.wasm is not what its source compiles to: npm run build:gemm");
   process.exitCode = 1;
 }

@@ -18,14 +18,10 @@ const LIMIT_KB = 465;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {
-  execFileSync(
-    join(ROOT, "node_modules/.bin/wrangler"),
-    ["deploy", "--dry-run", "--outdir", outdir],
-    {
-      cwd: ROOT,
-      stdio: ["ignore", "inherit", "inherit"],
-    },
-  );
+  execFileSync(join(ROOT, "node_modules/.bin/wrangler"), ["deploy", "--dry-run", "--outdir", outdir], {
+    cwd: ROOT,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const kilobytes = gzipSync(readFileSync(join(outdir, "index.js"))).length / 1000;
   process.stdout.write(`${kilobytes.toFixed(1)} kB gzipped, limit ${LIMIT_KB} kB\n`);
   process.exitCode = kilobytes <= LIMIT_KB ? 0 : 1;

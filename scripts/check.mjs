@@ -18,7 +18,7 @@ const GATES = {
   "types, the package": "tsc -p tsconfig.package.json --noEmit",
   lint: "biome check --error-on-warnings",
   "bundle size": "node scripts/check-bundle.ts",
-  imports: "depcruise src environments",
+  imports: "depcruise src packages environments",
   "unused code": "knip --no-progress",
   "types of the bindings": "wrangler types --check",
   "migrations match the schema": "node scripts/check-migrations.ts",

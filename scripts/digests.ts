@@ -7,10 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  type EnvironmentPackage,
-  environmentPackagesIn,
-} from "../src/local/environment-package.ts";
+import { type EnvironmentPackage, environmentPackagesIn } from "../src/local/environment-package.ts";
 
 function render(packages: readonly EnvironmentPackage[]): string {
   return [

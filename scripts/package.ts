@@ -19,14 +19,15 @@ const ROOT = resolve(import.meta.dirname, "..");
 
 /** What the Worker is bundled from, and what a person reads. */
 const COPIED = [
-  ...["bin", "docs", "environments", "migrations", "src"],
+  ...["bin", "docs", "environments", "migrations", "packages", "src"],
   ...["wrangler.toml", "README.md", "LICENSE"],
 ];
 /** The folders of src that are compiled run in Node alone. */
-const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
+const NOT_COPIED =
+  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
 
 /** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
-const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
+const ASSETS = ["{src/{cli,local},packages}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
 
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
@@ -55,7 +56,7 @@ function copySources(folder: string): void {
   const assets = globSync(ASSETS, { cwd: ROOT, withFileTypes: true }).filter((it) => it.isFile());
   for (const asset of assets) {
     const from = join(asset.parentPath, asset.name);
-    const to = join(folder, "dist", from.slice(join(ROOT, "src").length));
+    const to = join(folder, "dist", from.slice(ROOT.length));
     mkdirSync(dirname(to), { recursive: true });
     copyFileSync(from, to);
   }
@@ -66,7 +67,7 @@ function published(): object {
   const { name, version, description, license, type, sideEffects, engines, bin } = manifest;
   const { dependencies, optionalDependencies } = manifest;
   const doors = Object.entries(manifest.exports).map(([door, source]) => {
-    const compiled = source.replace("./src/", "./dist/").replace(/\.ts$/, "");
+    const compiled = source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
     return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
   return {

@@ -13,8 +13,7 @@ export default class TotalsReporter implements Reporter {
   ): void {
     const states = modules.flatMap((module) => [...module.children.allTests()].map(stateOf));
     const count = (state: string) => states.filter((one) => one === state).length;
-    const outside =
-      modules.filter((module) => module.errors().length > 0).length + unhandled.length;
+    const outside = modules.filter((module) => module.errors().length > 0).length + unhandled.length;
     const known = count("failed") + outside;
     const failed = known === 0 && reason !== "passed" ? 1 : known;
     const skipped = count("skipped") + count("pending");

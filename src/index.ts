@@ -1,42 +1,40 @@
 /** The Worker: its Durable Object classes and its three doors. Nothing else. */
 
 import { createApp } from "./api/app.ts";
-import { acceptRun } from "./runtime/accept-run.ts";
-import { askTrainer, readWeightLedger } from "./runtime/ask-trainer.ts";
-import { auditRun } from "./runtime/audit-run.ts";
-import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/change-endpoint.ts";
-import { compareRuns } from "./runtime/compare-runs.ts";
-import { consume } from "./runtime/consume.ts";
-import {
-  cancelRollout,
-  cancelRun,
-  changeRun,
-  pauseRun,
-  resumeRun,
-  retryRun,
-} from "./runtime/control-run.ts";
-import { createEndpoint } from "./runtime/create-endpoint.ts";
-import { exportRun } from "./runtime/export-run.ts";
-import { forkRollout } from "./runtime/fork-run.ts";
-import { logError } from "./runtime/log.ts";
-import { refuseExit } from "./runtime/no-exit.ts";
-import { readCredits, readManifest, readSamples, streamSamples } from "./runtime/read-batch.ts";
-import { deleteDataset, readDataset, readDatasetRows } from "./runtime/read-datasets.ts";
-import { listEnvironments, readEnvironment } from "./runtime/read-environments.ts";
-import { readInFlight } from "./runtime/read-in-flight.ts";
-import { readResults, readRollout } from "./runtime/read-rollouts.ts";
-import { readEvents, readMetrics, readRun } from "./runtime/read-run.ts";
-import { rescoreRun } from "./runtime/rescore-run.ts";
-import { rotateTrainerToken } from "./runtime/rotate-token.ts";
-import { changeSecret, createSecret } from "./runtime/store-secret.ts";
-import { createDataset } from "./runtime/upload-dataset.ts";
-import type { RunMessage } from "./runtime/wire.ts";
+import type { RunMessage } from "./runtime/contract/wire.ts";
+import { readDataset, readDatasetRows } from "./runtime/dataset/read-datasets.ts";
+import { createDataset } from "./runtime/dataset/upload-dataset.ts";
+import { refuseExit } from "./runtime/environment/no-exit.ts";
+import { listEnvironments, readEnvironment } from "./runtime/environment/read-environments.ts";
+import { logError } from "./runtime/kit/log.ts";
+import { RunObject as Run } from "./runtime/run/object.ts";
+import { acceptRun } from "./runtime/service/accept-run.ts";
+import { askTrainer, readWeightLedger } from "./runtime/service/ask-trainer.ts";
+import { auditRun } from "./runtime/service/audit-run.ts";
+import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./runtime/service/change-endpoint.ts";
+import { compareRuns } from "./runtime/service/compare-runs.ts";
+import { consume } from "./runtime/service/consume.ts";
+import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./runtime/service/control-run.ts";
+import { createEndpoint } from "./runtime/service/create-endpoint.ts";
+import { deleteDataset } from "./runtime/service/delete-unused.ts";
+import { exportRun } from "./runtime/service/export-run.ts";
+import { forkRollout } from "./runtime/service/fork-run.ts";
+import { readCredits, readManifest, readSamples, streamSamples } from "./runtime/service/read-batch.ts";
+import { readInFlight } from "./runtime/service/read-in-flight.ts";
+import { readResults, readRollout } from "./runtime/service/read-rollouts.ts";
+import { readEvents, readMetrics, readRun } from "./runtime/service/read-run.ts";
+import { rescoreRun } from "./runtime/service/rescore-run.ts";
+import { rotateTrainerToken } from "./runtime/service/rotate-token.ts";
+import { changeSecret, createSecret } from "./runtime/service/store-secret.ts";
 
-export { EndpointObject } from "./runtime/endpoint-object.ts";
-export { RolloutObject } from "./runtime/rollout-object.ts";
-export { RolloutSqlObject } from "./runtime/rollout-sql-object.ts";
-export { RunObject } from "./runtime/run-object.ts";
-export { TrainerObject } from "./runtime/trainer-object.ts";
+export { EndpointObject } from "./runtime/endpoint/object.ts";
+export { RolloutObject } from "./runtime/rollout/object.ts";
+export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
+export { TrainerObject } from "./runtime/trainer/object.ts";
+
+export class RunObject extends Run {
+  protected override readonly acceptEval = acceptRun;
+}
 
 refuseExit();
 

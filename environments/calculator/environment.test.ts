@@ -1,7 +1,7 @@
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { loadEnvironment } from "./environment.ts";
 
 const Row = z.object({ question: z.string(), answer: z.string() });
@@ -34,12 +34,9 @@ test("surviving a restart after every step changes nothing", async () => {
   expect(await play(replies, true)).toEqual(await play(replies));
 });
 
-test.each(["47", "It is 480.", "I do not know.", "48? No: 49", ""])(
-  "%j is not right",
-  async (reply) => {
-    expect((await play([reply])).metrics).toMatchObject({ right: 0 });
-  },
-);
+test.each(["47", "It is 480.", "I do not know.", "48? No: 49", ""])("%j is not right", async (reply) => {
+  expect((await play([reply])).metrics).toMatchObject({ right: 0 });
+});
 
 test("a wrong call is answered with what is wrong, and the model may correct itself", async () => {
   const wrong: Reply = { tool_calls: [{ name: "multiply", arguments: { a: "12", b: 3 } }] };
@@ -77,12 +74,7 @@ test("tasks of one step add, subtract and multiply, from the larger to the small
     const [, left, operator, right] = /^What is (\d) ([-+*]) (\d)\?$/.exec(question) ?? [];
     const operation = z.enum(["+", "-", "*"]).parse(operator);
     const value = results[operation](Number(left), Number(right));
-    expect([String(value), value >= 0, left !== "0", right !== "0"]).toEqual([
-      answer,
-      true,
-      true,
-      true,
-    ]);
+    expect([String(value), value >= 0, left !== "0", right !== "0"]).toEqual([answer, true, true, true]);
     operators.add(operation);
   }
   expect(operators.size).toBe(3);

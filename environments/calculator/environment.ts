@@ -35,15 +35,12 @@ export const loadEnvironment = defineEnvironment({
   }),
   build: ({ max, steps }) =>
     new ToolEnv({
-      dataset: dataset(Task, (_index, random) =>
-        steps === 1 ? oneStep(max, random) : twoSteps(max, random),
-      ),
+      dataset: dataset(Task, (_index, random) => (steps === 1 ? oneStep(max, random) : twoSteps(max, random))),
       tools: [add, subtract, multiply],
       maxTurns: 4,
       rubric: {
         rewards: {
-          right: ({ completion, answer }) =>
-            lastNumber(textOf(completion.at(-1))) === Number(answer),
+          right: ({ completion, answer }) => lastNumber(textOf(completion.at(-1))) === Number(answer),
           // A call and its result for each step, then the answer.
           brief: { weight: 0.1, fn: ({ completion }) => completion.length <= 2 * steps + 1 },
         },

@@ -30,21 +30,12 @@ const GRADERS = ["graders", "testing_criteria"] as const;
 
 export const Arguments = z
   .strictObject({
-    messages: ItemMessages.optional().describe(
-      "the prompt; default: a row's own prompt or question",
-    ),
+    messages: ItemMessages.optional().describe("the prompt; default: a row's own prompt or question"),
     template: ItemTemplate.optional().describe("the prompt as one message of the user"),
     input_messages: InputMessages.optional().describe("the prompt as OpenAI's data_source has it"),
-    graders: Graders.optional().describe(
-      "what scores the replies; the reward is their weighted sum",
-    ),
+    graders: Graders.optional().describe("what scores the replies; the reward is their weighted sum"),
     testing_criteria: Graders.optional().describe("the same by OpenAI's name"),
-    tools: z
-      .array(Tool)
-      .min(1)
-      .max(128)
-      .optional()
-      .describe("offered to the model; nothing runs them"),
+    tools: z.array(Tool).min(1).max(128).optional().describe("offered to the model; nothing runs them"),
   })
   .superRefine((given, context) => {
     for (const names of [PROMPTS, GRADERS]) {
@@ -82,11 +73,7 @@ export function membersNamed(given: Arguments): Path[] {
   return [...unique.values()].filter((path) => path.length > 0);
 }
 
-function templatesOf({
-  messages,
-  template,
-  input_messages,
-}: Arguments): readonly MessageTemplate[] {
+function templatesOf({ messages, template, input_messages }: Arguments): readonly MessageTemplate[] {
   if (template !== undefined) return [{ role: "user", content: template }];
   if (input_messages?.type === "template") return input_messages.template;
   return messages ?? [];

@@ -149,10 +149,7 @@ test("a formula combines scores, its parts are metrics, and one without a value 
   expect(report.reward).toBeCloseTo((8 / 13) ** 2, 9);
   expect(report.metrics).toMatchObject({ "all.exact": 0, "all.near": 8 / 13 });
   const none = await play(multi("near / exact"), "sitting", task);
-  expect([none.reward, none.scoring_errors[0]?.error]).toEqual([
-    null,
-    expect.stringContaining("returned Infinity"),
-  ]);
+  expect([none.reward, none.scoring_errors[0]?.error]).toEqual([null, expect.stringContaining("returned Infinity")]);
 });
 
 test("graders read the reply as text, as JSON and as tool calls, which are recorded and never run", async () => {
@@ -176,10 +173,7 @@ test("graders read the reply as text, as JSON and as tool calls, which are recor
   const report = await runRollout(environment, {
     task: { question: "How is Rome?", call: "weather" },
     model: ({ tools, turn }) => {
-      expect([turn, tools]).toEqual([
-        0,
-        [{ type: "function", function: { ...weather.function, description: "" } }],
-      ]);
+      expect([turn, tools]).toEqual([0, [{ type: "function", function: { ...weather.function, description: "" } }]]);
       return { tool_calls: [{ name: "weather", arguments: '{"city":"Rome"}' }] };
     },
   });
@@ -188,10 +182,7 @@ test("graders read the reply as text, as JSON and as tool calls, which are recor
 
 test.each([
   [{ template: "Q: {{item.question}}" }, { question: "a{{item.answer}}" }],
-  [
-    { messages: [{ role: "user", content: "Q: {{item.question}}" }] },
-    { question: "a{{item.answer}}" },
-  ],
+  [{ messages: [{ role: "user", content: "Q: {{item.question}}" }] }, { question: "a{{item.answer}}" }],
   [
     {
       input_messages: {
@@ -286,32 +277,21 @@ test("what cannot be graded is refused by the name of its field", async () => {
   const second = (grader: Given) => refused({ graders: [SAME, grader] });
   const graders = (grader: Given) => second({ ...SAME, name: "b", ...grader });
   expect(await refused({})).toEqual(["graders", "say what scores the replies"]);
-  expect(await graders({ operation: "similar" })).toEqual([
-    "graders.1.operation",
-    expect.anything(),
-  ]);
+  expect(await graders({ operation: "similar" })).toEqual(["graders.1.operation", expect.anything()]);
   for (const name of ["same", "num_turns"]) {
-    expect(await graders({ name })).toEqual([
-      "graders.1.name",
-      `two scores would be named ${name}`,
-    ]);
+    expect(await graders({ name })).toEqual(["graders.1.name", `two scores would be named ${name}`]);
   }
   const similar = { ...SIMILAR, pass_threshold: 0.5 };
   expect(await refused({ graders: [similar, { ...SAME, name: "near.passed" }] })).toEqual([
     "graders.1.name",
     "two scores would be named near.passed",
   ]);
-  expect(await graders({ input: "{{ sample.output_text }" })).toEqual([
-    "graders.1.input",
-    "{{ without its }}",
-  ]);
+  expect(await graders({ input: "{{ sample.output_text }" })).toEqual(["graders.1.input", "{{ without its }}"]);
   expect(await graders({ reference: "{{items.x}}" })).toEqual([
     "graders.1.reference",
     "{{items.x}}: a slot holds a path like item.answer",
   ]);
-  expect((await graders({ input: "{{sample.text}}" }))[1]).toContain(
-    "of a sample there are output_text",
-  );
+  expect((await graders({ input: "{{sample.text}}" }))[1]).toContain("of a sample there are output_text");
   expect(await graders({ type: "python", source: "…" })).toEqual([
     "graders.1.type",
     expect.stringContaining('{"type": "http"}'),
@@ -372,7 +352,5 @@ test("surviving a restart after every step changes nothing, and an unknown argum
     ),
   );
   expect(restarted).toEqual(straight);
-  await expect(loadEnvironment.load({ graders: [SAME], rubric: {} })).rejects.toBeInstanceOf(
-    z.ZodError,
-  );
+  await expect(loadEnvironment.load({ graders: [SAME], rubric: {} })).rejects.toBeInstanceOf(z.ZodError);
 });

@@ -5,14 +5,7 @@
  * pasted here as they are, and a row may wrap its members in `item`. Tools are offered to the model, and its calls are
  * there to be graded; nothing runs them.
  */
-import {
-  dataset,
-  defineEnvironment,
-  type JsonObject,
-  Rubric,
-  SingleTurnEnv,
-  type ToolDefinition,
-} from "rollcall";
+import { dataset, defineEnvironment, type JsonObject, Rubric, SingleTurnEnv, type ToolDefinition } from "rollcall";
 import { Arguments, gradersOf, membersNamed, promptOf, promptPath } from "./arguments.ts";
 import { type Grade, gradesOf, type Item } from "./grade.ts";
 import { type Grader, judgesOf, needsOf, passThreshold } from "./graders.ts";
@@ -21,10 +14,7 @@ import { rowSchema } from "./rows.ts";
 class GradedEnv extends SingleTurnEnv<Item> {
   readonly #tools: readonly ToolDefinition[];
 
-  constructor(
-    options: ConstructorParameters<typeof SingleTurnEnv<Item>>[0],
-    tools: readonly ToolDefinition[],
-  ) {
+  constructor(options: ConstructorParameters<typeof SingleTurnEnv<Item>>[0], tools: readonly ToolDefinition[]) {
     super(options);
     this.#tools = tools;
   }
@@ -70,10 +60,7 @@ function rubricOf(graders: readonly Grader[]): Rubric<Item> {
 }
 
 /** Whether a score reaches the grader's threshold; null where it has none. */
-function passing(
-  grader: Grader,
-  whole: Grade,
-): ((...args: Parameters<Grade>) => Promise<boolean>) | null {
+function passing(grader: Grader, whole: Grade): ((...args: Parameters<Grade>) => Promise<boolean>) | null {
   const threshold = passThreshold(grader);
   if (threshold === null) return null;
   return async (args) => (await whole(args)) >= threshold;

@@ -58,8 +58,7 @@ function tokensOf(text: string): string[] {
   while (TOKEN.lastIndex < text.length) {
     const at = TOKEN.lastIndex;
     const [, token] = TOKEN.exec(text) ?? [];
-    if (token === undefined)
-      throw new SyntaxError(`cannot be read from ${text.slice(at, at + 10)}`);
+    if (token === undefined) throw new SyntaxError(`cannot be read from ${text.slice(at, at + 10)}`);
     tokens.push(token);
   }
   return tokens;
@@ -106,8 +105,7 @@ function atom(reader: Reader): Node {
     expect(reader, ")");
     return inside;
   }
-  if (NAME.test(token))
-    return FUNCTIONS.includes(token) ? call(reader, token) : variable(reader, token);
+  if (NAME.test(token)) return FUNCTIONS.includes(token) ? call(reader, token) : variable(reader, token);
   const value = Number(token);
   if (Number.isNaN(value)) {
     reader.at -= 1;
@@ -156,7 +154,6 @@ function expect(reader: Reader, wanted: string): void {
 }
 
 function unexpected({ tokens, at }: Reader, wanted?: string): SyntaxError {
-  const found =
-    tokens[at] === undefined ? "ends too early" : `has ${tokens[at]} where none can stand`;
+  const found = tokens[at] === undefined ? "ends too early" : `has ${tokens[at]} where none can stand`;
   return new SyntaxError(wanted === undefined ? found : `${found}: ${wanted} is missing`);
 }

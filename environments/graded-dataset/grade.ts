@@ -7,14 +7,7 @@
  */
 import { type Json, type RewardArgs, scorers, spendWork, textOf } from "rollcall";
 import { parseFormula } from "./formula.ts";
-import {
-  EMBEDDING_JUDGE,
-  type Grader,
-  type GraderPart,
-  type JudgedPart,
-  judgeOf,
-  partsOf,
-} from "./graders.ts";
+import { EMBEDDING_JUDGE, type Grader, type GraderPart, type JudgedPart, judgeOf, partsOf } from "./graders.ts";
 import { httpScore } from "./http-scorer.ts";
 import { renderMessages } from "./messages.ts";
 import { blankSimilarity, similarity } from "./similarity.ts";
@@ -50,11 +43,7 @@ async function valuesOf(
 ): Promise<Map<string, number>> {
   const judged = (part: GraderPart) => judgeOf(part) !== null;
   const http = (part: GraderPart) => part.type === "http";
-  const waves = [
-    graders.filter(judged),
-    graders.filter((part) => !judged(part) && !http(part)),
-    graders.filter(http),
-  ];
+  const waves = [graders.filter(judged), graders.filter((part) => !judged(part) && !http(part)), graders.filter(http)];
   const values = new Map<string, number>();
   for (const wave of waves) {
     const scores = await Promise.all(wave.map(({ name }) => grades.get(name)?.(args)));
@@ -102,9 +91,7 @@ async function gradeSimilarity(
   const { evaluation_metric } = grader;
   const texts = [render(grader.input, names), render(grader.reference, names)] as const;
   if (evaluation_metric !== "cosine") return similarity(evaluation_metric, ...texts, args);
-  return (
-    blankSimilarity(...texts) ?? (await args.judge(texts, { judge: EMBEDDING_JUDGE, cosine: true }))
-  );
+  return blankSimilarity(...texts) ?? (await args.judge(texts, { judge: EMBEDDING_JUDGE, cosine: true }));
 }
 
 /** Pairs of characters for each step, where one text is looked for in another. */

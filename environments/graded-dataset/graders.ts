@@ -50,10 +50,7 @@ const SamplingParams = z
     reasoning_effort: z.string().nullish(),
   })
   .nullish();
-const Threshold = z
-  .number()
-  .nullish()
-  .describe("adds the metric NAME.passed: 1 from this score on");
+const Threshold = z.number().nullish().describe("adds the metric NAME.passed: 1 from this score on");
 
 export const StringCheck = z.strictObject({
   type: z.literal("string_check"),
@@ -183,10 +180,7 @@ export const Multi = z
       byName,
       z
         .record(z.string(), Part)
-        .refine(
-          (parts) => Object.keys(parts).length <= MOST_GRADERS,
-          `has ${MOST_GRADERS} at most`,
-        ),
+        .refine((parts) => Object.keys(parts).length <= MOST_GRADERS, `has ${MOST_GRADERS} at most`),
     ),
     calculate_output: z.string(),
     pass_threshold: Threshold,
@@ -256,9 +250,7 @@ export function partsOf(grader: Grader): GraderPart[] {
 /** What the graders need of the platform: the addresses they call, and the secrets that sign those calls. */
 export function needsOf(graders: readonly Grader[]): Need[] {
   const https = graders.flatMap(partsOf).filter((part) => part.type === "http");
-  return [
-    ...new Set(https.flatMap(({ url, secret }): Need[] => [`fetch:${url}`, `secret:${secret}`])),
-  ];
+  return [...new Set(https.flatMap(({ url, secret }): Need[] => [`fetch:${url}`, `secret:${secret}`]))];
 }
 
 export type JudgedPart = Extract<GraderPart, { type: "label_model" | "score_model" }>;

@@ -51,8 +51,7 @@ function unreachable(thrown: unknown): never {
 }
 
 function scoreIn(text: string, status: number): number {
-  if (status >= 500 || PASSING.includes(status))
-    throw new InfraError(`the scorer answered ${status}`);
+  if (status >= 500 || PASSING.includes(status)) throw new InfraError(`the scorer answered ${status}`);
   if (status < 200 || status > 299) {
     const led = status >= 300 && status < 400 ? ": redirects are not followed" : "";
     throw new EnvError(`the scorer answered ${status}${led}`);
@@ -64,8 +63,7 @@ function scoreIn(text: string, status: number): number {
   if (data === undefined) {
     throw new EnvError(`the scorer did not answer {"score": number}: ${text.slice(0, 100)}`);
   }
-  if (data.score === null)
-    throw new EnvError(`the scorer gave no score: ${data.reason ?? "no reason"}`);
+  if (data.score === null) throw new EnvError(`the scorer gave no score: ${data.reason ?? "no reason"}`);
   return data.score;
 }
 

@@ -34,9 +34,7 @@ test("what a template comes to is bounded: beyond it a judge is not asked, and a
     role: "user",
     content: "{{ item.answer }}",
   }));
-  await expect(play({ messages, graders: [SAME] }, "4", task)).rejects.toThrow(
-    /comes to more than/,
-  );
+  await expect(play({ messages, graders: [SAME] }, "4", task)).rejects.toThrow(/comes to more than/);
 });
 
 test("all graders of a unit draw on one budget of work, and what is beyond has no score", async () => {

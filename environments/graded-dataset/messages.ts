@@ -1,15 +1,7 @@
 /** Messages whose texts are templates, as OpenAI Evals writes them: content is a text, a block, or a list of blocks. */
 import type { ContentPart, Message, Messages } from "rollcall";
 import * as z from "zod";
-import {
-  ItemTemplate,
-  MOST_CHARACTERS,
-  type Names,
-  type Path,
-  pathsIn,
-  render,
-  Template,
-} from "./template.ts";
+import { ItemTemplate, MOST_CHARACTERS, type Names, type Path, pathsIn, render, Template } from "./template.ts";
 
 const TEXT_BLOCKS = ["input_text", "output_text", "text"] as const;
 const ROLES = ["system", "developer", "user", "assistant"] as const;
@@ -57,8 +49,7 @@ function contentOf(Text: z.ZodType<string>): z.ZodType<Content> {
   ]);
   // A union of the three forms would only say that none of them fits.
   return z.custom<Content>().superRefine((content, context) => {
-    const schema =
-      typeof content === "string" ? Text : Array.isArray(content) ? z.array(Block) : Block;
+    const schema = typeof content === "string" ? Text : Array.isArray(content) ? z.array(Block) : Block;
     for (const { path, message } of schema.safeParse(content).error?.issues ?? []) {
       context.addIssue({ code: "custom", path, message });
     }
@@ -67,9 +58,7 @@ function contentOf(Text: z.ZodType<string>): z.ZodType<Content> {
 
 /** What the templates name of the item. */
 export function pathsOf(messages: readonly MessageTemplate[]): Path[] {
-  return messages.flatMap(({ content }) =>
-    blocksOf(content).flatMap((block) => pathsIn(textIn(block))),
-  );
+  return messages.flatMap(({ content }) => blocksOf(content).flatMap((block) => pathsIn(textIn(block))));
 }
 
 export function renderMessages(messages: readonly MessageTemplate[], names: Names): Messages {
@@ -97,10 +86,7 @@ function textIn(block: Block): string {
   return block.type === "input_audio" ? block.input_audio.data : block.text;
 }
 
-function rendered(
-  block: Block,
-  fill: (template: string) => string,
-): ContentPart & { [field: string]: unknown } {
+function rendered(block: Block, fill: (template: string) => string): ContentPart & { [field: string]: unknown } {
   const text = fill(textIn(block));
   if (block.type === "input_image") {
     const { detail } = block;

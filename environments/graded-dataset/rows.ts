@@ -9,10 +9,7 @@ const Row = z.record(z.string(), z.json());
  * `named`: members of the item that the run's templates name; a row without one is refused before anything is sampled.
  * `prompt`: where in the item its prompt stands, if not under that name.
  */
-export function rowSchema(
-  named: readonly Path[],
-  prompt: Path | null,
-): z.ZodType<JsonObject, JsonObject> {
+export function rowSchema(named: readonly Path[], prompt: Path | null): z.ZodType<JsonObject, JsonObject> {
   return Row.superRefine((row, context) => {
     const wrapped = itemOf(row) !== row;
     if (wrapped && Object.hasOwn(row, "sample")) {
@@ -37,7 +34,5 @@ function itemOf(row: JsonObject): JsonObject {
 }
 
 function isObject(value: JsonObject[string] | undefined): value is JsonObject {
-  return (
-    value !== undefined && value !== null && typeof value === "object" && !Array.isArray(value)
-  );
+  return value !== undefined && value !== null && typeof value === "object" && !Array.isArray(value);
 }

@@ -14,12 +14,7 @@ const PAIRS = 20;
 const ROUGE_N = /^rouge_([1-5])$/;
 
 /** `args`: of the scoring function, whose unit the work counts for. */
-export function similarity(
-  metric: Metric,
-  input: string,
-  reference: string,
-  args: Args = {},
-): number {
+export function similarity(metric: Metric, input: string, reference: string, args: Args = {}): number {
   const n = ROUGE_N.exec(metric)?.[1];
   if (n !== undefined) return scorers.rouge.score(input, reference, { n: Number(n) }, args);
   if (metric === "rouge_l") return scorers.rouge.score(input, reference, { n: "l" }, args);

@@ -45,8 +45,7 @@ export const ItemTemplate = templateOf(["item"]);
 
 function templateOf(roots: readonly string[]) {
   return z.string().check((context) => {
-    const refuse = (message: string) =>
-      context.issues.push({ code: "custom", input: context.value, message });
+    const refuse = (message: string) => context.issues.push({ code: "custom", input: context.value, message });
     if (UNCLOSED.test(context.value.replace(SLOT, ""))) refuse("{{ without its }}");
     for (const [, inside = ""] of context.value.matchAll(SLOT)) {
       const wrong = refusalOf(inside, roots);

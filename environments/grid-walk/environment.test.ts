@@ -2,7 +2,7 @@ import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 const Point = z.object({ x: z.number(), y: z.number() });
@@ -32,12 +32,7 @@ test("a walker who arrives scores in full, and is not asked again", async () => 
   expect(report).toMatchObject({ reward: 1, stop_condition: "arrived", turns: 4, error: null });
   expect(report.state).toEqual({ x: 3, y: 4, moves: 4 });
   const said = report.completion.filter(({ role }) => role === "tool").map(textOf);
-  expect(said).toEqual([
-    "You are at 2, 2.",
-    "You are at 2, 3.",
-    "You are at 2, 4.",
-    "You have arrived.",
-  ]);
+  expect(said).toEqual(["You are at 2, 2.", "You are at 2, 3.", "You are at 2, 4.", "You have arrived."]);
 });
 
 test("the shortest way that validation walks arrives", async () => {

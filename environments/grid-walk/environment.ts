@@ -1,13 +1,5 @@
 /** Walk over a grid to a goal, a step a call. Where the walker stands is in the rollout's state; walls stop it. */
-import {
-  dataset,
-  defineEnvironment,
-  inject,
-  type LiveState,
-  type Messages,
-  StatefulToolEnv,
-  tool,
-} from "rollcall";
+import { dataset, defineEnvironment, inject, type LiveState, type Messages, StatefulToolEnv, tool } from "rollcall";
 import * as z from "zod";
 
 /** Coordinates from 1 to the grid's size; up is y + 1. */

@@ -16,8 +16,7 @@ export const loadEnvironment = defineEnvironment({
       parser: new Parser(extractAnswer),
       rubric: {
         rewards: {
-          correct_answer: ({ parser, completion, task }) =>
-            parser.parseAnswer(completion) === goldAnswer(task.answer),
+          correct_answer: ({ parser, completion, task }) => parser.parseAnswer(completion) === goldAnswer(task.answer),
         },
         metrics: {
           answer_length: ({ completion }) => textOf(completion.at(-1)).length,

@@ -1,7 +1,7 @@
 import { textOf } from "rollcall";
 import { runRollout, scripted, type TestModel } from "rollcall/testing";
 import { expect, test } from "vitest";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 function guessing(...numbers: number[]) {

@@ -42,10 +42,7 @@ const guess = tool({
 
 /** Ends the rollout with the reply to the right guess: a call to have the model say thanks would be money for nothing. */
 class GuessNumberEnv extends StatefulToolEnv<z.infer<typeof Task>, Game> {
-  override async envResponse(
-    messages: Messages,
-    state: LiveState<z.infer<typeof Task>, Game>,
-  ): Promise<Messages> {
+  override async envResponse(messages: Messages, state: LiveState<z.infer<typeof Task>, Game>): Promise<Messages> {
     const replies = await super.envResponse(messages, state);
     if (state.found) state.final_env_response = replies;
     return replies;

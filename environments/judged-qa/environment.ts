@@ -20,12 +20,7 @@ Only the answer counts, not its style or its length. A reply that offers several
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
     system_prompt: z.string().default("Answer the question in one or two sentences."),
-    passes: z
-      .int()
-      .min(1)
-      .max(9)
-      .default(1)
-      .describe("verdicts asked for on each reply; the score is their mean"),
+    passes: z.int().min(1).max(9).default(1).describe("verdicts asked for on each reply; the score is their mean"),
   }),
   build: ({ system_prompt, passes }) =>
     new SingleTurnEnv({

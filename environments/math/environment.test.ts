@@ -26,15 +26,12 @@ test.each([
   });
 });
 
-test.each([
-  "\\boxed{\\sqrt{2}}",
-  "\\boxed{\\pm 1.41421356}",
-  "\\boxed{\\pm 2}",
-  "I do not know",
-  "",
-])("%j is wrong, or no answer", async (reply) => {
-  expect((await rewardFor(reply)).reward).toBe(0);
-});
+test.each(["\\boxed{\\sqrt{2}}", "\\boxed{\\pm 1.41421356}", "\\boxed{\\pm 2}", "I do not know", ""])(
+  "%j is wrong, or no answer",
+  async (reply) => {
+    expect((await rewardFor(reply)).reward).toBe(0);
+  },
+);
 
 test("the columns are arguments, and an answer may be a number", async () => {
   const args = { question_column: "problem", answer_column: "solution" };
@@ -51,9 +48,7 @@ test("the columns are arguments, and an answer may be a number", async () => {
 });
 
 test("a row without its columns is refused by the name of the column", async () => {
-  await expect(rewardFor("\\boxed{1}", {}, { problem: "?", answer: "1" })).rejects.toThrow(
-    "question is required",
-  );
+  await expect(rewardFor("\\boxed{1}", {}, { problem: "?", answer: "1" })).rejects.toThrow("question is required");
 });
 
 test("strictness and percentages are arguments", async () => {

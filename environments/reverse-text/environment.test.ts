@@ -1,7 +1,7 @@
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { loadEnvironment } from "./environment.ts";
 
 const Row = z.object({ question: z.string(), answer: z.string() });

@@ -28,8 +28,7 @@ export const loadEnvironment = defineEnvironment({
           exact: ({ parser, completion, answer }) => parser.parseAnswer(completion) === answer,
         },
         metrics: {
-          lcs: ({ parser, completion, answer }) =>
-            likeness(parser.parseAnswer(completion) ?? "", answer),
+          lcs: ({ parser, completion, answer }) => likeness(parser.parseAnswer(completion) ?? "", answer),
         },
       },
     }),

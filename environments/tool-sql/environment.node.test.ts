@@ -1,9 +1,9 @@
-/** On `node:sqlite`, which workerd has not; test/workers/tool-sql.test.ts lets a model loose on the platform's. */
+/** On `node:sqlite`, which workerd has not; test/runtime/rollout/tool-sql.test.ts lets a model loose on the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { goldPolicy, loadEnvironment } from "./environment.ts";
 
 const task = {
@@ -98,15 +98,7 @@ test("what would be too much work is refused before it runs, and the model reads
   const refused = expect.stringMatching(
     /^too much work: one call would take about \S+e\+\d+ steps, and may take 3\.0e\+8: visit fewer rows, join fewer/,
   );
-  expect(said).toEqual([
-    refused,
-    refused,
-    refused,
-    '[{"n":1002001}]',
-    '[{"n":1001}]',
-    '[{"n":1001}]',
-    "[]",
-  ]);
+  expect(said).toEqual([refused, refused, refused, '[{"n":1002001}]', '[{"n":1001}]', '[{"n":1001}]', "[]"]);
 });
 
 const endless = "with recursive c(x) as (select 1 union all select x + 1 from c)";

@@ -55,10 +55,7 @@ export const loadEnvironment = defineEnvironment({
   needs: ["sql"],
   build: ({ rows, max_turns, max_statements, explained: judged }) =>
     new StatefulToolEnv({
-      dataset:
-        rows === "uploaded"
-          ? dataset(Task, "uploaded")
-          : dataset(Task, (_index, random) => shopTask(random)),
+      dataset: rows === "uploaded" ? dataset(Task, "uploaded") : dataset(Task, (_index, random) => shopTask(random)),
       setupState: async ({ task }, { sql }) => {
         await seed(sql, task);
         return { final_value: "", statements: 0 };

@@ -72,9 +72,7 @@ const WISHES: readonly Wish[] = [
         `update orders set status = 'shipped' where status = 'open' and customer_id in (select id from customers where city = '${city}')`,
       ],
       after: withOrders(shop, (order) =>
-        order.status === "open" && those.has(order.customer_id)
-          ? { ...order, status: "shipped" }
-          : order,
+        order.status === "open" && those.has(order.customer_id) ? { ...order, status: "shipped" } : order,
       ),
     };
   },
@@ -97,9 +95,7 @@ const WISHES: readonly Wish[] = [
         `update orders set cents = cents * ${100 + percent} / 100 where customer_id = (select id from customers where name = '${name}')`,
       ],
       after: withOrders(shop, (order) =>
-        order.customer_id === id
-          ? { ...order, cents: (order.cents * (100 + percent)) / 100 }
-          : order,
+        order.customer_id === id ? { ...order, cents: (order.cents * (100 + percent)) / 100 } : order,
       ),
     };
   },
@@ -145,9 +141,7 @@ function drawShop(random: Random): Shop {
 
 function seedOf({ customers, orders }: Shop): string {
   const people = customers.map(({ id, name, city }) => `(${id}, '${name}', '${city}')`);
-  const sold = orders.map(
-    ({ id, customer_id, cents, status }) => `(${id}, ${customer_id}, ${cents}, '${status}')`,
-  );
+  const sold = orders.map(({ id, customer_id, cents, status }) => `(${id}, ${customer_id}, ${cents}, '${status}')`);
   return `${SCHEMA}
 insert into customers values ${people.join(", ")};
 insert into orders values ${sold.join(", ")}`;

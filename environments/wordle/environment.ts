@@ -1,12 +1,5 @@
 /** Wordle: find a word of five letters in six guesses, each answered by which letters were right. */
-import {
-  dataset,
-  defineEnvironment,
-  type LiveState,
-  type Messages,
-  MultiTurnEnv,
-  XMLParser,
-} from "rollcall";
+import { dataset, defineEnvironment, type LiveState, type Messages, MultiTurnEnv, XMLParser } from "rollcall";
 import * as z from "zod";
 import { feedbackOn, lettersIn } from "./feedback.ts";
 import { WORDS } from "./words.ts";
@@ -31,9 +24,7 @@ Each guess is answered letter by letter: G is right, Y is in the word but elsewh
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
     max_guesses: z.int().min(1).max(20).default(6),
-    system_prompt: z
-      .string()
-      .default("You play a word game. Think step by step, then give your guess in its tags."),
+    system_prompt: z.string().default("You play a word game. Think step by step, then give your guess in its tags."),
   }),
   build: ({ max_guesses, system_prompt }) =>
     new MultiTurnEnv({
@@ -63,11 +54,7 @@ export function goldPolicy(row: unknown) {
 }
 
 /** A reply without a word of five letters costs a guess too. The last one ends the game without another call. */
-function reply(
-  messages: Messages,
-  state: LiveState<z.infer<typeof Task>, Game>,
-  limit: number,
-): string {
+function reply(messages: Messages, state: LiveState<z.infer<typeof Task>, Game>, limit: number): string {
   const word = wordIn(messages);
   if (word !== null) {
     state.guesses += 1;

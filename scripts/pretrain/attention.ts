@@ -4,7 +4,7 @@
  * Invariants. Queries, keys and values of a row lie side by side. Widths handed to the GEMM are rounded up to its eight
  * columns; what it computes beyond the diagonal is overwritten with zeros before anyone reads it.
  */
-import { softmax } from "../../src/local/policy/elementwise.ts";
+import { softmax } from "../../packages/policy/elementwise.ts";
 import type { Segment } from "./batch.ts";
 import type { LayerActivations, Trainee } from "./trainee.ts";
 
@@ -21,11 +21,7 @@ interface Head {
   readonly attended: number;
 }
 
-export function attend(
-  trainee: Trainee,
-  layer: LayerActivations,
-  segments: readonly Segment[],
-): void {
+export function attend(trainee: Trainee, layer: LayerActivations, segments: readonly Segment[]): void {
   for (const head of headsOf(trainee, segments)) attendHead(trainee, layer, head);
 }
 
@@ -50,11 +46,7 @@ function attendHead(
 }
 
 /** From the gradient of what was attended to that of queries, keys and values. */
-export function attendBackward(
-  trainee: Trainee,
-  layer: LayerActivations,
-  segments: readonly Segment[],
-): void {
+export function attendBackward(trainee: Trainee, layer: LayerActivations, segments: readonly Segment[]): void {
   for (const head of headsOf(trainee, segments)) attendHeadBackward(trainee, layer, head);
 }
 
@@ -94,8 +86,7 @@ function softmaxBackward(
   for (let looking = 0; looking < length; looking += 1) {
     const [share, first] = [start + looking * context, looking * context];
     let mean = 0;
-    for (let j = 0; j <= looking; j += 1)
-      mean += (shares[share + j] ?? 0) * (gradient[first + j] ?? 0);
+    for (let j = 0; j <= looking; j += 1) mean += (shares[share + j] ?? 0) * (gradient[first + j] ?? 0);
     for (let j = 0; j <= looking; j += 1) {
       gradient[first + j] = (shares[share + j] ?? 0) * ((gradient[first + j] ?? 0) - mean) * scale;
     }
@@ -103,10 +94,7 @@ function softmaxBackward(
   }
 }
 
-function* headsOf(
-  { config: { width, heads, context } }: Trainee,
-  segments: readonly Segment[],
-): Generator<Head> {
+function* headsOf({ config: { width, heads, context } }: Trainee, segments: readonly Segment[]): Generator<Head> {
   const size = width / heads;
   for (const { first, length } of segments) {
     for (let head = 0; head < heads; head += 1) {

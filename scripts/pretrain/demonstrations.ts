@@ -1,7 +1,8 @@
 /** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
-import { seededRandom } from "../../src/core/random.ts";
-import { renderChat } from "../../src/local/policy/chat-template.ts";
-import { ASSISTANT, END } from "../../src/local/policy/vocabulary.ts";
+
+import { renderChat } from "../../packages/policy/chat-template.ts";
+import { ASSISTANT, END } from "../../packages/policy/vocabulary.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 import type { Example } from "./batch.ts";
 import { type Field, play, spoken } from "./playing-field.ts";
 

@@ -5,7 +5,7 @@
  * to do is bad: who imitates it knows how to call a tool and has something to unlearn. It reads the conversation and
  * draws from its random numbers, nothing else.
  */
-import { type Messages, textOf } from "../../src/core/messages.ts";
+import { type Messages, textOf } from "../../src/contract/messages.ts";
 import type { Reply } from "../../src/core/testing.ts";
 
 export type Demonstrator = (messages: Messages, random: () => number) => Reply;
@@ -32,11 +32,9 @@ function calculator(messages: Messages, random: () => number): Reply {
   const [, a = "", sign = "", b = ""] = question(messages).match(/(\d+) ([-+*]) (\d+)/) ?? [];
   const right = TOOL_FOR_SIGN.get(sign) ?? "add";
   const choice = random();
-  const tool =
-    choice < 0.2 ? right : choice < 0.6 ? "add" : pick([...TOOL_FOR_SIGN.values()], random);
+  const tool = choice < 0.2 ? right : choice < 0.6 ? "add" : pick([...TOOL_FOR_SIGN.values()], random);
   const mistaken = random() < 0.3 ? pick(["a", "b"], random) : null;
-  const operand = (name: string, value: string) =>
-    `"${name}": ${name === mistaken ? 1 + below(9, random) : value}`;
+  const operand = (name: string, value: string) => `"${name}": ${name === mistaken ? 1 + below(9, random) : value}`;
   return call(tool, `{${operand("a", a)}, ${operand("b", b)}}`);
 }
 

@@ -1,16 +1,12 @@
 /** Random first weights: small, and smaller for what is added to the residual stream. */
-import type { ModelConfig } from "../../src/local/policy/model-config.ts";
-import type { Parameters } from "../../src/local/policy/parameters.ts";
+import type { ModelConfig } from "../../packages/policy/model-config.ts";
+import type { Parameters } from "../../packages/policy/parameters.ts";
 
 const EMBEDDING = 0.1;
 /** The head starts near the uniform distribution. */
 const HEAD = 0.3;
 
-export function initialize(
-  config: ModelConfig,
-  parameters: Parameters,
-  random: () => number,
-): void {
+export function initialize(config: ModelConfig, parameters: Parameters, random: () => number): void {
   const { width, hidden, layers } = config;
   const draw = (vector: Float32Array, deviation: number) => {
     for (let at = 0; at < vector.length; at += 1) vector[at] = deviation * normal(random);

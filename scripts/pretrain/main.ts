@@ -1,5 +1,5 @@
 /**
- * `npm run pretrain`: makes src/local/policy/base-weights.bin from nothing but this repository.
+ * `npm run pretrain`: makes packages/policy/base-weights.bin from nothing but this repository.
  *
  * Invariants. Seeded throughout and counted in steps, never in seconds: the same steps and examples give the same file
  * wherever it runs. The policy sees what it will be asked over HTTP: the demo's environments, the chat template, its own
@@ -7,9 +7,9 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { seededRandom } from "../../src/core/random.ts";
-import { POLICY } from "../../src/local/policy/model-config.ts";
-import { BASE_WEIGHTS_FILE, bytesFromWeights } from "../../src/local/policy/weights.ts";
+import { POLICY } from "../../packages/policy/model-config.ts";
+import { BASE_WEIGHTS_FILE, bytesFromWeights } from "../../packages/policy/weights.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 import type { Example } from "./batch.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { initialize } from "./initialize.ts";
@@ -25,7 +25,7 @@ Makes the policy's base weights; 10 to 15 minutes of one core. Progress goes to 
       --steps N       of training; default 5000
       --examples N    demonstrations of each environment; default 20000
       --measure N     rollouts of each measurement; default 512
-      --out FILE      default src/local/policy/base-weights.bin
+      --out FILE      default packages/policy/base-weights.bin
       --json          print the levels as JSON
 `;
 

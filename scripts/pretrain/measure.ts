@@ -1,9 +1,10 @@
 /** How well weights play: the engine itself, in the real environments, over fixed examples. */
+
+import { renderChat } from "../../packages/policy/chat-template.ts";
+import { Engine } from "../../packages/policy/engine.ts";
+import { parseToolCalls } from "../../packages/policy/hermes.ts";
+import { decode } from "../../packages/policy/tokenizer.ts";
 import type { Reply, RolloutReport, TestModel } from "../../src/core/testing.ts";
-import { renderChat } from "../../src/local/policy/chat-template.ts";
-import { Engine } from "../../src/local/policy/engine.ts";
-import { parseToolCalls } from "../../src/local/policy/hermes.ts";
-import { decode } from "../../src/local/policy/tokenizer.ts";
 import { type Field, play, spoken } from "./playing-field.ts";
 
 const MEASURING_SEED = 2;
@@ -20,11 +21,7 @@ export interface Level {
 }
 
 /** Sampled as it is and greedily, `examples` rollouts each, all of one kind at once. */
-export async function measure(
-  fields: readonly Field[],
-  weights: Float32Array,
-  examples: number,
-): Promise<Level[]> {
+export async function measure(fields: readonly Field[], weights: Float32Array, examples: number): Promise<Level[]> {
   const engine = new Engine({ weights, version: "measured" });
   const levels: Level[] = [];
   for (const field of fields) {

@@ -1,10 +1,10 @@
 /** The environments of the demo with their demonstrators, loaded once, and one rollout in any of them. */
 import { ENVIRONMENTS } from "../../environments/registered.ts";
+import { KNOWN_ENVIRONMENTS } from "../../packages/policy/known-environments.ts";
+import { type Message, textOf } from "../../src/contract/messages.ts";
 import type { AnyEnvironment } from "../../src/core/environments/any-environment.ts";
-import { type Message, textOf } from "../../src/core/messages.ts";
-import { rowAt } from "../../src/core/task.ts";
+import { rowAt } from "../../src/core/rollout/task.ts";
 import { type RolloutReport, runRollout, type TestModel } from "../../src/core/testing.ts";
-import { KNOWN_ENVIRONMENTS } from "../../src/local/policy/known-environments.ts";
 import { DEMONSTRATORS, type Demonstrator } from "./demonstrators.ts";
 
 export interface Field {
@@ -32,12 +32,7 @@ export interface Play {
 }
 
 /** Example `index` of the dataset under this seed, played to its end. Throws when the rollout failed. */
-export async function play(
-  environment: AnyEnvironment,
-  index: number,
-  seed: number,
-  model: TestModel,
-): Promise<Play> {
+export async function play(environment: AnyEnvironment, index: number, seed: number, model: TestModel): Promise<Play> {
   let prompt: readonly Message[] = [];
   const report = await runRollout(environment, {
     task: rowAt(environment.dataset, index, seed),

@@ -1,5 +1,5 @@
 /** One step of imitation, and the rate it is taken at. */
-import { Adam, newAdamState } from "../../src/local/trainer/adam.ts";
+import { Adam, newAdamState } from "../../packages/trainer/adam.ts";
 import { backward } from "./backward.ts";
 import { type Example, packExamples } from "./batch.ts";
 import { forward } from "./forward.ts";

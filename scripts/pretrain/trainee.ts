@@ -3,13 +3,9 @@
  *
  * Invariants. All vectors lie in one arena. Each activation has `maxRows` rows; a pass uses the first of them.
  */
-import { Arena, type Gemm } from "../../src/local/policy/gemm.ts";
-import type { ModelConfig } from "../../src/local/policy/model-config.ts";
-import {
-  type Parameters,
-  parameterCount,
-  viewParameters,
-} from "../../src/local/policy/parameters.ts";
+import { Arena, type Gemm } from "../../packages/policy/gemm.ts";
+import type { ModelConfig } from "../../packages/policy/model-config.ts";
+import { type Parameters, parameterCount, viewParameters } from "../../packages/policy/parameters.ts";
 
 export interface LayerActivations {
   readonly input: Float32Array;

@@ -6,18 +6,12 @@
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
-import { damagedMessage, isUnreadable } from "../runtime/platform-fault.ts";
-import {
-  failedForStorage,
-  STORAGE_FULL,
-  storageIsFull,
-  storageTakes,
-} from "../runtime/storage-full.ts";
+import { damagedMessage, isUnreadable } from "../runtime/kit/platform-fault.ts";
+import { failedForStorage, STORAGE_FULL, storageIsFull, storageTakes } from "../runtime/kit/storage-full.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";
 import { datasetOperations } from "./datasets.ts";
-import { docsReply } from "./docs.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -26,7 +20,8 @@ import { exportOperations } from "./export.ts";
 import { inFlightOperations } from "./in-flight.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { leaseOperations } from "./leases.ts";
-import { type OpenApiDocument, openApiOf } from "./openapi.ts";
+import { docsReply } from "./openapi/docs.ts";
+import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import type { ApiContext, ApiDependencies, ApiTypes, Operation } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
@@ -174,8 +169,8 @@ function unreadableRun(path: string): Refusal | null {
 }
 
 function unknownRoute(path: string): Refusal {
-  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(
-    ({ method }) => method.toUpperCase(),
+  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(({ method }) =>
+    method.toUpperCase(),
   );
   if (allowed.length === 0) {
     return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });

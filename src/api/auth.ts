@@ -6,12 +6,12 @@
  * found last holds.
  */
 import type { MiddlewareHandler } from "hono";
+import type { Scope } from "../contract/scope.ts";
 import { parseId } from "../core/ids.ts";
-import type { Scope } from "../core/scope.ts";
 import { findKey } from "../db/keys.ts";
 import { findTrainerToken } from "../db/trainer-tokens.ts";
-import { idMac, sha256Hex } from "../runtime/secrets.ts";
-import { failedForStorage } from "../runtime/storage-full.ts";
+import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
+import { failedForStorage } from "../runtime/kit/storage-full.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 
@@ -93,8 +93,5 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
 }
 
 function unauthorized(message: string): Refusal {
-  return new Refusal(
-    { code: "unauthorized", message, param: null },
-    { headers: { "www-authenticate": "Bearer" } },
-  );
+  return new Refusal({ code: "unauthorized", message, param: null }, { headers: { "www-authenticate": "Bearer" } });
 }

@@ -3,14 +3,14 @@
  * ever, and a download that broke goes on by `Range`.
  */
 import * as z from "zod";
-import { wholeNumber } from "../core/query-number.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { BatchManifest } from "../contract/trainer-wire.ts";
 import { CreditLine } from "../core/training/batch.ts";
-import { BatchManifest } from "../core/training/trainer-wire.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { CREDIT, MANIFEST } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { Result, Services, StoredBytes } from "./services.ts";
-import { CREDIT, MANIFEST } from "./trainer-examples.ts";
 
 const ONE = "/v1/runs/{id}/batches/{step}";
 export const BatchStep = wholeNumber(1);
@@ -119,14 +119,9 @@ function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, statu
   return new Response(body, { status, headers });
 }
 
-async function whole(
-  context: ApiContext,
-  type: string,
-  part: "readCredits" | "streamSamples",
-): Promise<Response> {
+async function whole(context: ApiContext, type: string, part: "readCredits" | "streamSamples"): Promise<Response> {
   const { services } = context.var.dependencies;
-  const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> =
-    services[part];
+  const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> = services[part];
   const id = pathParam(context, "id");
   const stored = unwrap(await read(context.env, context.var.scope, id, stepOf(context)));
   return bytesReply(stored, type);

@@ -1,8 +1,8 @@
 /** Two runs compared, task by task. */
-import { CompareQuery, RunComparison } from "../core/comparison.ts";
-import { COMPARISON } from "./comparison-example.ts";
+import { CompareQuery, RunComparison } from "../contract/comparison.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { COMPARISON } from "./openapi/comparison-example.ts";
 import { type Operation, pathParam } from "./operation.ts";
 
 export const comparisonOperations: readonly Operation[] = [
@@ -26,9 +26,7 @@ export const comparisonOperations: readonly Operation[] = [
       const query = parseAs(CompareQuery, queryOf(context.req.url));
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.compareRuns(context.env, context.var.scope, id, query)),
-      );
+      return context.json(unwrap(await services.compareRuns(context.env, context.var.scope, id, query)));
     },
   },
 ];

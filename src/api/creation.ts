@@ -1,7 +1,7 @@
 /** Requests that make something: the body, and the key under which a repeat is known. */
 import type * as z from "zod";
-import { canonicalJson } from "../core/json.ts";
-import { keyedHash } from "../runtime/secrets.ts";
+import { canonicalJson } from "../contract/json.ts";
+import { keyedHash } from "../runtime/kit/secrets.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
 import type { ApiContext } from "./operation.ts";
 import type { CreateOptions } from "./services.ts";

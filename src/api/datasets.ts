@@ -1,40 +1,31 @@
 /** Uploaded datasets: upload, list, read, read rows, delete. */
 import * as z from "zod";
-import { Deleted, ResourceName } from "../core/endpoint.ts";
-import type { JsonObject } from "../core/json.ts";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { DatasetList, DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
+import { Deleted, ResourceName } from "../contract/endpoint.ts";
+import type { JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { readToEnd } from "../runtime/byte-chunks.ts";
+import { readToEnd } from "../runtime/kit/byte-chunks.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { DATASET, DATASET_ROW } from "./examples.ts";
 import { idempotencyKeyOf, objectOf, parseAs, queryOf, refuseEncoded } from "./input.ts";
+import { DATASET, DATASET_ROW } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
 
 const UploadQuery = z.strictObject({
-  name: ResourceName.optional()
-    .describe("to name it by; unique in the project")
-    .meta({ example: "gsm8k-test" }),
+  name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
   environment: z
     .string()
     .min(1)
     .optional()
     .describe("id, or id@version: every row must be a task of it")
     .meta({ example: "gsm8k@1" }),
-  environment_args: z
-    .string()
-    .optional()
-    .describe("the environment's arguments, as JSON")
-    .meta({ example: "{}" }),
+  environment_args: z.string().optional().describe("the environment's arguments, as JSON").meta({ example: "{}" }),
 });
 
 const RowQuery = z.strictObject({
-  after: wholeNumber(0)
-    .optional()
-    .describe("index of the last row of the page before")
-    .meta({ example: 99 }),
+  after: wholeNumber(0).optional().describe("index of the last row of the page before").meta({ example: 99 }),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
@@ -215,9 +206,7 @@ function argsOf(environment: string | undefined, text: string | undefined): Json
 async function listDatasetPage(context: ApiContext): Promise<Response> {
   const { after, limit, order } = parseAs(PageQuery, queryOf(context.req.url));
   const [database, scope] = [context.env.DB, context.var.scope];
-  const position = await positionOf(after, "a dataset", (id) =>
-    findDataset(database, scope, { id }),
-  );
+  const position = await positionOf(after, "a dataset", (id) => findDataset(database, scope, { id }));
   const rows = await listDatasets(database, scope, { after: position, limit: limit + 1, order });
   return context.json(pageOf(rows.map(datasetViewOf), limit));
 }

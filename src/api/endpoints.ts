@@ -1,17 +1,11 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
-import {
-  Deleted,
-  EndpointList,
-  EndpointPatch,
-  EndpointRequest,
-  EndpointView,
-} from "../core/endpoint.ts";
+import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
 import { endpointViewOf } from "../db/endpoint-view.ts";
 import { findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
-import { ENDPOINT, ENDPOINT_REQUEST } from "./endpoint-examples.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
+import { ENDPOINT, ENDPOINT_REQUEST } from "./openapi/endpoint-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
@@ -36,14 +30,7 @@ export const endpointOperations: readonly Operation[] = [
       example: ENDPOINT,
       headers: CREATED_HEADERS,
     },
-    errors: [
-      "invalid_request",
-      "unknown_field",
-      "url_not_allowed",
-      "conflict",
-      "idempotency_conflict",
-      "too_large",
-    ],
+    errors: ["invalid_request", "unknown_field", "url_not_allowed", "conflict", "idempotency_conflict", "too_large"],
     handle: createOne,
   },
   {
@@ -92,14 +79,7 @@ export const endpointOperations: readonly Operation[] = [
       schema: EndpointView,
       example: { ...ENDPOINT, api_key_last4: "kl12" },
     },
-    errors: [
-      "invalid_request",
-      "unknown_field",
-      "url_not_allowed",
-      "not_found",
-      "conflict",
-      "too_large",
-    ],
+    errors: ["invalid_request", "unknown_field", "url_not_allowed", "not_found", "conflict", "too_large"],
     handle: changeOne,
   },
   {
@@ -165,9 +145,7 @@ async function changeOne(context: ApiContext): Promise<Response> {
 async function deleteOne(context: ApiContext): Promise<Response> {
   const { services, now } = context.var.dependencies;
   const named = pathParam(context, "id");
-  const { id } = unwrap(
-    await services.deleteEndpoint(context.env, context.var.scope, named, now()),
-  );
+  const { id } = unwrap(await services.deleteEndpoint(context.env, context.var.scope, named, now()));
   return context.json({ object: "endpoint", id, deleted: true });
 }
 
@@ -175,9 +153,7 @@ async function probeOne(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const { services, now } = context.var.dependencies;
   const id = pathParam(context, "id");
-  return context.json(
-    unwrap(await services.probeEndpoint(context.env, context.var.scope, id, now())),
-  );
+  return context.json(unwrap(await services.probeEndpoint(context.env, context.var.scope, id, now())));
 }
 
 async function found(context: ApiContext): Promise<NamedEndpoint> {

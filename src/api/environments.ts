@@ -1,7 +1,7 @@
 /** Environments this deployment bundles. */
-import { EnvironmentList, EnvironmentView } from "../core/run.ts";
+import { EnvironmentList, EnvironmentView } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
-import { ENVIRONMENT } from "./examples.ts";
+import { ENVIRONMENT } from "./openapi/examples.ts";
 import { type Operation, pathParam } from "./operation.ts";
 import { pageOf } from "./page.ts";
 
@@ -45,9 +45,7 @@ export const environmentOperations: readonly Operation[] = [
     errors: ["not_found"],
     handle: async (context) => {
       const { services } = context.var.dependencies;
-      return context.json(
-        unwrap(await services.readEnvironment(context.env, pathParam(context, "id"))),
-      );
+      return context.json(unwrap(await services.readEnvironment(context.env, pathParam(context, "id"))));
     },
   },
 ];

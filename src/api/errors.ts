@@ -6,9 +6,9 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
+import { saidBack } from "../contract/shown-text.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
-import { saidBack } from "../core/shown-text.ts";
 
 type ErrorType =
   | "invalid_request_error"
@@ -73,10 +73,7 @@ export class Refusal extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(
-    failure: Failure,
-    narrower: { status?: number; headers?: Readonly<Record<string, string>> } = {},
-  ) {
+  constructor(failure: Failure, narrower: { status?: number; headers?: Readonly<Record<string, string>> } = {}) {
     super(failure.message);
     this.failure = failure;
     this.status = narrower.status ?? STATUS_OF[failure.code][0];
@@ -131,21 +128,17 @@ export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
 /** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
 function withoutUnions(issue: Issue): Issue[] {
   // The name of a member is what is wrong, not what it holds.
-  if (issue.code === "invalid_key")
-    return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
+  if (issue.code === "invalid_key") return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
   // Branches told apart by one of their fields, whose value is none of theirs.
-  if (issue.errors.length === 0)
-    return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
+  if (issue.errors.length === 0) return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
   const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
   if (meant === undefined) {
     const expected = issue.errors.flatMap((branch) => branch.filter(isAboutTheType));
     const types = expected.map((inner) => (inner.code === "invalid_type" ? inner.expected : ""));
     return [{ ...issue, message: `must be one of: ${types.join(", ")}` }];
   }
-  return meant
-    .map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
-    .flatMap(withoutUnions);
+  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })).flatMap(withoutUnions);
 }
 
 function kindsOf(issue: Issue): string {

@@ -7,12 +7,12 @@
  * 204, which tells a browser's EventSource to stop asking.
  */
 import * as z from "zod";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { RunEvent } from "../core/run-events.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { RunEvent } from "../contract/run-events.ts";
 import { unwrap } from "./errors.ts";
-import { RUN_EVENT } from "./examples.ts";
 import { headerAs, parseAs, queryOf } from "./input.ts";
+import { RUN_EVENT } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { RunEvent as SentEvent } from "./services.ts";
 
@@ -23,9 +23,7 @@ const STILL_HERE = ": still here\n\n";
 
 export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
-  after: EventId.default(0).describe(
-    "id of the last event seen; the Last-Event-ID header counts before it",
-  ),
+  after: EventId.default(0).describe("id of the last event seen; the Last-Event-ID header counts before it"),
 });
 
 interface Batch {
@@ -62,11 +60,7 @@ export const eventOperations: readonly Operation[] = [
 ];
 
 /** The frames that follow `first`, until the run or the stream is over. */
-export async function* framesOf(
-  feed: EventFeed,
-  first: Batch,
-  start: number,
-): AsyncGenerator<string, void> {
+export async function* framesOf(feed: EventFeed, first: Batch, start: number): AsyncGenerator<string, void> {
   const until = feed.now() + STREAM_MS;
   let [batch, after] = [first, start];
   // Each read is one call to the run's object, and an invocation has only so many.
@@ -96,8 +90,7 @@ async function streamEvents(context: ApiContext): Promise<Response> {
   const after = startOf(context);
   const id = pathParam(context, "id");
   const feed: EventFeed = {
-    read: async (seen, waitMs) =>
-      unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
+    read: async (seen, waitMs) => unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
     now,
     report: (error) => report(error, context.var.requestId),
   };

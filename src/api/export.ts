@@ -1,10 +1,10 @@
 /** Rows for training, made of a run's rollouts; a page of lines at a time, one after another of the same moment. */
 import * as z from "zod";
-import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
+import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { unwrap } from "./errors.ts";
-import { SFT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { linesReply } from "./lines.ts";
+import { SFT_ROW } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 export const exportOperations: readonly Operation[] = [

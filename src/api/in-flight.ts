@@ -1,11 +1,11 @@
 /** The rollouts of a run that have not ended: which they are, so that one can be read or cancelled by its id. */
 import * as z from "zod";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { IN_FLIGHT_STATUSES, RolloutInFlightList } from "../core/run.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { IN_FLIGHT_STATUSES, RolloutInFlightList } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
-import { ROLLOUT } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { ROLLOUT } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { IdCursor, pageOf } from "./page.ts";
 

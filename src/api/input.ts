@@ -3,9 +3,9 @@
  * that names the field; nothing past this file sees unparsed input.
  */
 import * as z from "zod";
-import { findOddity, type Json, type JsonObject } from "../core/json.ts";
-import { LIMITS } from "../core/limits.ts";
-import { BrokenBodyError, receivedChunks } from "../runtime/byte-chunks.ts";
+import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { BrokenBodyError, receivedChunks } from "../runtime/kit/byte-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 /** As long as a column of most databases. */
@@ -14,10 +14,7 @@ export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
 });
 
 /** The value as the schema makes it; the issues zod finds become one refusal. */
-export function parseAs<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-): z.output<Schema> {
+export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw refusalOfIssues(parsed.error, value);
@@ -74,10 +71,7 @@ function jsonOf(text: string, param: string): Json {
  * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
  * text, and throws a SyntaxError as `JSON.parse` does.
  */
-export async function readJson(
-  request: Request,
-  parse: (text: string) => Json = JSON.parse,
-): Promise<Json> {
+export async function readJson(request: Request, parse: (text: string) => Json = JSON.parse): Promise<Json> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
@@ -103,8 +97,7 @@ function parseJson(bytes: Uint8Array, parse: (text: string) => Json): Json {
   try {
     return parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch (thrown) {
-    const reason =
-      thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
+    const reason = thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
     const message = `the body is not valid JSON: ${reason}`;
     throw new Refusal({ code: "invalid_request", message, param: null });
   }
@@ -148,8 +141,7 @@ export function headerAs<Schema extends z.ZodType>(
 
 /** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */
 async function readBytes(request: Request): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes)
-    throw tooLarge();
+  if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
   const bytes = new Uint8Array(LIMITS.requestBodyBytes);
   let length = 0;
   for await (const chunk of request.body === null ? [] : receivedChunks(request.body)) {

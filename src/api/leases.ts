@@ -1,15 +1,15 @@
 /** A batch that a trainer has in hand: kept, trained, or given back. */
 import * as z from "zod";
+import type { Json } from "../contract/json.ts";
+import { Acked, AckRequest, HeartbeatRequest, NackRequest } from "../contract/trainer-wire.ts";
 import { parseId } from "../core/ids.ts";
-import type { Json } from "../core/json.ts";
 import { readMetrics } from "../core/training/read-metrics.ts";
-import { Acked, AckRequest, HeartbeatRequest, NackRequest } from "../core/training/trainer-wire.ts";
-import { idMac } from "../runtime/secrets.ts";
-import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
+import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
+import { idMac } from "../runtime/kit/secrets.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { ACKED, BATCH_SHA256, PROOF } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { ACKED, BATCH_SHA256, PROOF } from "./trainer-examples.ts";
 
 const ONE = "/v1/leases/{id}";
 const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
@@ -67,14 +67,7 @@ export const leaseOperations: readonly Operation[] = [
       schema: Acked,
       example: ACKED,
     },
-    errors: [
-      "not_found",
-      "epoch_fenced",
-      "lease_lost",
-      "wrong_lease_token",
-      "wrong_batch",
-      "conflict",
-    ],
+    errors: ["not_found", "epoch_fenced", "lease_lost", "wrong_lease_token", "wrong_batch", "conflict"],
     handle: async (context) => {
       let not_finite: readonly string[] = [];
       const { body, ask } = await asked(context, AckRequest, (text) => {
@@ -130,10 +123,6 @@ async function asked<Schema extends z.ZodType>(
   }
   const { services } = context.var.dependencies;
   const ask: Asking = async (call) =>
-    unwrap(
-      await services.askTrainer(context.env, context.var.scope, parsed.runId, (trainer) =>
-        call(trainer, id),
-      ),
-    );
+    unwrap(await services.askTrainer(context.env, context.var.scope, parsed.runId, (trainer) => call(trainer, id)));
   return { body, ask };
 }

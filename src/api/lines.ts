@@ -2,12 +2,12 @@
  * Pages of JSON lines, each of which may be of many megabytes.
  *
  * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
- * page that is made waits for its reader in room of its own (runtime/unread-pages.ts), so that whoever reads slowly keeps no
+ * page that is made waits for its reader in room of its own (runtime/trajectory/unread-pages.ts), so that whoever reads slowly keeps no
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
-import { LIMITS } from "../core/limits.ts";
-import { Places } from "../runtime/places.ts";
-import { type UnreadPage, UnreadPages } from "../runtime/unread-pages.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { Places } from "../runtime/kit/places.ts";
+import { type UnreadPage, UnreadPages } from "../runtime/trajectory/unread-pages.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";
@@ -25,10 +25,7 @@ const PIECE_BYTES = 64 * 1024;
 const ENCODER = new TextEncoder();
 
 /** What `make` gives as a reply: `Link` where there is more. Throws Refusal where too many pages are being made or read. */
-export async function linesReply(
-  context: ApiContext,
-  make: () => Promise<Lines>,
-): Promise<Response> {
+export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const place = await making.wait(LIMITS.pageWaitMs);
   if (place === null) throw tooMany();
   try {

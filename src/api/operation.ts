@@ -4,8 +4,8 @@
  */
 import type { Context } from "hono";
 import type * as z from "zod";
-import type { ErrorCode } from "../core/api-error.ts";
-import type { Scope } from "../core/scope.ts";
+import type { ErrorCode } from "../contract/api-error.ts";
+import type { Scope } from "../contract/scope.ts";
 import type { Services } from "./services.ts";
 
 export interface ApiDependencies {

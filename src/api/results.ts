@@ -1,12 +1,12 @@
 /** The results of a run, a page of lines at a time; while it runs, what is done so far. */
 import * as z from "zod";
-import { LIMITS } from "../core/limits.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { OUTCOMES, ResultRow } from "../core/run.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { OUTCOMES, ResultRow } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
-import { RESULT_ROW } from "./examples.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { linesReply } from "./lines.ts";
+import { RESULT_ROW } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 const ResultQuery = z.strictObject({

@@ -1,10 +1,10 @@
 /** One rollout: read whole, cancelled, or gone on with in a run of its own. */
-import { RolloutView, RunView } from "../core/run.ts";
-import { ForkRequest } from "../core/run-control.ts";
+import { RolloutView, RunView } from "../contract/run.ts";
+import { ForkRequest } from "../contract/run-control.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
-import { ROLLOUT, RUN } from "./examples.ts";
 import { idempotencyKeyOf } from "./input.ts";
+import { ROLLOUT, RUN } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 export const rolloutOperations: readonly Operation[] = [
@@ -32,8 +32,7 @@ export const rolloutOperations: readonly Operation[] = [
     method: "post",
     path: "/v1/rollouts/{id}/cancel",
     summary: "End one rollout early; its run goes on",
-    description:
-      "One that has answered and waits for its scores keeps its end, as one that has ended does.",
+    description: "One that has answered and waits for its scores keeps its end, as one that has ended does.",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
     reply: {
       status: 200,

@@ -1,11 +1,11 @@
 /** Runs that are there: pause, resume, change, retry, audit. Asked twice, each does what it did once. */
-import { RunAudit } from "../core/audit.ts";
-import { RunView } from "../core/run.ts";
-import { RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
+import { RunAudit } from "../contract/audit.ts";
+import { RunView } from "../contract/run.ts";
+import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
-import { AUDIT, RUN } from "./examples.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { AUDIT, RUN } from "./openapi/examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import type { Result } from "./services.ts";
 
@@ -40,9 +40,7 @@ export const controlOperations: readonly Operation[] = [
       const patch = parseAs(RunPatch, await readJson(context.req.raw));
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.changeRun(context.env, context.var.scope, id, patch)),
-      );
+      return context.json(unwrap(await services.changeRun(context.env, context.var.scope, id, patch)));
     },
   },
   {
@@ -141,9 +139,7 @@ export const controlOperations: readonly Operation[] = [
     handle: async (context) => {
       const { services, now } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.auditRun(context.env, context.var.scope, id, now())),
-      );
+      return context.json(unwrap(await services.auditRun(context.env, context.var.scope, id, now())));
     },
   },
 ];

@@ -1,16 +1,16 @@
 /** Runs: create, list, read, cancel. */
 import * as z from "zod";
-import { Metadata } from "../core/eval-request.ts";
-import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../core/run.ts";
+import { Metadata } from "../contract/eval-request.ts";
+import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { runViewOf } from "../db/run-view.ts";
 import { getRun, listRuns } from "../db/runs.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
-import { RUN, RUN_REQUEST } from "./examples.ts";
 import { idempotencyKeyOf, parseAs, queryOf } from "./input.ts";
+import { RUN, RUN_REQUEST } from "./openapi/examples.ts";
+import { CREATED_TRAINING_RUN } from "./openapi/training-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
-import { CREATED_TRAINING_RUN } from "./training-examples.ts";
 
 export const CreateRun = RunRequest.meta({ id: "RunRequest" });
 

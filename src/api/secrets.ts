@@ -1,12 +1,12 @@
 /** Secrets of environments: create, list, read, change, delete. A value goes in and never comes out. */
-import { Deleted, SecretList, SecretPatch, SecretRequest, SecretView } from "../core/endpoint.ts";
+import { Deleted, SecretList, SecretPatch, SecretRequest, SecretView } from "../contract/endpoint.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { secretViewOf } from "../db/secret-view.ts";
 import { deleteSecret, findSecret, listSecrets } from "../db/secrets.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
-import { SECRET } from "./endpoint-examples.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { parseAs, queryOf, readJson } from "./input.ts";
+import { SECRET } from "./openapi/endpoint-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
@@ -85,8 +85,7 @@ export const secretOperations: readonly Operation[] = [
     method: "delete",
     path: ONE,
     summary: "Delete a secret, by id or name",
-    description:
-      "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
+    description: "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
     reply: {
       status: 200,
       description: "It is gone",

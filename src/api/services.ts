@@ -3,18 +3,12 @@
  * boundary would lose its class and code. `now` is epoch milliseconds.
  */
 
-import type { RunAudit } from "../core/audit.ts";
-import type { CompareQuery, RunComparison } from "../core/comparison.ts";
-import type {
-  EndpointPatch,
-  EndpointRequest,
-  EndpointView,
-  SecretRequest,
-  SecretView,
-} from "../core/endpoint.ts";
-import type { EventName } from "../core/event-names.ts";
-import type { ExportQuery, LeftOut } from "../core/export.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { RunAudit } from "../contract/audit.ts";
+import type { CompareQuery, RunComparison } from "../contract/comparison.ts";
+import type { EndpointPatch, EndpointRequest, EndpointView, SecretRequest, SecretView } from "../contract/endpoint.ts";
+import type { EventName } from "../contract/event-names.ts";
+import type { ExportQuery, LeftOut } from "../contract/export.ts";
+import type { JsonObject } from "../contract/json.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -24,15 +18,15 @@ import type {
   RolloutView,
   RunRequest,
   RunView,
-} from "../core/run.ts";
-import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../core/run-control.ts";
-import type { Scope } from "../core/scope.ts";
-import type { WeightLedger } from "../core/training/trainer-wire.ts";
-import type { StepMetrics, TrainerSecrets } from "../core/training/view.ts";
-import type { DatasetView } from "../core/uploaded-dataset.ts";
-import type { CreateOptions } from "../runtime/idempotency.ts";
-import type { SamplePart, SampleQuery, StoredBytes } from "../runtime/read-batch.ts";
-import type { Answer, TrainerRpc } from "../runtime/training-wire.ts";
+} from "../contract/run.ts";
+import type { ForkRequest, RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { WeightLedger } from "../contract/trainer-wire.ts";
+import type { StepMetrics, TrainerSecrets } from "../contract/training-view.ts";
+import type { DatasetView } from "../contract/uploaded-dataset.ts";
+import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
+import type { CreateOptions } from "../runtime/kit/idempotency.ts";
+import type { SamplePart, SampleQuery, StoredBytes } from "../runtime/service/read-batch.ts";
 import type { Failure } from "./errors.ts";
 
 export type Result<T> = { ok: true; value: T } | { ok: false; error: Failure };
@@ -86,12 +80,7 @@ export interface Services {
     options: CreateOptions,
   ): Promise<Result<{ run: RunView; replayed: boolean }>>;
   auditRun(env: Env, scope: Scope, runId: string, now: number): Promise<Result<RunAudit>>;
-  compareRuns(
-    env: Env,
-    scope: Scope,
-    runId: string,
-    query: CompareQuery,
-  ): Promise<Result<RunComparison>>;
+  compareRuns(env: Env, scope: Scope, runId: string, query: CompareQuery): Promise<Result<RunComparison>>;
   /** Resolves as soon as there are events after `after`, the run has ended, or `waitMs` is over. */
   readEvents(
     env: Env,
@@ -143,30 +132,14 @@ export interface Services {
     runId: string,
     ask: (trainer: TrainerRpc) => Promise<Answer<T>>,
   ): Promise<Result<T>>;
-  rotateTrainerToken(
-    env: Env,
-    scope: Scope,
-    runId: string,
-    now: number,
-  ): Promise<Result<TrainerSecrets>>;
+  rotateTrainerToken(env: Env, scope: Scope, runId: string, now: number): Promise<Result<TrainerSecrets>>;
   readWeightLedger(env: Env, scope: Scope, runId: string): Promise<Result<WeightLedger>>;
   /** Waits so long for a batch that is not there yet. */
-  readManifest(
-    env: Env,
-    scope: Scope,
-    runId: string,
-    step: number,
-    max_wait_s: number,
-  ): Promise<Result<StoredBytes>>;
+  readManifest(env: Env, scope: Scope, runId: string, step: number, max_wait_s: number): Promise<Result<StoredBytes>>;
   readCredits(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
   /** Every object of a batch, one after another. */
   streamSamples(env: Env, scope: Scope, runId: string, step: number): Promise<Result<StoredBytes>>;
-  readSamples(
-    env: Env,
-    scope: Scope,
-    runId: string,
-    query: SampleQuery,
-  ): Promise<Result<SamplePart>>;
+  readSamples(env: Env, scope: Scope, runId: string, query: SampleQuery): Promise<Result<SamplePart>>;
   listEnvironments(env: Env): Promise<EnvironmentView[]>;
   readEnvironment(env: Env, idOrVersioned: string): Promise<Result<EnvironmentView>>;
   createEndpoint(
@@ -182,31 +155,15 @@ export interface Services {
     patch: EndpointPatch,
     now: number,
   ): Promise<Result<EndpointView>>;
-  probeEndpoint(
-    env: Env,
-    scope: Scope,
-    nameOrId: string,
-    now: number,
-  ): Promise<Result<EndpointView>>;
-  deleteEndpoint(
-    env: Env,
-    scope: Scope,
-    nameOrId: string,
-    now: number,
-  ): Promise<Result<{ id: string }>>;
+  probeEndpoint(env: Env, scope: Scope, nameOrId: string, now: number): Promise<Result<EndpointView>>;
+  deleteEndpoint(env: Env, scope: Scope, nameOrId: string, now: number): Promise<Result<{ id: string }>>;
   createSecret(
     env: Env,
     scope: Scope,
     request: SecretRequest,
     options: CreateOptions,
   ): Promise<Result<Made<SecretView>>>;
-  changeSecret(
-    env: Env,
-    scope: Scope,
-    nameOrId: string,
-    value: string,
-    now: number,
-  ): Promise<Result<SecretView>>;
+  changeSecret(env: Env, scope: Scope, nameOrId: string, value: string, now: number): Promise<Result<SecretView>>;
   /** Reads `body` to its end, or to the first row that is refused. `replayed` as above. */
   createDataset(
     env: Env,

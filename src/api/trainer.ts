@@ -1,15 +1,10 @@
 /** The trainer of a training run: registration, leases, its token. docs/training.md tells the whole contract. */
-import {
-  Leased,
-  LeaseRequest,
-  Registered,
-  RegisterRequest,
-} from "../core/training/trainer-wire.ts";
-import { TrainerSecrets } from "../core/training/view.ts";
+import { Leased, LeaseRequest, Registered, RegisterRequest } from "../contract/trainer-wire.ts";
+import { TrainerSecrets } from "../contract/training-view.ts";
 import { unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { LEASED, REGISTERED } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { LEASED, REGISTERED } from "./trainer-examples.ts";
 
 const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
 
@@ -86,9 +81,7 @@ async function registerOne(context: ApiContext): Promise<Response> {
   const { protocol: _, ...asked } = parseAs(RegisterRequest, await readJson(context.req.raw));
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
-  const registered = services.askTrainer(context.env, context.var.scope, id, (trainer) =>
-    trainer.register(asked),
-  );
+  const registered = services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.register(asked));
   return context.json(unwrap(await registered));
 }
 
@@ -98,9 +91,7 @@ async function leaseOne(context: ApiContext): Promise<Response> {
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
   const answer = unwrap(
-    await services.askTrainer(context.env, context.var.scope, id, (trainer) =>
-      trainer.lease(asked),
-    ),
+    await services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.lease(asked)),
   );
   if (!("waiting" in answer)) return context.json(answer);
   return context.body(null, 204, {
@@ -113,7 +104,5 @@ async function rotateOne(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const { services, now } = context.var.dependencies;
   const id = pathParam(context, "id");
-  return context.json(
-    unwrap(await services.rotateTrainerToken(context.env, context.var.scope, id, now())),
-  );
+  return context.json(unwrap(await services.rotateTrainerToken(context.env, context.var.scope, id, now())));
 }

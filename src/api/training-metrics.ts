@@ -1,19 +1,16 @@
 /** The series of a training run: what it measured of each step, and what its trainer said of it. */
 import * as z from "zod";
-import { LIMITS } from "../core/limits.ts";
-import { listOf } from "../core/list.ts";
-import { wholeNumber } from "../core/query-number.ts";
-import { StepMetrics } from "../core/training/view.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { listOf } from "../contract/list.ts";
+import { wholeNumber } from "../contract/query-number.ts";
+import { StepMetrics } from "../contract/training-view.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { STEP_METRICS } from "./openapi/training-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { STEP_METRICS } from "./training-examples.ts";
 
 const MetricsQuery = z.strictObject({
-  after_step: wholeNumber(0)
-    .optional()
-    .describe("steps after this one; default: from the first")
-    .meta({ example: 40 }),
+  after_step: wholeNumber(0).optional().describe("steps after this one; default: from the first").meta({ example: 40 }),
   limit: wholeNumber(1, LIMITS.stepsPerPage).default(100),
 });
 

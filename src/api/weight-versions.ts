@@ -1,9 +1,9 @@
 /** Weight versions: what a trainer reports, and who serves what. The weights themselves never pass through here. */
-import { WeightLedger, WeightVersionReport } from "../core/training/trainer-wire.ts";
+import { WeightLedger, WeightVersionReport } from "../contract/trainer-wire.ts";
 import { unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
+import { LEDGER } from "./openapi/trainer-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { LEDGER } from "./trainer-examples.ts";
 
 const FOLDER = "/v1/runs/{id}/weight-versions";
 
@@ -48,9 +48,7 @@ export const weightOperations: readonly Operation[] = [
     handle: async (context) => {
       const { services } = context.var.dependencies;
       const id = pathParam(context, "id");
-      return context.json(
-        unwrap(await services.readWeightLedger(context.env, context.var.scope, id)),
-      );
+      return context.json(unwrap(await services.readWeightLedger(context.env, context.var.scope, id)));
     },
   },
 ];
@@ -60,8 +58,6 @@ async function reportOne(context: ApiContext): Promise<Response> {
   const asked = parseAs(WeightVersionReport, await readJson(context.req.raw));
   const { services } = context.var.dependencies;
   const id = pathParam(context, "id");
-  const reported = services.askTrainer(context.env, context.var.scope, id, (trainer) =>
-    trainer.report(asked),
-  );
+  const reported = services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.report(asked));
   return context.json(unwrap(await reported));
 }

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { usageError } from "./exit.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "./terminal/nearest.ts";
 
 export interface Flag {
   readonly short?: string;
@@ -59,11 +59,7 @@ export class CommandLine<Names extends string> {
   readonly reads: boolean;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(
-    values: Readonly<Record<string, unknown>>,
-    positionals: readonly string[],
-    reads = false,
-  ) {
+  constructor(values: Readonly<Record<string, unknown>>, positionals: readonly string[], reads = false) {
     this.#values = values;
     this.positionals = positionals;
     this.reads = reads;
@@ -152,9 +148,7 @@ export function readCommandLine<Spec extends CommandSpec>(
   argv: readonly string[],
 ): CommandLine<keyof Spec["flags"] & string> {
   const flags: Flags = { ...spec.flags, ...HELP_FLAG };
-  const options = Object.fromEntries(
-    Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]),
-  );
+  const options = Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]));
   const args = joinNegativeNumbers(argv, flags);
   checkNames(spec.name, flags, args);
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
@@ -192,15 +186,12 @@ function valueFlagOf(word: string | undefined, flags: Flags): string | undefined
 
 /** The words of `parseArgs` for a flag nobody takes are about something else. */
 function checkNames(command: string, flags: Flags, args: readonly string[]): void {
-  const options = Object.fromEntries(
-    Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]),
-  );
+  const options = Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]));
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind !== "option" || Object.hasOwn(flags, token.name)) continue;
     const guess = token.rawName.startsWith("--") ? nearest(token.name, Object.keys(flags)) : null;
-    const hint =
-      guess === null ? `rollcall ${command} --help lists them` : `did you mean: --${guess}?`;
+    const hint = guess === null ? `rollcall ${command} --help lists them` : `did you mean: --${guess}?`;
     throw usageError(`${token.rawName} is no flag of ${command}; ${hint}`);
   }
 }

@@ -1,6 +1,6 @@
 /** Every command, in the order the help lists them. What each does stands in a file of its own. */
-import { LIMITS } from "../core/limits.ts";
-import { OUTCOMES, RUN_STATUSES } from "../core/run.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { OUTCOMES, RUN_STATUSES } from "../contract/run.ts";
 import { type CommandSpec, command, type Flag, PLATFORM_FLAGS } from "./command-line.ts";
 import {
   RESCORE,
@@ -11,10 +11,10 @@ import {
   RUN_RESUME,
   RUN_RETRY,
   RUN_UPDATE,
-} from "./control-specs.ts";
-import { COMPARE, EVAL } from "./eval-spec.ts";
-import { GENERATE, RUN_EXPORT } from "./export-spec.ts";
-import { LEARNING_FLAGS, TRAIN } from "./train-spec.ts";
+} from "./commands/control-specs.ts";
+import { GENERATE, RUN_EXPORT } from "./commands/export-spec.ts";
+import { COMPARE, EVAL } from "./eval/spec.ts";
+import { LEARNING_FLAGS, TRAIN } from "./train/spec.ts";
 
 const JSON_FLAG = { json: PLATFORM_FLAGS.json };
 

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
-import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { PACKAGE_ROOT } from "../local/package-root.ts";
 import { sourcesHash } from "../local/sources-hash.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
@@ -50,8 +50,7 @@ const NEVER = new Promise<Error>(() => {
 const nothingToClose = () => Promise.resolve();
 
 export async function connect({ say, ...options }: ConnectOptions): Promise<Connection> {
-  const environment =
-    options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
+  const environment = options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
   const url = options.platform ?? process.env["ROLLCALL_URL"];
   if (url !== undefined && url !== "" && !options.ephemeral) {
     const connection = connectTo(url, environment);
@@ -64,9 +63,7 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   const found = await runningOrOwn(directory, { signal, say }, () =>
     embed(directory, environment, { atRest, port, signal, say }),
   );
-  return "own" in found
-    ? found.own
-    : await orThrowAway(found.running, environment, { port, signal, say });
+  return "own" in found ? found.own : await orThrowAway(found.running, environment, { port, signal, say });
 }
 
 /** A platform of its own where the running one holds other code of the environment. */
@@ -94,10 +91,7 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
   }
   // A header holds nothing else, and the error of one that does would show the key.
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw usageError(
-      "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?",
-      "ROLLCALL_API_KEY",
-    );
+    throw usageError("ROLLCALL_API_KEY holds what no key has: spaces or line breaks?", "ROLLCALL_API_KEY");
   }
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
@@ -145,11 +139,7 @@ async function runningOn(directory: string): Promise<Running | null> {
 }
 
 /** It plays by the code it was started with, whatever was changed here since. */
-function sayOtherBuild(
-  { url, build }: Running,
-  { name }: NamedEnvironment,
-  say: (line: string) => void,
-): void {
+function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say: (line: string) => void): void {
   if (build === undefined || build === sourcesHash(PACKAGE_ROOT)) return;
   say(
     `The platform at ${url} was started with other code of Rollcall than lies here, and plays ${name} by that. ` +
@@ -171,18 +161,13 @@ function somebodyElses(
 }
 
 /** One elsewhere says which code of an environment it holds, and nothing of the rest. */
-async function sayOtherCode(
-  { client, url, environment }: Connection,
-  say: (line: string) => void,
-): Promise<void> {
+async function sayOtherCode({ client, url, environment }: Connection, say: (line: string) => void): Promise<void> {
   const here = environment?.here ?? null;
   if (here === null) return;
   const held = await client.environments();
   const same = held.find(({ id, version }) => id === here.id && version === here.version);
   if (same === undefined || same.digest === here.digest) return;
-  say(
-    `The platform at ${url} holds other code of ${here.id}@${here.version} than lies here, and plays that.`,
-  );
+  say(`The platform at ${url} holds other code of ${here.id}@${here.version} than lies here, and plays that.`);
 }
 
 async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {

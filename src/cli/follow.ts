@@ -1,7 +1,7 @@
 /** Follows a run to its end. The event stream says when to look; what is shown is always the run as read. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTerminalEvent } from "../core/event-names.ts";
-import type { RolloutFinished, RunView } from "../core/run.ts";
+import { isTerminalEvent } from "../contract/event-names.ts";
+import type { RolloutFinished, RunView } from "../contract/run.ts";
 import { ApiRequestError, type RollcallClient } from "../sdk/client.ts";
 
 /** A run is read at most this often while it goes on. */
@@ -37,11 +37,7 @@ export async function followRun(
   return ended;
 }
 
-async function readEnded(
-  client: RollcallClient,
-  runId: string,
-  signal: AbortSignal,
-): Promise<RunView> {
+async function readEnded(client: RollcallClient, runId: string, signal: AbortSignal): Promise<RunView> {
   for (let reads = 1; ; reads += 1) {
     const run = await ifUp(() => client.getRun(runId));
     if (run !== null && hasEnded(run)) return run;

@@ -3,17 +3,13 @@ import { once } from "node:events";
 import { createWriteStream, renameSync, statSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { usageError } from "./exit.ts";
-import { isBrokenPipe } from "./terminal.ts";
+import { isBrokenPipe } from "./terminal/terminal.ts";
 
 /**
  * How many rows there were. `flag` names the file in the error when it cannot be written. Until it has all of them it is
  * named `.partial`, so that no half of it looks whole, and what stood there before stays until then.
  */
-export async function writeLines(
-  rows: AsyncIterable<object>,
-  file: string,
-  flag: string,
-): Promise<number> {
+export async function writeLines(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
   if (!mayBeReplaced(file)) return await writeFile(rows, file, flag);
   const partial = `${file}.partial`;
   const written = await writeFile(rows, partial, flag);
@@ -43,10 +39,7 @@ export async function printLines(rows: AsyncIterable<object>, json: boolean): Pr
   await writeAll(json ? listLines(rows) : jsonLines(rows), process.stdout);
 }
 
-async function writeAll(
-  texts: AsyncIterable<string>,
-  stream: NodeJS.WritableStream,
-): Promise<number> {
+async function writeAll(texts: AsyncIterable<string>, stream: NodeJS.WritableStream): Promise<number> {
   let written = 0;
   for await (const text of texts) {
     written += 1;

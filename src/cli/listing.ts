@@ -1,7 +1,7 @@
 /** A list read from the platform, printed as a table, or as the API's own envelope with --json. */
 import type { Page } from "../sdk/client.ts";
-import { columns } from "./columns.ts";
-import { safeLine } from "./safe-text.ts";
+import { columns } from "./terminal/columns.ts";
+import { safeLine } from "./terminal/safe-text.ts";
 
 /** At most `limit` of what comes. `has_more` says whether there was more. */
 export async function gather<T extends { readonly id: string }>(
@@ -33,10 +33,7 @@ interface Listing<T> {
   readonly room: number;
 }
 
-export function listText<T>(
-  items: readonly T[],
-  { header, rowOf, none, room }: Listing<T>,
-): string {
+export function listText<T>(items: readonly T[], { header, rowOf, none, room }: Listing<T>): string {
   if (items.length === 0) return none;
   const rows = items.map((item) => rowOf(item).map(safeLine));
   return columns(header, rows, room);

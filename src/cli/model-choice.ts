@@ -3,15 +3,16 @@
  * platform. The policy knows a few environments, at the sizes of its table; what it has never seen is refused unless
  * the caller insists. A seed that the caller gives is that of the policy's draws as well.
  */
-import type { EvalRequestInput } from "../core/eval-request.ts";
+
 import {
   KNOWN_ENVIRONMENTS,
   knownEnvironment,
   POLICY_MODEL,
   POLICY_SAMPLING,
-} from "../local/policy/known-environments.ts";
+} from "../../packages/policy/known-environments.ts";
+import type { EvalRequestInput } from "../contract/eval-request.ts";
 import type { Connection } from "./connect.ts";
-import type { DraftRequest } from "./eval-arguments.ts";
+import type { DraftRequest } from "./eval/arguments.ts";
 import { usageError } from "./exit.ts";
 
 type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;

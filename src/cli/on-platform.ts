@@ -7,7 +7,7 @@ import type { CommandLine } from "./command-line.ts";
 import { connect } from "./connect.ts";
 import { type ExitCode, endBy, unreachable } from "./exit.ts";
 import { aborted, catchInterrupts, firstOf } from "./interrupt.ts";
-import { printJson, type Terminal, terminal } from "./terminal.ts";
+import { printJson, type Terminal, terminal } from "./terminal/terminal.ts";
 
 export interface Session {
   readonly client: RollcallClient;
@@ -48,11 +48,7 @@ export async function onPlatform(
     else term.print(text());
   };
   try {
-    return await Promise.race([
-      work({ client: connection.client, signal, term, answer }),
-      stopped,
-      lost,
-    ]);
+    return await Promise.race([work({ client: connection.client, signal, term, answer }), stopped, lost]);
   } finally {
     await connection.close();
   }

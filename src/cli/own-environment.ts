@@ -10,7 +10,7 @@ import {
   isFolderReference,
   resolveEnvironmentPackage,
 } from "../local/environment-package.ts";
-import { PACKAGE_ROOT } from "../local/rollcall-specifier.ts";
+import { PACKAGE_ROOT } from "../local/package-root.ts";
 import { usageError } from "./exit.ts";
 
 export interface NamedEnvironment {
@@ -45,18 +45,13 @@ export function ownEnvironments(references: readonly string[], cwd: string): Env
     return known ?? distinct(resolveEnvironmentPackage(reference, cwd), ours);
   });
   const own = found.filter((environment) => !ours.includes(environment));
-  const twice = own.find((environment, at) =>
-    own.some((it, i) => i < at && it.id === environment.id),
-  );
+  const twice = own.find((environment, at) => own.some((it, i) => i < at && it.id === environment.id));
   if (twice === undefined) return own;
   throw usageError(`--env: two environments are called ${twice.id}; rename one of them`, "env");
 }
 
 /** The package itself, or ours when it is one of ours. An id of ours for other code is refused. */
-function distinct(
-  environment: EnvironmentPackage,
-  ours: readonly EnvironmentPackage[],
-): EnvironmentPackage {
+function distinct(environment: EnvironmentPackage, ours: readonly EnvironmentPackage[]): EnvironmentPackage {
   const same = ours.find(({ id }) => id === environment.id);
   if (same === undefined) return environment;
   if (same.digest === environment.digest) return same;

@@ -6,8 +6,8 @@
  * up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is not read
  * is cancelled.
  */
-import { InvalidModelResponseError, ModelError } from "../core/errors.ts";
-import { LIMITS } from "../core/limits.ts";
+import { InvalidModelResponseError, ModelError } from "../contract/errors.ts";
+import { LIMITS } from "../contract/limits.ts";
 
 export class LongBodyError extends Error {
   override readonly name = "LongBodyError";
@@ -43,9 +43,7 @@ async function read(
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
     for (;;) {
-      const { done, value } = await (left === bytes
-        ? reader.read()
-        : withinPause(reader.read(), after));
+      const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
       if (done) return { text: text + decoder.decode(), more: false };
       text += decoder.decode(value.subarray(0, left), { stream: true });
       if (value.byteLength > left) return { text: text + decoder.decode(), more: true };
@@ -96,9 +94,7 @@ export async function fetchReply(...[input, init]: Parameters<typeof fetch>): Pr
 
 async function textOf(reply: Response): Promise<string> {
   try {
-    return reply.ok
-      ? await wholeText(reply, LIMITS.completionBytes)
-      : await beginningOf(reply, LIMITS.refusalBytes);
+    return reply.ok ? await wholeText(reply, LIMITS.completionBytes) : await beginningOf(reply, LIMITS.refusalBytes);
   } catch (thrown) {
     if (thrown instanceof LongBodyError) {
       throw new InvalidModelResponseError(`the reply is ${thrown.message}`);

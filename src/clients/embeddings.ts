@@ -1,6 +1,7 @@
 /** The call of an embedding model: the conditions and the outcomes of a model call (`inference.ts`), with its own body. */
-import { type Embeddings, readEmbeddings } from "../core/embeddings.ts";
-import type { Sampling } from "../core/sampling.ts";
+
+import type { Sampling } from "../contract/sampling.ts";
+import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { type CallOutcome, type Destination, postCall } from "./inference.ts";
 
 export interface EmbeddingCall extends Destination {

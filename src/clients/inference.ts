@@ -8,17 +8,12 @@
  * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
 import OpenAI from "openai";
-import { readChatCompletion } from "../core/chat-completion.ts";
-import {
-  AuthenticationError,
-  InvalidModelResponseError,
-  ModelError,
-  type RolloutError,
-} from "../core/errors.ts";
-import type { Message, Messages, ToolDefinition } from "../core/messages.ts";
-import type { Sampling } from "../core/sampling.ts";
-import { cutResponse } from "../core/tokens.ts";
-import type { ModelResponse } from "../core/trajectory.ts";
+import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../contract/errors.ts";
+import type { Message, Messages, ToolDefinition } from "../contract/messages.ts";
+import type { Sampling } from "../contract/sampling.ts";
+import type { ModelResponse } from "../contract/trajectory.ts";
+import { readChatCompletion } from "../core/rollout/chat-completion.ts";
+import { cutResponse } from "../core/rollout/tokens.ts";
 import { fetchReply } from "./bounded-body.ts";
 import { replyJson } from "./reply-json.ts";
 import { withoutKey } from "./without-key.ts";

@@ -7,9 +7,9 @@
  * moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
  * a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
  */
-import type { EngineExactness } from "../core/endpoint.ts";
+import type { EngineExactness } from "../contract/endpoint.ts";
+import { neutralFields, type Sampling } from "../contract/sampling.ts";
 import { firstTokens, type LikelyTokens } from "../core/probe-replies.ts";
-import { neutralFields, type Sampling } from "../core/sampling.ts";
 import { differ, heedsPenalties, scaleOf } from "../core/training/engine-exactness.ts";
 import { type Answer, ask } from "./probe-request.ts";
 
@@ -39,8 +39,7 @@ export async function probeExactness(
   signal: AbortSignal,
 ): Promise<Omit<EngineExactness, "one_logprob_a_token">> {
   const neutral = neutralFields(asked.sampling, SALT);
-  const post = (fields: object) =>
-    ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
+  const post = (fields: object) => ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
   const [warm, cool, lifted, sunk, silent] = await Promise.all([
     post({ ...neutral, temperature: 1 }),
     post({ ...neutral, temperature: HALF }),
@@ -65,11 +64,7 @@ export async function probeExactness(
 }
 
 /** A server may only be sparing with lists: of the fields themselves it is asked alone. */
-async function refusedWithoutList(
-  asked: Asked,
-  neutral: object,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function refusedWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
   const { top_logprobs: _, ...request } = requestOf(asked.model);
   const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
   return isRefusal(answer) ? answer.said || `${answer.status}` : null;

@@ -2,7 +2,7 @@
  * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
  * the one that was checked, and reads no more than it was prepared for.
  */
-import { LIMITS } from "../core/limits.ts";
+import { LIMITS } from "../contract/limits.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
 import { withoutKey } from "./without-key.ts";
 
@@ -27,12 +27,7 @@ interface Target {
 const LONGEST_SAID = 200;
 
 /** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
-export async function ask(
-  target: Target,
-  path: string,
-  body: object | null,
-  signal: AbortSignal,
-): Promise<Answer> {
+export async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
   const url = `${target.base_url.replace(/\/+$/, "")}${path}`;
   try {
     const response = await fetch(url, {
@@ -68,12 +63,7 @@ function parse(text: string): unknown {
 /** OpenAI's `error.message`, or vLLM's and FastAPI's `message` and `detail`. */
 function said(body: unknown, target: Target): string {
   const error = member(body, "error");
-  const candidates = [
-    member(error, "message"),
-    error,
-    member(body, "message"),
-    member(body, "detail"),
-  ];
+  const candidates = [member(error, "message"), error, member(body, "message"), member(body, "detail")];
   const message = candidates.find((candidate) => typeof candidate === "string");
   return typeof message === "string" ? short(message, target) : "";
 }

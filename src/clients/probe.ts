@@ -6,9 +6,9 @@
  * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
  * deadline. Nothing of what comes back holds the key.
  */
-import type { EndpointCapabilities, EngineExactness } from "../core/endpoint.ts";
+import type { EndpointCapabilities, EngineExactness } from "../contract/endpoint.ts";
+import type { Sampling } from "../contract/sampling.ts";
 import { completionExtras, type ListedModel, listedModels } from "../core/probe-replies.ts";
-import type { Sampling } from "../core/sampling.ts";
 import { probeExactness } from "./probe-exactness.ts";
 import { type Answer, ask, ProbeFailure } from "./probe-request.ts";
 import { replyWithoutKey } from "./without-key.ts";

@@ -2,7 +2,7 @@
  * The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of a
  * key that the server repeats: what is said here are facts about the reply, never its words.
  */
-import { InvalidModelResponseError } from "../core/errors.ts";
+import { InvalidModelResponseError } from "../contract/errors.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */

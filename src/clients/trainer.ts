@@ -3,17 +3,15 @@
  * short answer. What the answer means for the batch is decided elsewhere; an offer that reached nobody is made again by
  * whoever asked for it, never here.
  */
+
+import { OfferAcked } from "../contract/trainer-wire.ts";
 import { type ReadMetrics, readMetrics } from "../core/training/read-metrics.ts";
-import { OfferAcked } from "../core/training/trainer-wire.ts";
 import { beginningOf } from "./bounded-body.ts";
 
 export type OfferReply =
   | { readonly kind: "accepted" }
   /** It trained the batch before it answered. */
-  | ({ readonly kind: "acked"; readonly not_finite?: readonly string[] } & Omit<
-      OfferAcked,
-      "acked"
-    >)
+  | ({ readonly kind: "acked"; readonly not_finite?: readonly string[] } & Omit<OfferAcked, "acked">)
   | { readonly kind: "gone" }
   | { readonly kind: "busy"; readonly retry_after_ms: number | null }
   | { readonly kind: "refused"; readonly message: string }
@@ -44,11 +42,7 @@ export async function offerBatch(call: OfferCall): Promise<OfferReply> {
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });
-    return meaningOf(
-      reply.status,
-      reply.headers.get("retry-after"),
-      await beginningOf(reply, LONGEST_ANSWER),
-    );
+    return meaningOf(reply.status, reply.headers.get("retry-after"), await beginningOf(reply, LONGEST_ANSWER));
   } catch (thrown) {
     return { kind: "absent", message: thrown instanceof Error ? thrown.message : String(thrown) };
   }
@@ -71,8 +65,7 @@ function meaningOf(status: number, retryAfter: string | null, text: string): Off
 function ackOf(text: string): OfferReply {
   const read = jsonOf(text);
   const parsed = OfferAcked.safeParse(read?.body);
-  if (read === null || !parsed.success)
-    return { kind: "absent", message: "the trainer answered 200 without an ack" };
+  if (read === null || !parsed.success) return { kind: "absent", message: "the trainer answered 200 without an ack" };
   const { acked: _, ...ack } = parsed.data;
   return { kind: "acked", ...ack, not_finite: read.not_finite };
 }

@@ -21,9 +21,7 @@ const FILLERS =
 
 /** The reply, parsed, without the key: it is what is stored of a model's, a judge's or a probe's answer. */
 export function replyWithoutKey<T>(reply: T, api_key: string | null): T {
-  return api_key === null || !isSecret(api_key)
-    ? reply
-    : withoutForms(reply, writtenForms(api_key), MARK);
+  return api_key === null || !isSecret(api_key) ? reply : withoutForms(reply, writtenForms(api_key), MARK);
 }
 
 /**

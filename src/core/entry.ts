@@ -1,30 +1,5 @@
 /** What an author of an environment imports from `rollcall`. */
 
-export { dataset } from "./dataset.ts";
-export type { AnyEnvironment } from "./environments/any-environment.ts";
-export type {
-  AnyTool,
-  Call,
-  Capabilities,
-  LiveState,
-  Need,
-  RewardArgs,
-  RolloutFields,
-  ScoringArgs,
-  Sql,
-  State,
-  ToolArgs,
-} from "./environments/contract.ts";
-export { defineEnvironment, type EnvironmentLoader } from "./environments/define-environment.ts";
-export { EnvGroup } from "./environments/env-group.ts";
-export { Environment } from "./environments/environment.ts";
-export { MCPEnv } from "./environments/mcp-env.ts";
-export { MultiTurnEnv } from "./environments/multi-turn-env.ts";
-export { SingleTurnEnv } from "./environments/single-turn-env.ts";
-export { StatefulToolEnv } from "./environments/stateful-tool-env.ts";
-export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
-export { inject, tool } from "./environments/tool.ts";
-export { ToolEnv } from "./environments/tool-env.ts";
 export {
   BrowserSandboxError,
   EnvError,
@@ -39,8 +14,8 @@ export {
   ToolParseError,
   TunnelError,
   ValueError,
-} from "./errors.ts";
-export type { Json, JsonObject } from "./json.ts";
+} from "../contract/errors.ts";
+export type { Json, JsonObject } from "../contract/json.ts";
 export {
   type ContentPart,
   type Message,
@@ -48,7 +23,32 @@ export {
   type ToolCall,
   type ToolDefinition,
   textOf,
-} from "./messages.ts";
+} from "../contract/messages.ts";
+export type { AnyEnvironment } from "./environments/any-environment.ts";
+export type {
+  AnyTool,
+  Call,
+  Capabilities,
+  LiveState,
+  Need,
+  RewardArgs,
+  RolloutFields,
+  ScoringArgs,
+  Sql,
+  State,
+  ToolArgs,
+} from "./environments/contract.ts";
+export { dataset } from "./environments/dataset.ts";
+export { defineEnvironment, type EnvironmentLoader } from "./environments/define-environment.ts";
+export { EnvGroup } from "./environments/env-group.ts";
+export { Environment } from "./environments/environment.ts";
+export { MCPEnv } from "./environments/mcp-env.ts";
+export { MultiTurnEnv } from "./environments/multi-turn-env.ts";
+export { SingleTurnEnv } from "./environments/single-turn-env.ts";
+export { StatefulToolEnv } from "./environments/stateful-tool-env.ts";
+export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
+export { inject, tool } from "./environments/tool.ts";
+export { ToolEnv } from "./environments/tool-env.ts";
 export { extractBoxedAnswer, extractHashAnswer } from "./parsers/extract.ts";
 export { Parser } from "./parsers/parser.ts";
 export { MaybeThinkParser, ThinkParser } from "./parsers/think-parser.ts";
@@ -60,5 +60,5 @@ export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric } from "./rubrics/rubric.ts";
 export { RubricGroup } from "./rubrics/rubric-group.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
+export { spendWork, WorkBudgetError } from "./rubrics/work.ts";
 export { sqlStatements } from "./sql/statements.ts";
-export { spendWork, WorkBudgetError } from "./work.ts";

@@ -24,8 +24,7 @@ export function pathTo(value: unknown, text: string): readonly PropertyKey[] | n
 /** What stands there; undefined where nothing does. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
-    (inner, key) =>
-      inner !== null && typeof inner === "object" ? Reflect.get(inner, key) : undefined,
+    (inner, key) => (inner !== null && typeof inner === "object" ? Reflect.get(inner, key) : undefined),
     value,
   );
 }

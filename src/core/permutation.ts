@@ -5,7 +5,7 @@
  * `length` is sent through again until it lands inside (cycle walking: fewer than four passes on average). A Feistel
  * network is a bijection whatever its round function, so every seed gives a permutation of 0..length−1.
  */
-import { seededRandom } from "./random.ts";
+import { seededRandom } from "../contract/random.ts";
 
 const ROUNDS = 6;
 

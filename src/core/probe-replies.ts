@@ -3,16 +3,13 @@
  * models and chat-completion objects; vLLM's protocol for `max_model_len` and `token_ids`.
  */
 import * as z from "zod";
-import { Ids, Logprobs, listOf } from "./bounded-lists.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { Ids, Logprobs, listOf } from "./schema/bounded-lists.ts";
 
 /** OpenRouter lists some hundreds. */
 const MODELS_READ = 10_000;
 const ModelList = z.object({
-  data: listOf(
-    z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }),
-    MODELS_READ,
-  ),
+  data: listOf(z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }), MODELS_READ),
 });
 /** OpenAI lists 20 at most, vLLM as many as it was started for. */
 const LIKELY_READ = 200;

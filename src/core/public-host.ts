@@ -53,9 +53,7 @@ function numberOf(address: string): number {
 
 /** Global unicast is 2000::/3; of it, documentation and the tunnels that carry an IPv4 address of their own are left out. */
 function isPublicV6(address: string): boolean {
-  const [first = 0, second = 0] = address
-    .split(":")
-    .map((group) => Number.parseInt(group, 16) || 0);
+  const [first = 0, second = 0] = address.split(":").map((group) => Number.parseInt(group, 16) || 0);
   if (first < 0x2000 || first > 0x3fff) return false;
   const documentation = first === 0x3fff || (first === 0x2001 && second === 0x0db8);
   const tunnel = first === 0x2002 || (first === 0x2001 && second < 0x0200);

@@ -3,7 +3,7 @@
  * what is stored, shown and logged must not hold it, whatever a service it called repeated to it.
  */
 
-import { CUT } from "./short-text.ts";
+import { CUT } from "../contract/short-text.ts";
 
 /** Shorter ones are left: they would be found in texts that have nothing to do with them. */
 export const SHORTEST = 6;
@@ -40,9 +40,7 @@ export function withoutForms<T>(value: T, forms: readonly string[], mark: string
   const sorted = forms.toSorted((one, other) => other.length - one.length);
   const shortest = sorted.at(-1)?.length ?? 0;
   const marked = (text: string) =>
-    text.length < shortest
-      ? text
-      : sorted.reduce((rest, form) => rest.replaceAll(form, () => mark), text);
+    text.length < shortest ? text : sorted.reduce((rest, form) => rest.replaceAll(form, () => mark), text);
   return mapTexts(value, marked) as T;
 }
 
@@ -55,9 +53,7 @@ function mapTexts(value: unknown, map: (text: string) => string): unknown {
   }
   const before = Object.entries(value);
   const after = before.map(([name, inner]): [string, unknown] => [map(name), mapTexts(inner, map)]);
-  const same = after.every(
-    ([name, inner], at) => name === before[at]?.[0] && inner === before[at]?.[1],
-  );
+  const same = after.every(([name, inner], at) => name === before[at]?.[0] && inner === before[at]?.[1]);
   return same ? value : Object.fromEntries(after);
 }
 

@@ -3,12 +3,13 @@
  * The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "./play.ts";
-import { buildTask, parseRow } from "./task.ts";
-import type { Reply, TestModel } from "./test-model.ts";
+import { type PlayOptions, playTask, type RolloutReport } from "./rollout/play.ts";
+import { buildTask, parseRow } from "./rollout/task.ts";
+import type { Reply, TestModel } from "./rollout/test-model.ts";
 
 export { tearDown } from "./environments/teardown.ts";
-export type { RolloutReport } from "./play.ts";
+export type { RolloutReport } from "./rollout/play.ts";
+export type { ModelRequest, Reply, TestModel } from "./rollout/test-model.ts";
 export {
   type ScoredMember,
   type ScoredState,
@@ -16,7 +17,6 @@ export {
   scoreGroup,
   scoreState,
 } from "./rubrics/score-states.ts";
-export type { ModelRequest, Reply, TestModel } from "./test-model.ts";
 
 export interface RolloutOptions extends Omit<PlayOptions, "twin"> {
   /** One row of the environment's dataset, before its schema has read it. */
@@ -32,19 +32,14 @@ export function scripted(replies: readonly Reply[]): TestModel {
     const reply = replies[calls];
     calls += 1;
     if (reply === undefined) {
-      throw new Error(
-        `the model was called ${calls} times, but ${replies.length} replies are scripted`,
-      );
+      throw new Error(`the model was called ${calls} times, but ${replies.length} replies are scripted`);
     }
     return reply;
   };
 }
 
 /** Throws when the task does not fit the dataset's schema, or the model throws; anything else is in the report. */
-export async function runRollout(
-  environment: AnyEnvironment,
-  options: RolloutOptions,
-): Promise<RolloutReport> {
+export async function runRollout(environment: AnyEnvironment, options: RolloutOptions): Promise<RolloutReport> {
   const row = parseRow(environment.dataset, options.task, 0);
   return playTask(environment, buildTask(environment, row, 0), options);
 }

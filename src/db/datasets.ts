@@ -1,9 +1,9 @@
 /** Uploaded datasets: their file and its index are whole in the object store before a row stands here. */
 import { and, eq, inArray, notExists } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { RunStatus } from "../core/run.ts";
-import type { Scope } from "../core/scope.ts";
-import type { DatasetView } from "../core/uploaded-dataset.ts";
+import type { RunStatus } from "../contract/run.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { DatasetView } from "../contract/uploaded-dataset.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";
@@ -46,11 +46,7 @@ export async function findDataset(
 }
 
 /** By time of creation, then id; at most `page.limit` of them. */
-export function listDatasets(
-  database: D1Database,
-  scope: Scope,
-  page: Page,
-): Promise<DatasetTableRow[]> {
+export function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
   return drizzle(database)
     .select()
     .from(datasets)
@@ -88,9 +84,5 @@ export async function deleteUnusedDataset(
 }
 
 function unfinishedRunsOf(scope: Scope, datasetId: string) {
-  return and(
-    ...within(runs, scope),
-    eq(runs.dataset_id, datasetId),
-    inArray(runs.status, UNFINISHED),
-  );
+  return and(...within(runs, scope), eq(runs.dataset_id, datasetId), inArray(runs.status, UNFINISHED));
 }

@@ -1,5 +1,5 @@
 /** A named endpoint in the shape of the wire, member by member: the sealed key is not for it. */
-import type { EndpointView } from "../core/endpoint.ts";
+import type { EndpointView } from "../contract/endpoint.ts";
 import type { NamedEndpoint } from "./endpoints.ts";
 
 export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {

@@ -7,7 +7,7 @@
  */
 import { and, eq, inArray, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { violatedTable } from "./constraint.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
@@ -30,11 +30,7 @@ const UNFINISHED = ["queued", "running", "paused"] as const;
 const RUNS_TOLD = 32;
 
 /** An endpoint by id, whatever became of it: for the runs that name it. */
-export async function getEndpoint(
-  database: D1Database,
-  scope: Scope,
-  id: string,
-): Promise<EndpointRow | null> {
+export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
   const rows = await drizzle(database)
     .select()
     .from(endpoints)
@@ -57,11 +53,7 @@ export async function findEndpoint(
 }
 
 /** Named endpoints by time of creation, then id; at most `page.limit` of them. */
-export async function listEndpoints(
-  database: D1Database,
-  scope: Scope,
-  page: Page,
-): Promise<NamedEndpoint[]> {
+export async function listEndpoints(database: D1Database, scope: Scope, page: Page): Promise<NamedEndpoint[]> {
   const rows = await drizzle(database)
     .select()
     .from(endpoints)

@@ -5,7 +5,7 @@
 import { and, eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { violatedTable } from "./constraint.ts";
 import { ownedBy, within } from "./page.ts";
 import { idempotencyKeys } from "./schema.ts";
@@ -14,7 +14,7 @@ export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
   readonly operation: string;
   readonly key: string;
-  /** Keyed hash of the request (`keyedHash` of runtime/secrets.ts), never a plain one. */
+  /** Keyed hash of the request (`keyedHash` of runtime/kit/secrets.ts), never a plain one. */
   readonly request_hash: string;
   readonly resource_id: string;
   readonly created_at: number;
@@ -31,11 +31,7 @@ export async function recall(
     .select()
     .from(idempotencyKeys)
     .where(
-      and(
-        ...within(idempotencyKeys, scope),
-        eq(idempotencyKeys.operation, operation),
-        eq(idempotencyKeys.key, key),
-      ),
+      and(...within(idempotencyKeys, scope), eq(idempotencyKeys.operation, operation), eq(idempotencyKeys.key, key)),
     );
   return rows[0] ?? null;
 }
@@ -48,8 +44,7 @@ export async function insertOnce(
   made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
   const d1 = drizzle(database);
-  const remembering =
-    made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
+  const remembering = made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
   try {
     await d1.batch([insert, ...remembering]);
     return "inserted";

@@ -4,7 +4,7 @@
  */
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];

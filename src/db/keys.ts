@@ -1,7 +1,7 @@
 /** API keys. The one look-up without a scope lives here, because it is what gives a request its scope. */
 import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { type ApiKeyRow, apiKeys } from "./schema.ts";
 
 /** The key whose token has this SHA-256 (hex), or null. */

@@ -1,7 +1,7 @@
 /** What every table of a project shares: rows of one scope, and pages of them by time of creation, then id. */
 import { asc, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 
 interface Owned {
   readonly org_id: AnySQLiteColumn;

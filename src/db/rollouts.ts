@@ -4,8 +4,8 @@
  */
 import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { countOutcomes, type OutcomeCounts } from "../core/audit.ts";
-import type { Scope } from "../core/scope.ts";
+import { countOutcomes, type OutcomeCounts } from "../contract/audit.ts";
+import type { Scope } from "../contract/scope.ts";
 import { within } from "./page.ts";
 import { type RolloutRow, rollouts } from "./schema.ts";
 
@@ -17,11 +17,7 @@ export type NewRollout = Omit<RolloutRow, "org_id" | "project_id">;
  * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows travel as one JSON parameter:
  * D1 refuses a statement with more than 100, which is four rows.
  */
-export async function insertRollouts(
-  database: D1Database,
-  scope: Scope,
-  rows: readonly NewRollout[],
-): Promise<void> {
+export async function insertRollouts(database: D1Database, scope: Scope, rows: readonly NewRollout[]): Promise<void> {
   if (rows.length === 0) return;
   const owned = rows.map((row) => ({
     ...row,
@@ -87,20 +83,10 @@ export async function rolloutsById(
     .where(and(...within(rollouts, scope), inArray(rollouts.id, asked)));
 }
 
-export async function getRollout(
-  database: D1Database,
-  scope: Scope,
-  id: string,
-): Promise<RolloutRow | null> {
+export async function getRollout(database: D1Database, scope: Scope, id: string): Promise<RolloutRow | null> {
   const rows = await drizzle(database)
     .select()
     .from(rollouts)
-    .where(
-      and(
-        eq(rollouts.org_id, scope.orgId),
-        eq(rollouts.project_id, scope.projectId),
-        eq(rollouts.id, id),
-      ),
-    );
+    .where(and(eq(rollouts.org_id, scope.orgId), eq(rollouts.project_id, scope.projectId), eq(rollouts.id, id)));
   return rows[0] ?? null;
 }

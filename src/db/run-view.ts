@@ -1,7 +1,7 @@
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
-import { costOfUsage } from "../core/judgement.ts";
-import type { RunReport } from "../core/report.ts";
-import type { RunCounts, RunView } from "../core/run.ts";
+import { costOfUsage } from "../contract/judgement.ts";
+import type { RunReport } from "../contract/report.ts";
+import type { RunCounts, RunView } from "../contract/run.ts";
 import type { RunRecord } from "./runs.ts";
 import type { RunRow, StoredRequest } from "./schema.ts";
 
@@ -62,9 +62,7 @@ export function numExamplesOf({ planned, request }: Pick<RunRow, "planned" | "re
 
 /** What a list knows of why a run waits; its object knows more. */
 function flowOf({ status }: RunRow): RunView["flow"] {
-  return status === "paused"
-    ? { state: "paused", reason: "user" }
-    : { state: "active", reason: null };
+  return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
 }
 
 function forkedFrom({ resolved: { fork } }: StoredRequest): RunView["forked_from"] {
@@ -73,9 +71,7 @@ function forkedFrom({ resolved: { fork } }: StoredRequest): RunView["forked_from
 
 function judgesOf({ judges = {} }: StoredRequest): RunView["judges"] {
   const named = Object.entries(judges);
-  return Object.fromEntries(
-    named.map(([name, { endpoint, model }]) => [name, { endpoint, model }]),
-  );
+  return Object.fromEntries(named.map(([name, { endpoint, model }]) => [name, { endpoint, model }]));
 }
 
 function nothingDispatched({ planned }: RunRow): RunCounts {

@@ -4,18 +4,15 @@
  */
 import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { RunKind, RunStatus } from "../core/run.ts";
-import type { RunPatch } from "../core/run-control.ts";
-import type { Scope } from "../core/scope.ts";
+import type { RunKind, RunStatus } from "../contract/run.ts";
+import type { RunPatch } from "../contract/run-control.ts";
+import type { Scope } from "../contract/scope.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
-export type InlineEndpointRow = Pick<
-  EndpointRow,
-  "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"
->;
+export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at">;
 export interface RunRecord {
   readonly run: RunRow;
   readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4">;
@@ -64,11 +61,7 @@ function besideItsRun(scope: Scope, run: NewRun, endpoint: InlineEndpointRow): S
     where exists (select 1 from ${runs} where ${runs.id} = ${run.id})`;
 }
 
-export async function getRun(
-  database: D1Database,
-  scope: Scope,
-  id: string,
-): Promise<RunRecord | null> {
+export async function getRun(database: D1Database, scope: Scope, id: string): Promise<RunRecord | null> {
   const rows = await selectRuns(database, scope, [eq(runs.id, id)]);
   return rows[0] ?? null;
 }
@@ -83,11 +76,7 @@ export async function findRunByIdempotencyKey(
 }
 
 /** Runs by time of creation, then id, beginning after `after`; at most `limit` of them. */
-export async function listRuns(
-  database: D1Database,
-  scope: Scope,
-  filter: RunFilter,
-): Promise<RunRecord[]> {
+export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
   return selectRuns(database, scope, conditionsOf(filter))
     .orderBy(...byTime(runs, filter.order))
     .limit(filter.limit);
@@ -98,9 +87,7 @@ export async function updateRun(
   database: D1Database,
   scope: Scope,
   id: string,
-  changes: Partial<
-    Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">
-  >,
+  changes: Partial<Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">>,
 ): Promise<void> {
   await drizzle(database)
     .update(runs)

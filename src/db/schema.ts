@@ -6,30 +6,19 @@
  * object writes behind itself and may lag. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import {
-  index,
-  integer,
-  primaryKey,
-  real,
-  sqliteTable,
-  text,
-  unique,
-} from "drizzle-orm/sqlite-core";
-import type { EndpointCapabilities, EndpointView } from "../core/endpoint.ts";
-import type { EvalRequest } from "../core/eval-request.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { ResolvedJudges } from "../core/judge-target.ts";
-import type { RunReport } from "../core/report.ts";
+import { index, integer, primaryKey, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
+import type { EvalRequest } from "../contract/eval-request.ts";
+import type { JsonObject } from "../contract/json.ts";
+import type { ResolvedJudges } from "../contract/judge-target.ts";
+import type { RunReport } from "../contract/report.ts";
+import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
+import type { StoredTrainer, TrainingSpec } from "../contract/training-spec.ts";
+import type { DatasetView, RunDataset } from "../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
-import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../core/run.ts";
-import type { StoredTrainer, TrainingSpec } from "../core/training/spec.ts";
-import type { DatasetView, RunDataset } from "../core/uploaded-dataset.ts";
 
 /** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
-export type StoredRequest = Omit<
-  EvalRequest,
-  "dataset" | "endpoint" | "judges" | "judge_cache" | "kind"
-> & {
+export type StoredRequest = Omit<EvalRequest, "dataset" | "endpoint" | "judges" | "judge_cache" | "kind"> & {
   readonly kind: RunKind;
   /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
   readonly judges?: ResolvedJudges;
@@ -155,9 +144,7 @@ export const idempotencyKeys = sqliteTable(
     resource_id: text().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [
-    primaryKey({ columns: [table.org_id, table.project_id, table.operation, table.key] }),
-  ],
+  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.operation, table.key] })],
 );
 
 export const runs = sqliteTable(
@@ -196,13 +183,7 @@ export const runs = sqliteTable(
     index("runs_by_endpoint").on(table.org_id, table.project_id, table.endpoint_id),
     unique("runs_idempotency_key").on(table.org_id, table.project_id, table.idempotency_key),
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
-    index("runs_by_status").on(
-      table.org_id,
-      table.project_id,
-      table.status,
-      table.created_at,
-      table.id,
-    ),
+    index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );
 export type RunRow = typeof runs.$inferSelect;
@@ -213,9 +194,7 @@ export const judgeVerdicts = sqliteTable(
   {
     ...scope,
     key: text().notNull(),
-    verdict: text({ mode: "json" })
-      .$type<{ readonly value: VerdictValue; readonly reason: string | null }>()
-      .notNull(),
+    verdict: text({ mode: "json" }).$type<{ readonly value: VerdictValue; readonly reason: string | null }>().notNull(),
     created_at: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.org_id, table.key] })],

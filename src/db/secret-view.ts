@@ -1,10 +1,8 @@
 /** A secret in the shape of the wire: everything but its value. */
-import type { SecretView } from "../core/endpoint.ts";
+import type { SecretView } from "../contract/endpoint.ts";
 import type { SecretRow } from "./schema.ts";
 
-export function secretViewOf(
-  secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">,
-): SecretView {
+export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">): SecretView {
   return {
     object: "secret",
     id: secret.id,

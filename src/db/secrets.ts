@@ -1,7 +1,7 @@
 /** Secrets of environments: names, and values sealed before they get here. */
 import { and, eq, inArray, or } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type SecretRow, secrets } from "./schema.ts";
@@ -9,26 +9,16 @@ import { type SecretRow, secrets } from "./schema.ts";
 export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 
 /** By id or name; one's name may read like another's id, and the id is meant then. */
-export async function findSecret(
-  database: D1Database,
-  scope: Scope,
-  nameOrId: string,
-): Promise<SecretRow | null> {
+export async function findSecret(database: D1Database, scope: Scope, nameOrId: string): Promise<SecretRow | null> {
   const rows = await drizzle(database)
     .select()
     .from(secrets)
-    .where(
-      and(...within(secrets, scope), or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId))),
-    );
+    .where(and(...within(secrets, scope), or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId))));
   return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
 }
 
 /** Those of the names that are set. */
-export async function secretsNamed(
-  database: D1Database,
-  scope: Scope,
-  names: readonly string[],
-): Promise<SecretRow[]> {
+export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
   return drizzle(database)
     .select()

@@ -1,19 +1,13 @@
 /** Tokens of trainers. As of a key, the look-up by hash is what gives a request its scope. */
 import { and, eq, isNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../core/scope.ts";
+import type { Scope } from "../contract/scope.ts";
 import { ownedBy, within } from "./page.ts";
 import { type TrainerTokenRow, trainerTokens } from "./schema.ts";
 
 /** The token that has this SHA-256 (hex), expired or not; or null. */
-export async function findTrainerToken(
-  database: D1Database,
-  hash: string,
-): Promise<TrainerTokenRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(trainerTokens)
-    .where(eq(trainerTokens.hash, hash));
+export async function findTrainerToken(database: D1Database, hash: string): Promise<TrainerTokenRow | null> {
+  const rows = await drizzle(database).select().from(trainerTokens).where(eq(trainerTokens.hash, hash));
   return rows[0] ?? null;
 }
 

@@ -94,7 +94,7 @@ function configWithAliases(root: string, folder: string): string {
 
 /** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
-  const registry = JSON.stringify(join(root, "src/runtime/environments.ts"));
+  const registry = JSON.stringify(join(root, "src/runtime/environment/environments.ts"));
   const worker = JSON.stringify(entry);
   return [
     `import { registerEnvironment } from ${registry};`,
@@ -134,8 +134,7 @@ async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
   mkdirSync(folder, { recursive: true });
   try {
     await make(draft);
-    for (const name of ["index.js.map", "index.js"])
-      renameSync(join(draft, name), join(folder, name));
+    for (const name of ["index.js.map", "index.js"]) renameSync(join(draft, name), join(folder, name));
     writeFileSync(join(folder, ".sources"), hash() ?? "");
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -158,11 +157,7 @@ function isMissing(error: unknown): boolean {
 }
 
 /** `folder` has the wrangler.toml. */
-async function runWrangler(
-  folder: string,
-  flags: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<void> {
+async function runWrangler(folder: string, flags: readonly string[], signal: AbortSignal | undefined): Promise<void> {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
   const script = join(wrangler, "..", "bin", "wrangler.js");
   const args = [script, "deploy", "--dry-run", ...flags];

@@ -33,9 +33,7 @@ export class DirectoryInUse extends Error {
   readonly pid: number;
 
   constructor(directory: string, pid: number) {
-    super(
-      `${directory} is in use by process ${pid}; stop it, or set ROLLCALL_DIR to another directory`,
-    );
+    super(`${directory} is in use by process ${pid}; stop it, or set ROLLCALL_DIR to another directory`);
     this.pid = pid;
   }
 }

@@ -67,10 +67,7 @@ export function resolveEnvironmentPackage(reference: string, cwd: string): Envir
 }
 
 /** The same for a name alone; null when nothing of that name is installed. */
-export function findInstalledEnvironment(
-  reference: string,
-  cwd: string,
-): EnvironmentPackage | null {
+export function findInstalledEnvironment(reference: string, cwd: string): EnvironmentPackage | null {
   const [, name, wanted] = /^((?:@[^/@]+\/)?[^/@]+)(?:@(.+))?$/.exec(reference) ?? [];
   if (name === undefined) return null;
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {

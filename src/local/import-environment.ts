@@ -15,9 +15,7 @@ export async function importEnvironment(entry: string, file: string): Promise<En
   const loaded = await imported(entry, file);
   const loader = loaded["loadEnvironment"];
   if (!isLoader(loader)) {
-    throw new NoEnvironmentPackage(
-      `${entry} must export loadEnvironment, made with defineEnvironment`,
-    );
+    throw new NoEnvironmentPackage(`${entry} must export loadEnvironment, made with defineEnvironment`);
   }
   return { loadEnvironment: loader, exports: loaded };
 }
@@ -36,9 +34,7 @@ async function imported(entry: string, file: string): Promise<Record<string, unk
 /** The message, and the author's part of the stack: it ends where Node ran the module for us. */
 function ownStack({ message, stack = message }: Error): string {
   const lines = stack.split("\n");
-  const ours = lines.findIndex((line) =>
-    /^\s+at .*\bnode:internal\/(modules|process)\//.test(line),
-  );
+  const ours = lines.findIndex((line) => /^\s+at .*\bnode:internal\/(modules|process)\//.test(line));
   return lines.slice(0, ours < 0 ? undefined : ours).join("\n");
 }
 

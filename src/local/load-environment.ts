@@ -26,10 +26,7 @@ export function loadEnvironmentModule(from: EnvironmentPackage): Promise<Environ
  * The same in a thread of its own, which ends with it: a module that computes without end, or ends its process, holds up
  * neither this process nor its signals, and is refused. Rejects with the reason of `signal` when that is aborted first.
  */
-export function tryEnvironmentModule(
-  from: EnvironmentPackage,
-  { ms = LOADING_MS, signal }: Trial = {},
-): Promise<void> {
+export function tryEnvironmentModule(from: EnvironmentPackage, { ms = LOADING_MS, signal }: Trial = {}): Promise<void> {
   return withBundle(from.entry, (file) => triedInThread(from.entry, file, ms, signal));
 }
 
@@ -50,12 +47,7 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-async function triedInThread(
-  entry: string,
-  file: string,
-  ms: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+async function triedInThread(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   const thread = new Worker(THREAD, { workerData: { entry, file } });
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();

@@ -8,6 +8,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
+import { type PolicyServer, startPolicyServer } from "../../packages/policy/policy-server.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
@@ -17,10 +18,9 @@ import { HeldOutput } from "./held-output.ts";
 import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 import { migrate, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
-import { type PolicyServer, startPolicyServer } from "./policy/policy-server.ts";
+import { PACKAGE_ROOT } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import { sourcesHash } from "./sources-hash.ts";
 import { startFailure } from "./start-failure.ts";
 import {
@@ -127,11 +127,7 @@ interface Boot {
   readonly output: HeldOutput;
 }
 
-async function start(
-  options: PlatformOptions,
-  directory: string,
-  boot: Boot,
-): Promise<Omit<Platform, "stop">> {
+async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);
@@ -250,8 +246,7 @@ async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promi
       if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
-      if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE")
-        throw error;
+      if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE") throw error;
       from = port + 1;
     }
   }
@@ -337,8 +332,7 @@ function nowSeconds(): number {
 async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
   const policy = await startPolicyServer({
     port: policyPort(directory),
-    onLost: (reason) =>
-      say(`The policy server died: ${reason}. It comes back with the next start.`),
+    onLost: (reason) => say(`The policy server died: ${reason}. It comes back with the next start.`),
   });
   keepPolicyPort(directory, policy.port);
   return policy;

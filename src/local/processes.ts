@@ -34,9 +34,7 @@ export function isWorkerd(mark: ProcessMark): boolean {
 
 /** The workerd that `parent` started to listen on `port`, or null when it is not there (yet). */
 export function findWorkerd(parent: number, port: number): ProcessMark | null {
-  const found = children(parent).find(
-    (row) => isWorkerd(row) && row.command.includes(`127.0.0.1:${port} `),
-  );
+  const found = children(parent).find((row) => isWorkerd(row) && row.command.includes(`127.0.0.1:${port} `));
   return found === undefined ? null : { pid: found.pid, started: found.started };
 }
 

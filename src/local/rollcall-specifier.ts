@@ -2,14 +2,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
-
-/** The folder of package.json and wrangler.toml: two above the sources, and two above what is compiled from them. */
-export const PACKAGE_ROOT = join(import.meta.dirname, "..", "..");
+import { PACKAGE_ROOT } from "./package-root.ts";
 
 const Installed = z.object({
   packages: z.record(z.string(), z.object({ resolved: z.string().optional() })),
 });
-const Version = z.object({ version: z.string() });
 
 /** `file:` and a path for a checkout, a tarball, or a copy of which nothing is known; else the address it was installed from. */
 export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
@@ -17,13 +14,7 @@ export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
   const resolved = basename(modules) === "node_modules" ? resolvedFrom(modules) : undefined;
   if (resolved === undefined) return `file:${root}`;
   // npm notes a tarball's path relative to the folder it installed into.
-  return resolved.startsWith("file:")
-    ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}`
-    : resolved;
-}
-
-export function rollcallVersion(root: string = PACKAGE_ROOT): string {
-  return Version.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).version;
+  return resolved.startsWith("file:") ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}` : resolved;
 }
 
 /** What npm noted about this copy in the hidden lockfile of its node_modules; other installers note nothing there. */

@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 /** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
 const SOURCES = [
   "src/index.ts",
-  "src/{core,db,clients,runtime,api,web}/**/*",
+  "src/{contract,core,db,clients,runtime,api,web}/**/*",
   "environments/**/*.{ts,json,md,jsonl}",
   "wrangler.toml",
   "package.json",

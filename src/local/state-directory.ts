@@ -4,16 +4,7 @@
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
-import {
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
@@ -29,10 +20,7 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
-  build: z
-    .string()
-    .optional()
-    .describe("the code it runs, environments of one's own left out: sources-hash.ts"),
+  build: z.string().optional().describe("the code it runs, environments of one's own left out: sources-hash.ts"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 

@@ -12,8 +12,8 @@ import { build, type Plugin } from "esbuild";
 import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "miniflare";
 import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
+import { PACKAGE_ROOT } from "./package-root.ts";
 import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { PACKAGE_ROOT } from "./rollcall-specifier.ts";
 import { startFailure } from "./start-failure.ts";
 import { readWorkerOptions } from "./worker-options.ts";
 

@@ -31,10 +31,7 @@ export async function readWorkerOptions(root: string, folder: string): Promise<W
 
 function hashOf(config: string): string {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
-  return createHash("sha256")
-    .update(readFileSync(config))
-    .update(readFileSync(wrangler))
-    .digest("hex");
+  return createHash("sha256").update(readFileSync(config)).update(readFileSync(wrangler)).digest("hex");
 }
 
 function fileIn(folder: string): string {

@@ -38,8 +38,7 @@ const LONGEST_SILENCE_MS = 2500;
 const NEW_WITHIN_MS = 30_000;
 /** A workerd that lived longer than this did not die of what the one before it died of. */
 const SOON_MS = 5 * 60_000;
-const DIRECTORY_REMOVED =
-  "its state directory was removed, and with it what it held; the next start makes a new one";
+const DIRECTORY_REMOVED = "its state directory was removed, and with it what it held; the next start makes a new one";
 /** Deaths in a row with no answer in between: whatever ends it each time is not going to be found out. */
 const MOST_DEATHS = 12;
 

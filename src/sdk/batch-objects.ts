@@ -3,7 +3,7 @@
  *
  * Invariants. What comes back is what the manifest names, byte for byte: every object is held against its digest.
  */
-import type { BatchManifest } from "../core/training/trainer-wire.ts";
+import type { BatchManifest } from "../contract/trainer-wire.ts";
 
 /** Bytes that are not those the manifest names. */
 export class BatchDigestError extends Error {

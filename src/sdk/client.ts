@@ -8,17 +8,11 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
-import type { RunAudit } from "../core/audit.ts";
-import type { FlippedTask, RunComparison } from "../core/comparison.ts";
-import type {
-  Deleted,
-  EndpointPatch,
-  EndpointRequestInput,
-  EndpointView,
-  SecretView,
-} from "../core/endpoint.ts";
-import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
-import { remainingInputs } from "../core/remaining-inputs.ts";
+import type { RunAudit } from "../contract/audit.ts";
+import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
+import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
+import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -29,17 +23,12 @@ import type {
   RunRequestInput,
   RunStatus,
   RunView,
-} from "../core/run.ts";
-import type {
-  ForkRequestInput,
-  RescoreRequestInput,
-  RetryRequest,
-  RunPatch,
-} from "../core/run-control.ts";
-import type { RunEvent } from "../core/run-events.ts";
-import type { StepMetrics, TrainerSecrets, TrainingView } from "../core/training/view.ts";
-import type { DatasetRow, DatasetView } from "../core/uploaded-dataset.ts";
-import { environmentLabel } from "../core/verifiers-numbers.ts";
+} from "../contract/run.ts";
+import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import type { RunEvent } from "../contract/run-events.ts";
+import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
+import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -59,9 +48,9 @@ import { eachOf, type ListQuery, type Page, search } from "./pages.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, headersOf, Requests } from "./requests.ts";
 
-export type { ApiError, ErrorCode } from "../core/api-error.ts";
-export type { RolloutFinished, RolloutInFlight } from "../core/run.ts";
-export type { RunEnded, RunProgress, RunSnapshot } from "../core/run-events.ts";
+export type { ApiError, ErrorCode } from "../contract/api-error.ts";
+export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
+export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type {
   CallOptions,
   ClientOptions,
@@ -153,11 +142,7 @@ export class RollcallClient {
   }
 
   /** A new run that scores what an ended one left behind, with another rubric. No model of its own is called. */
-  rescoreRun(
-    runId: string,
-    request: RescoreRequestInput = {},
-    options: PostOptions = {},
-  ): Promise<RunView> {
+  rescoreRun(runId: string, request: RescoreRequestInput = {}, options: PostOptions = {}): Promise<RunView> {
     return this.#requests.post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
   }
 
@@ -170,11 +155,7 @@ export class RollcallClient {
    * The paired difference between a run and a baseline, with one page of the tasks that flipped. Refused with `conflict`
    * where no task is scored in both.
    */
-  compareRuns(
-    runId: string,
-    query: CompareRunsQuery,
-    options: CallOptions = {},
-  ): Promise<RunComparison> {
+  compareRuns(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
     return this.#requests.json(ofRun(runId, "compare", query), options);
   }
 
@@ -199,11 +180,7 @@ export class RollcallClient {
   }
 
   /** The series of a training run by step, a page of it; goes on after `last_id`. */
-  runMetrics(
-    runId: string,
-    query: MetricsQuery = {},
-    options: CallOptions = {},
-  ): Promise<Page<StepMetrics>> {
+  runMetrics(runId: string, query: MetricsQuery = {}, options: CallOptions = {}): Promise<Page<StepMetrics>> {
     return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
@@ -223,20 +200,12 @@ export class RollcallClient {
   }
 
   /** One page of a run's rollouts that have not ended, in the order they were dispatched. */
-  listInFlight(
-    runId: string,
-    query: InFlightQuery = {},
-    options: CallOptions = {},
-  ): Promise<Page<RolloutInFlight>> {
+  listInFlight(runId: string, query: InFlightQuery = {}, options: CallOptions = {}): Promise<Page<RolloutInFlight>> {
     return this.#requests.json(ofRun(runId, "rollouts", query), options);
   }
 
   /** All of them, page after page. */
-  inFlight(
-    runId: string,
-    query: InFlightQuery = {},
-    options: CallOptions = {},
-  ): AsyncGenerator<RolloutInFlight> {
+  inFlight(runId: string, query: InFlightQuery = {}, options: CallOptions = {}): AsyncGenerator<RolloutInFlight> {
     return eachOf(query, (page) => this.listInFlight(runId, page, options));
   }
 
@@ -263,11 +232,7 @@ export class RollcallClient {
   }
 
   /** A new run whose rollouts go on behind a turn of an ended one. */
-  forkRollout(
-    rolloutId: string,
-    request: ForkRequestInput,
-    options: PostOptions = {},
-  ): Promise<RunView> {
+  forkRollout(rolloutId: string, request: ForkRequestInput, options: PostOptions = {}): Promise<RunView> {
     return this.#requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
   }
 
@@ -316,15 +281,8 @@ export class RollcallClient {
   }
 
   /** Every row of a dataset in its order, page after page. */
-  datasetRows(
-    idOrName: string,
-    query: RowQuery = {},
-    options: CallOptions = {},
-  ): AsyncGenerator<DatasetRow> {
-    return this.#requests.rows(
-      `/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`,
-      options,
-    );
+  datasetRows(idOrName: string, query: RowQuery = {}, options: CallOptions = {}): AsyncGenerator<DatasetRow> {
+    return this.#requests.rows(`/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`, options);
   }
 
   /** Refused with `conflict` while an unfinished run names it. */
@@ -350,11 +308,7 @@ export class RollcallClient {
   }
 
   /** Only what is named changes; `api_key: null` removes the key. */
-  updateEndpoint(
-    idOrName: string,
-    patch: EndpointPatch,
-    options: CallOptions = {},
-  ): Promise<EndpointView> {
+  updateEndpoint(idOrName: string, patch: EndpointPatch, options: CallOptions = {}): Promise<EndpointView> {
     return this.#requests.patch(`/endpoints/${encodeURIComponent(idOrName)}`, patch, options);
   }
 
@@ -388,11 +342,7 @@ export class RollcallClient {
     return eachOf(query, (page) => this.listSecrets(page, options));
   }
 
-  updateSecret(
-    idOrName: string,
-    patch: { readonly value: string },
-    options: CallOptions = {},
-  ): Promise<SecretView> {
+  updateSecret(idOrName: string, patch: { readonly value: string }, options: CallOptions = {}): Promise<SecretView> {
     return this.#requests.patch(`/secrets/${encodeURIComponent(idOrName)}`, patch, options);
   }
 

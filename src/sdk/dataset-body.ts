@@ -35,9 +35,7 @@ function isRows(source: object): source is readonly TaskRow[] {
 }
 
 /** Asks for a chunk only when there is room for it; a request that ends early ends the iteration. */
-function streamOf(
-  chunks: AsyncIterable<TaskRow | Uint8Array | string>,
-): ReadableStream<Uint8Array> {
+function streamOf(chunks: AsyncIterable<TaskRow | Uint8Array | string>): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({

@@ -4,8 +4,8 @@
  * Invariant. Every event comes once and in order: a connection that breaks off, falls silent or ends is opened again
  * behind the last whole event, and the server's ids only grow.
  */
-import { isTerminalEvent } from "../core/event-names.ts";
-import type { RunEvent } from "../core/run-events.ts";
+import { isTerminalEvent } from "../contract/event-names.ts";
+import type { RunEvent } from "../contract/run-events.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { serverSentEvents } from "./streams.ts";
 import { isBrokenConnection, type Transport } from "./transport.ts";

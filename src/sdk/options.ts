@@ -1,6 +1,6 @@
 /** What the client's methods take beside the bodies of their requests. */
-import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../core/export.ts";
-import type { RolloutInFlight, RunStatus, RunView } from "../core/run.ts";
+import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
+import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
 import type { ListQuery } from "./pages.ts";
 
 export interface CallOptions {

@@ -1,5 +1,5 @@
 /** What the API said when it refused, as an exception. */
-import type { ApiError, ErrorCode, ErrorDetails } from "../core/api-error.ts";
+import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
 
 /** Characters of a reply nobody can read that are shown. */
 const QUOTED = 200;
@@ -21,11 +21,7 @@ export class ApiRequestError extends Error {
   /** How long the server asked us to stay away; null when it did not say. */
   readonly retryAfterMs: number | null;
 
-  constructor(
-    status: number,
-    refusal: Refusal,
-    reply: { requestId: string | null; retryAfterMs: number | null },
-  ) {
+  constructor(status: number, refusal: Refusal, reply: { requestId: string | null; retryAfterMs: number | null }) {
     super(refusal.message);
     this.status = status;
     this.code = refusal.code;

@@ -1,5 +1,5 @@
 /** What every method of the client is made of: the platform's address, and a request of each kind. */
-import type { Deleted } from "../core/endpoint.ts";
+import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { type RowPage, readRows, withSearchOf } from "./pages.ts";
 import { readJson } from "./reply.ts";
@@ -40,11 +40,7 @@ export class Requests {
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
-  async *rows<T>(
-    path: string,
-    options: CallOptions,
-    onHeaders?: (headers: Headers) => void,
-  ): AsyncGenerator<T> {
+  async *rows<T>(path: string, options: CallOptions, onHeaders?: (headers: Headers) => void): AsyncGenerator<T> {
     for (let url: string | null = this.base + path; url !== null; ) {
       const page: RowPage<T> = await this.transport.request(url, options, readRows<T>);
       onHeaders?.(page.headers);

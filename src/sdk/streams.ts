@@ -12,10 +12,7 @@ export interface ServerSentEvent {
  * The events of one connection. A block cut off by the end of the stream is dropped: it comes again.
  * `heard` is told of everything that arrives, comments too.
  */
-export async function* serverSentEvents(
-  reply: Response,
-  heard?: () => void,
-): AsyncGenerator<ServerSentEvent> {
+export async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGenerator<ServerSentEvent> {
   let fields = new Map<string, string>();
   for await (const line of lines(reply, heard)) {
     if (line === "") {

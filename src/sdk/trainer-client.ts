@@ -17,7 +17,7 @@ import type {
   RegisterRequestInput,
   WeightLedger,
   WeightVersionReportInput,
-} from "../core/training/trainer-wire.ts";
+} from "../contract/trainer-wire.ts";
 import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
 import { readJson } from "./reply.ts";
@@ -87,11 +87,7 @@ export class TrainerClient {
     return this.#transport.request(`${this.#lease(leaseId)}/ack`, call, readJson<Acked>);
   }
 
-  nack(
-    leaseId: string,
-    request: NackRequestInput,
-    options: CallOptions = {},
-  ): Promise<{ state: "ready" | "dead" }> {
+  nack(leaseId: string, request: NackRequestInput, options: CallOptions = {}): Promise<{ state: "ready" | "dead" }> {
     return this.#post(`${this.#lease(leaseId)}/nack`, request, options);
   }
 
@@ -125,10 +121,7 @@ export class TrainerClient {
    * Every object of a batch, gzipped, in the manifest's order: in one request, or one by one where they are too many for
    * that. Throws BatchDigestError where the bytes are not those the manifest names.
    */
-  async objects(
-    manifest: BatchManifest,
-    options: CallOptions = {},
-  ): Promise<Uint8Array<ArrayBuffer>[]> {
+  async objects(manifest: BatchManifest, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>[]> {
     const { step, objects } = manifest;
     try {
       return await splitObjects(manifest, await this.#joined(step, options));
@@ -167,10 +160,7 @@ export class TrainerClient {
   }
 
   /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
-  reportVersion(
-    report: WeightVersionReportInput,
-    options: CallOptions = {},
-  ): Promise<WeightLedger> {
+  reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightLedger> {
     return this.#post(`${this.#run}/weight-versions`, report, options);
   }
 

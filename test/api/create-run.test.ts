@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
+import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import type { Services } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Accepted = Parameters<Services["acceptRun"]>;
@@ -57,39 +57,18 @@ test("an idempotency key of 255 characters is taken and a longer one names its h
   expect(await reply.json()).toMatchObject({ error: { param: "Idempotency-Key" } });
 });
 
-const without = (name: string) =>
-  Object.fromEntries(Object.entries(RUN_REQUEST).filter(([key]) => key !== name));
+const without = (name: string) => Object.fromEntries(Object.entries(RUN_REQUEST).filter(([key]) => key !== name));
 
 test.each([
   ["a missing field", without("model"), "invalid_request", "model"],
   ["a field of the wrong type", { ...RUN_REQUEST, model: 3 }, "invalid_request", "model"],
   ["a negative count", { ...RUN_REQUEST, num_examples: -2 }, "invalid_request", "num_examples"],
-  [
-    "no rollouts",
-    { ...RUN_REQUEST, rollouts_per_example: 0 },
-    "invalid_request",
-    "rollouts_per_example",
-  ],
+  ["no rollouts", { ...RUN_REQUEST, rollouts_per_example: 0 }, "invalid_request", "rollouts_per_example"],
   ["an unknown field", { ...RUN_REQUEST, modell: "m" }, "unknown_field", "modell"],
-  [
-    "an unknown field inside",
-    { ...RUN_REQUEST, sampling: { temprature: 1 } },
-    "unknown_field",
-    "sampling.temprature",
-  ],
+  ["an unknown field inside", { ...RUN_REQUEST, sampling: { temprature: 1 } }, "unknown_field", "sampling.temprature"],
   ["a misspelt required field", { ...without("model"), modell: "m" }, "unknown_field", "modell"],
-  [
-    "a row that is no object",
-    { ...RUN_REQUEST, dataset: [{}, 7] },
-    "invalid_request",
-    "dataset[1]",
-  ],
-  [
-    "an endpoint that is neither a name nor an address",
-    { ...RUN_REQUEST, endpoint: 5 },
-    "invalid_request",
-    "endpoint",
-  ],
+  ["a row that is no object", { ...RUN_REQUEST, dataset: [{}, 7] }, "invalid_request", "dataset[1]"],
+  ["an endpoint that is neither a name nor an address", { ...RUN_REQUEST, endpoint: 5 }, "invalid_request", "endpoint"],
   [
     "a misspelt field of the endpoint",
     { ...RUN_REQUEST, endpoint: { base_url: "https://gpu.example/v1", apikey: "k" } },
@@ -114,12 +93,7 @@ test.each([
     "invalid_request",
     "endpoint.base_url",
   ],
-  [
-    "metadata that is not text",
-    { ...RUN_REQUEST, metadata: { sha: 1 } },
-    "invalid_request",
-    "metadata.sha",
-  ],
+  ["metadata that is not text", { ...RUN_REQUEST, metadata: { sha: 1 } }, "invalid_request", "metadata.sha"],
   ["a body that is a list", [], "invalid_request", null],
 ])("%s is refused by name and nothing is accepted", async (_what, body, code, param) => {
   const { post, calls, reported } = await doorThatAccepts();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DATASET } from "../../src/api/examples.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { DATASET } from "../../src/api/openapi/examples.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Call = readonly unknown[];
@@ -72,11 +72,7 @@ test.each([
   ["?environment_args={}", "invalid_request", "environment_args"],
   ["?environment=gsm8k&environment_args={", "invalid_request", "environment_args"],
   ["?environment=gsm8k&environment_args=[]", "invalid_request", "environment_args"],
-  [
-    "?environment=gsm8k&environment_args={%22__proto__%22:1}",
-    "unknown_field",
-    "environment_args.__proto__",
-  ],
+  ["?environment=gsm8k&environment_args={%22__proto__%22:1}", "unknown_field", "environment_args.__proto__"],
 ])("the query %s is refused by name", async (query, code, param) => {
   const { send, calls } = await takingDoor();
   const reply = await send(query);

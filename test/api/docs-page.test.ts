@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { html } from "../../src/api/html.ts";
-import { openApiOf } from "../../src/api/openapi.ts";
-import { referencePage } from "../../src/api/reference-page.ts";
+import { html } from "../../src/api/openapi/html.ts";
+import { openApiOf } from "../../src/api/openapi/openapi.ts";
+import { referencePage } from "../../src/api/openapi/reference-page.ts";
 import { openDoor } from "./door.ts";
 
 async function pageServed(): Promise<{ text: string; headers: Headers }> {
@@ -11,8 +11,7 @@ async function pageServed(): Promise<{ text: string; headers: Headers }> {
   return { text: await reply.text(), headers: reply.headers };
 }
 
-const matches = (text: string, pattern: RegExp) =>
-  Array.from(text.matchAll(pattern), ([, found = ""]) => found);
+const matches = (text: string, pattern: RegExp) => Array.from(text.matchAll(pattern), ([, found = ""]) => found);
 
 test("the page has every operation with its path, its example, its errors, and a place in the contents", async () => {
   const { text } = await pageServed();

@@ -1,14 +1,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { EndpointView } from "../../src/core/endpoint.ts";
-import {
-  changeEndpoint,
-  deleteEndpoint,
-  probeEndpoint,
-} from "../../src/runtime/change-endpoint.ts";
-import { createEndpoint } from "../../src/runtime/create-endpoint.ts";
-import { unseal } from "../../src/runtime/secrets.ts";
-import { script } from "../workers/script.ts";
+import type { EndpointView } from "../../src/contract/endpoint.ts";
+import { unseal } from "../../src/runtime/kit/secrets.ts";
+import { changeEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/change-endpoint.ts";
+import { createEndpoint } from "../../src/runtime/service/create-endpoint.ts";
+import { script } from "../runtime/script.ts";
 import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";
 
@@ -39,9 +35,7 @@ async function errorOf(reply: Response): Promise<object> {
 }
 
 const sealedKey = (id: string) =>
-  env.DB.prepare("select sealed_key from endpoints where id = ?")
-    .bind(id)
-    .first<string>("sealed_key");
+  env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first<string>("sealed_key");
 
 test("an endpoint is created with 201, its location, and the last of its key alone", async () => {
   const door = await open();
@@ -170,9 +164,7 @@ test("a probe that is overtaken by a change leaves what the change found", async
   expect(probed).toMatchObject({ ok: false, error: { code: "conflict" } });
   const { capabilities } = await (await door.ask(`/v1/endpoints/${id}`)).json<EndpointView>();
   expect(capabilities?.checked_at).toBe(door.clock.now / 1000);
-  const gone = overtaken(env.DB, /^update/, () =>
-    door.ask(`/v1/endpoints/${id}`, { method: "DELETE" }),
-  );
+  const gone = overtaken(env.DB, /^update/, () => door.ask(`/v1/endpoints/${id}`, { method: "DELETE" }));
   const late = await changeEndpoint({ ...env, DB: gone }, door.scope, id, { rpm: 5 }, 0);
   expect(late).toMatchObject({ ok: false, error: { code: "not_found" } });
 });
@@ -257,12 +249,7 @@ test.each([
   ["a name that looks like an id", { name: "ep_mine" }, "invalid_request", "name"],
   ["a name with a slash", { name: "a/b" }, "invalid_request", "name"],
   ["a key that is no header", { api_key: "two words" }, "invalid_request", "api_key"],
-  [
-    "an address with a password",
-    { base_url: "https://u:p@gpu.example/v1" },
-    "invalid_request",
-    "base_url",
-  ],
+  ["an address with a password", { base_url: "https://u:p@gpu.example/v1" }, "invalid_request", "base_url"],
   ["a misspelt field", { max_concurent: 3 }, "unknown_field", "max_concurent"],
   [
     "a price that is no whole number",

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { RollcallClient, type RunEvent } from "../../src/sdk/client.ts";
-import { type Door, openPlatform, type StreamedEvent } from "../workers/platform.ts";
-import { questions, RIGHT } from "../workers/rows.ts";
-import { script } from "../workers/script.ts";
+import { type Door, openPlatform, type StreamedEvent } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const ROLLOUTS = 150;
 const SEED = 20_261_121;
@@ -88,13 +88,9 @@ test("a run followed live through cut connections gives each of its events once,
 });
 
 test("an ended run gives the same events wherever its connections are cut, from any event on", async () => {
-  const property = fc.asyncProperty(
-    Cuts,
-    fc.nat({ max: whole.length - 1 }),
-    async (cuts, after) => {
-      expect(await collect(clientThrough(cuts), after)).toEqual(whole.slice(after));
-    },
-  );
+  const property = fc.asyncProperty(Cuts, fc.nat({ max: whole.length - 1 }), async (cuts, after) => {
+    expect(await collect(clientThrough(cuts), after)).toEqual(whole.slice(after));
+  });
   await fc.assert(property, { numRuns: 25, seed: SEED });
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import { RUN } from "../../src/api/examples.ts";
+import { RUN } from "../../src/api/openapi/examples.ts";
 import type { RunEvent } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 interface Batch {
@@ -18,8 +18,7 @@ const completed = (id: number): RunEvent => ({
   event: "run.completed",
   data: { status: "completed", error: null },
 });
-const frame = ({ id, event, data }: RunEvent) =>
-  `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+const frame = ({ id, event, data }: RunEvent) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 const quiet: Batch = { events: [], ended: false };
 
 /** A feed that plays these batches, then stays quiet; a read that finds nothing takes all of its time. */
@@ -99,9 +98,7 @@ test("the stream is an event stream over HTTP", async () => {
   const { ask } = await doorWith({ events: [completed(6)], ended: true });
   const reply = await ask("/v1/runs/run_x/events");
   expect(reply.headers.get("content-type")).toBe("text/event-stream");
-  expect(await reply.text()).toBe(
-    'id: 6\nevent: run.completed\ndata: {"status":"completed","error":null}\n\n',
-  );
+  expect(await reply.text()).toBe('id: 6\nevent: run.completed\ndata: {"status":"completed","error":null}\n\n');
 });
 
 test("a client goes on after the id it names, and the header counts before the query", async () => {

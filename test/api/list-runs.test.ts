@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { RunView } from "../../src/core/run.ts";
-import type { Scope } from "../../src/core/scope.ts";
+import type { RunView } from "../../src/contract/run.ts";
+import type { Scope } from "../../src/contract/scope.ts";
 import { insertRun, type NewRun } from "../../src/db/runs.ts";
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
+import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import { openDoor } from "./door.ts";
 
 async function refusalOf(body: unknown): Promise<unknown> {
@@ -70,24 +70,18 @@ test.each([
   ["http://127.0.0.1\\@gpu.example/v1", "endpoint.base_url"],
   ["http://127.0.0.1/\u0000v1", "endpoint.base_url"],
   ["http://gpu.example/\u202e1v", "endpoint.base_url"],
-])(
-  "the address %j is refused: it is shown to whoever reads the run, and called as it is",
-  async (base_url, param) => {
-    expect(await refusalOf({ ...RUN_REQUEST, endpoint: { base_url } })).toMatchObject({
-      error: { code: "invalid_request", param },
-    });
-  },
-);
+])("the address %j is refused: it is shown to whoever reads the run, and called as it is", async (base_url, param) => {
+  expect(await refusalOf({ ...RUN_REQUEST, endpoint: { base_url } })).toMatchObject({
+    error: { code: "invalid_request", param },
+  });
+});
 
-test.each(["", "sk\nX: y", "schlüssel"])(
-  "the key %j cannot travel in a header and is refused",
-  async (api_key) => {
-    const endpoint = { base_url: "http://127.0.0.1/v1", api_key };
-    expect(await refusalOf({ ...RUN_REQUEST, endpoint })).toMatchObject({
-      error: { code: "invalid_request", param: "endpoint.api_key" },
-    });
-  },
-);
+test.each(["", "sk\nX: y", "schlüssel"])("the key %j cannot travel in a header and is refused", async (api_key) => {
+  const endpoint = { base_url: "http://127.0.0.1/v1", api_key };
+  expect(await refusalOf({ ...RUN_REQUEST, endpoint })).toMatchObject({
+    error: { code: "invalid_request", param: "endpoint.api_key" },
+  });
+});
 
 test("a query parameter nobody reads is refused on every route, a read one passes", async () => {
   const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
@@ -97,57 +91,42 @@ test("a query parameter nobody reads is refused on every route, a read one passe
   expect((await ask(`/v1/runs/${RUN.id}`)).status).toBe(200);
 });
 
-const HIDDEN = [
-  "a\u0000b",
-  "a\nb",
-  "a\u007fb",
-  "a\ud800b",
-  "a\u202eb",
-  "a\u2066b",
-  "a\u200eb",
-  "a\u2028b",
-];
+const HIDDEN = ["a\u0000b", "a\nb", "a\u007fb", "a\ud800b", "a\u202eb", "a\u2066b", "a\u200eb", "a\u2028b"];
 
-test.each(HIDDEN)(
-  "a name that holds %j is refused by its field, wherever names are given",
-  async (name) => {
-    const named = JSON.stringify(name)
-      .slice(1, -1)
-      .replace(/[^ -~]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
-    const judge = { endpoint: "e", model: "m" };
-    const refused: [object, string][] = [
-      [{ name }, "name"],
-      [{ model: name }, "model"],
-      [{ metadata: { branch: name } }, "metadata.branch"],
-      [{ metadata: { [name]: "main" } }, `metadata["${named}"]`],
-      [{ judges: { default: { ...judge, model: name } } }, "judges.default.model"],
-      [{ judges: { [name]: judge } }, `judges["${named}"]`],
-    ];
-    for (const [fields, param] of refused) {
-      expect(await refusalOf({ ...RUN_REQUEST, ...fields })).toMatchObject({
-        error: {
-          code: "invalid_request",
-          param,
-          message: expect.stringContaining("control characters"),
-        },
-      });
-    }
-    const { post, ask } = await openDoor();
-    const patch = { method: "PATCH", headers: { "content-type": "application/json" } };
-    const others = [
-      await post("/v1/endpoints", { name, base_url: "http://127.0.0.1/v1" }),
-      await post("/v1/secrets", { name, value: "x" }),
-      await ask(`/v1/runs/${RUN.id}`, { ...patch, body: JSON.stringify({ name }) }),
-      await ask(`/v1/datasets?${new URLSearchParams({ name })}`, { method: "POST", body: "{}" }),
-    ];
-    for (const reply of others) {
-      expect([
-        reply.status,
-        (await reply.json<{ error: { param: string } }>()).error.param,
-      ]).toEqual([400, "name"]);
-    }
-  },
-);
+test.each(HIDDEN)("a name that holds %j is refused by its field, wherever names are given", async (name) => {
+  const named = JSON.stringify(name)
+    .slice(1, -1)
+    .replace(/[^ -~]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const judge = { endpoint: "e", model: "m" };
+  const refused: [object, string][] = [
+    [{ name }, "name"],
+    [{ model: name }, "model"],
+    [{ metadata: { branch: name } }, "metadata.branch"],
+    [{ metadata: { [name]: "main" } }, `metadata["${named}"]`],
+    [{ judges: { default: { ...judge, model: name } } }, "judges.default.model"],
+    [{ judges: { [name]: judge } }, `judges["${named}"]`],
+  ];
+  for (const [fields, param] of refused) {
+    expect(await refusalOf({ ...RUN_REQUEST, ...fields })).toMatchObject({
+      error: {
+        code: "invalid_request",
+        param,
+        message: expect.stringContaining("control characters"),
+      },
+    });
+  }
+  const { post, ask } = await openDoor();
+  const patch = { method: "PATCH", headers: { "content-type": "application/json" } };
+  const others = [
+    await post("/v1/endpoints", { name, base_url: "http://127.0.0.1/v1" }),
+    await post("/v1/secrets", { name, value: "x" }),
+    await ask(`/v1/runs/${RUN.id}`, { ...patch, body: JSON.stringify({ name }) }),
+    await ask(`/v1/datasets?${new URLSearchParams({ name })}`, { method: "POST", body: "{}" }),
+  ];
+  for (const reply of others) {
+    expect([reply.status, (await reply.json<{ error: { param: string } }>()).error.param]).toEqual([400, "name"]);
+  }
+});
 
 test("a name in any language, with its emoji, is taken as it is", async () => {
   const accepted: string[] = [];
@@ -159,9 +138,7 @@ test("a name in any language, with its emoji, is taken as it is", async () => {
   });
   const names = ["Überprüfung №5", "経験 1", "שלום", "👩‍🔬 a\u00a0b"];
   for (const name of names) {
-    expect(
-      (await post("/v1/runs", { ...RUN_REQUEST, name, metadata: { [name]: name } })).status,
-    ).toBe(202);
+    expect((await post("/v1/runs", { ...RUN_REQUEST, name, metadata: { [name]: name } })).status).toBe(202);
   }
   expect(accepted).toEqual(names);
 });
@@ -175,19 +152,14 @@ test("a query parameter that is given twice is refused by its name: nobody knows
     ["order=asc&limit=2&order=desc", "order"],
   ]) {
     const reply = await ask(`/v1/runs?${query}`);
-    expect([reply.status, await reply.json()]).toMatchObject([
-      400,
-      { error: { code: "invalid_request", param } },
-    ]);
+    expect([reply.status, await reply.json()]).toMatchObject([400, { error: { code: "invalid_request", param } }]);
   }
   expect((await ask("/v1/runs?metadata[a]=1&metadata[b]=1")).status).toBe(200);
 });
 
 test("a body that comes compressed is refused as such, not as bad JSON", async () => {
   const stream = new Blob([JSON.stringify(RUN_REQUEST)]).stream();
-  const zipped = await new Response(
-    stream.pipeThrough(new CompressionStream("gzip")),
-  ).arrayBuffer();
+  const zipped = await new Response(stream.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
   const { ask, post } = await openDoor({
     acceptRun: async () => ({ ok: true, value: { run: RUN, replayed: false } }),
   });

@@ -1,14 +1,10 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { STATUS_OF } from "../../src/api/errors.ts";
-import { SchemaCollection } from "../../src/api/json-schema.ts";
-import {
-  type DocumentedOperation,
-  type OpenApiDocument,
-  openApiOf,
-} from "../../src/api/openapi.ts";
-import { ApiError } from "../../src/core/api-error.ts";
-import { RunReport } from "../../src/core/report.ts";
+import { SchemaCollection } from "../../src/api/openapi/json-schema.ts";
+import { type DocumentedOperation, type OpenApiDocument, openApiOf } from "../../src/api/openapi/openapi.ts";
+import { ApiError } from "../../src/contract/api-error.ts";
+import { RunReport } from "../../src/contract/report.ts";
 import { openDoor } from "./door.ts";
 
 async function documentServed(): Promise<OpenApiDocument> {
@@ -137,19 +133,14 @@ test("every refusal is documented with an example of each code that shares its s
 
 test("every operation stands under a noun that is described", async () => {
   const { tags, paths } = await documentServed();
-  const used = Object.values(paths).flatMap((methods) =>
-    Object.values(methods).flatMap((operation) => operation.tags),
-  );
+  const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((operation) => operation.tags));
   expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort());
 });
 
 test("every reference leads to a schema on the page, and every schema is led to", () => {
   const text = JSON.stringify(openApiOf(OPERATIONS));
   const { components } = JSON.parse(text) as OpenApiDocument;
-  const names = Array.from(
-    text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g),
-    ([, name]) => name,
-  );
+  const names = Array.from(text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g), ([, name]) => name);
   expect([...new Set(names)].sort()).toEqual(Object.keys(components.schemas).sort());
   expect(components.securitySchemes).toMatchObject({ bearer: { type: "http", scheme: "bearer" } });
 });

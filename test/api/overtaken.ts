@@ -1,11 +1,7 @@
 /** A database in which another request is faster: what a race needs to happen the same way every time. */
 
 /** `act` is awaited just before the first statement that matches is run. */
-export function overtaken(
-  database: D1Database,
-  statement: RegExp,
-  act: () => Promise<unknown>,
-): D1Database {
+export function overtaken(database: D1Database, statement: RegExp, act: () => Promise<unknown>): D1Database {
   let acted = false;
   const prepare = (query: string) => {
     const prepared = database.prepare(query);

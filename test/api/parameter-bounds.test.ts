@@ -5,8 +5,8 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import type { JsonSchema } from "../../src/api/json-schema.ts";
-import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi.ts";
+import type { JsonSchema } from "../../src/api/openapi/json-schema.ts";
+import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi/openapi.ts";
 import type { Services } from "../../src/api/services.ts";
 import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
 
@@ -22,9 +22,7 @@ const routes: Route[] = Object.entries(openApiOf(OPERATIONS).paths).flatMap(([pa
   Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
 );
 const bounded = routes.flatMap((route) =>
-  route.parameters.flatMap((parameter) =>
-    boundsOf(parameter).map((bound) => ({ route, parameter, ...bound })),
-  ),
+  route.parameters.flatMap((parameter) => boundsOf(parameter).map((bound) => ({ route, parameter, ...bound }))),
 );
 
 let door: Door;
@@ -87,8 +85,7 @@ function kindOf(schema: JsonSchema): Bound | null {
   }
   const notWhole = ["1e2", "1.5", "-1"];
   const no = ["0x10", " 10", "10 ", "+5", "٣", "", "1,2", "Infinity", "010"];
-  if (schema.type === "integer")
-    return { bound: "integer", inside: [], outside: [...no, ...notWhole] };
+  if (schema.type === "integer") return { bound: "integer", inside: [], outside: [...no, ...notWhole] };
   if (schema.type === "number") return { bound: "number", inside: ["-0.5", "1e-2"], outside: no };
   return null;
 }
@@ -147,17 +144,14 @@ test("the document bounds what is known to be bounded", () => {
   expect(named("limit").find(({ bound }) => bound === "maximum")).toBeDefined();
 });
 
-test.each(
-  bounded.map((one) => [one.route.operationId, one.parameter.name, one.bound, one] as const),
-)(
+test.each(bounded.map((one) => [one.route.operationId, one.parameter.name, one.bound, one] as const))(
   "%s is held to what is said of %s: %s",
   async (_operation, name, _bound, { route, parameter, inside, outside }) => {
     for (const value of inside) {
       const reply = await asked(route, parameter, value);
       // Of the right form, and of no object that is there.
       const unknown = name === "after" && / is not the id of /.test(reply?.message ?? "");
-      if (!unknown)
-        expect(reply?.param, `${JSON.stringify(value)}: ${reply?.message}`).not.toBe(name);
+      if (!unknown) expect(reply?.param, `${JSON.stringify(value)}: ${reply?.message}`).not.toBe(name);
     }
     for (const value of outside) {
       const reply = await asked(route, parameter, value);

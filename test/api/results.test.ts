@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { RESULT_ROW } from "../../src/api/examples.ts";
+import { RESULT_ROW } from "../../src/api/openapi/examples.ts";
 import type { Services } from "../../src/api/services.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
 
 type Page = Parameters<Services["readResults"]>[3];
@@ -56,8 +56,7 @@ async function doorWithPages() {
   return { ask, clock, made, letGo: held.resolve };
 }
 
-const times = <T>(count: number, make: () => Promise<T>) =>
-  Promise.all(Array.from({ length: count }, make));
+const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
 
 test("so many pages are made at once, and the next one when one of them is", async () => {
   const { ask, made, letGo } = await doorWithPages();

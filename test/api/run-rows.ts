@@ -1,5 +1,5 @@
 /** Rows of a run and its endpoint, complete, to change where a test cares. */
-import { EvalRequest } from "../../src/core/eval-request.ts";
+import { EvalRequest } from "../../src/contract/eval-request.ts";
 import type { InlineEndpointRow, NewRun } from "../../src/db/runs.ts";
 
 export function endpointRow(changes: Partial<InlineEndpointRow> = {}): InlineEndpointRow {

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { SecretView } from "../../src/core/endpoint.ts";
-import { LIMITS } from "../../src/core/limits.ts";
-import { unseal } from "../../src/runtime/secrets.ts";
-import { changeSecret, createSecret } from "../../src/runtime/store-secret.ts";
+import type { SecretView } from "../../src/contract/endpoint.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { unseal } from "../../src/runtime/kit/secrets.ts";
+import { changeSecret, createSecret } from "../../src/runtime/service/store-secret.ts";
 import { type Door, openDoor } from "./door.ts";
 
 const REQUEST = { name: "SEARCH_KEY", value: "s3arch-value-0123" };
@@ -124,12 +124,7 @@ test("a secret of another project does not exist", async () => {
 test.each([
   ["a name with a dash", { name: "SEARCH-KEY" }, "invalid_request", "name"],
   ["an empty value", { value: "" }, "invalid_request", "value"],
-  [
-    "a value over the limit",
-    { value: "x".repeat(LIMITS.secretCharacters + 1) },
-    "invalid_request",
-    "value",
-  ],
+  ["a value over the limit", { value: "x".repeat(LIMITS.secretCharacters + 1) }, "invalid_request", "value"],
   ["a misspelt field", { valeu: "x" }, "unknown_field", "valeu"],
 ])("%s is refused by name, and the value is not repeated", async (_what, change, code, param) => {
   const { post } = await open();

@@ -1,7 +1,7 @@
 /** What the API says while the disk of a local platform is full. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { storageTakes } from "../../src/runtime/storage-full.ts";
+import { storageTakes } from "../../src/runtime/kit/storage-full.ts";
 import { openDoor } from "./door.ts";
 
 /** What is noted of a full disk is known to the whole process. */
@@ -33,8 +33,7 @@ function refusing(message: string): () => never {
 test("what a full disk fails is 507 with a code of its own, and /healthz is 503 until there is room", async () => {
   const { bindings, makeRoom } = localStore();
   const { app, token } = await openDoor({ readRun: refusing("disk is full: SQLITE_FULL") });
-  const ask = (path: string) =>
-    app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
+  const ask = (path: string) => app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
   expect((await ask("/healthz")).status).toBe(200);
   const refused = await ask("/v1/runs/run_1");
   expect(refused.status).toBe(507);
@@ -63,11 +62,7 @@ test("on a full disk, where the database does not answer, a key that was let in 
   const { app, token, clock } = await openDoor({ listEnvironments: async () => [] });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
   const ask = (key: string) =>
-    app.request(
-      "/v1/environments",
-      { headers: { authorization: `Bearer ${key}` } },
-      { ...bindings, DB },
-    );
+    app.request("/v1/environments", { headers: { authorization: `Bearer ${key}` } }, { ...bindings, DB });
   expect((await ask(token)).status).toBe(507);
   const headers = { authorization: `Bearer ${token}` };
   expect((await app.request("/v1/environments", { headers }, bindings)).status).toBe(200);

@@ -1,12 +1,12 @@
 /** Tokens of trainers, by a clock of the test's own. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { TrainerSecrets } from "../../src/contract/training-view.ts";
 import { mintRunId } from "../../src/core/ids.ts";
-import { TrainerSecrets } from "../../src/core/training/view.ts";
 import { insertRun } from "../../src/db/runs.ts";
-import { issueToken } from "../../src/runtime/issue-trainer.ts";
-import { minting } from "../../src/runtime/minting.ts";
-import { rotateTrainerToken } from "../../src/runtime/rotate-token.ts";
+import { minting } from "../../src/runtime/kit/minting.ts";
+import { issueToken } from "../../src/runtime/service/issue-trainer.ts";
+import { rotateTrainerToken } from "../../src/runtime/service/rotate-token.ts";
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 

@@ -4,7 +4,7 @@
  */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { type DocumentedReply, openApiOf } from "../../src/api/openapi.ts";
+import { type DocumentedReply, openApiOf } from "../../src/api/openapi/openapi.ts";
 import { serverSentEvents } from "../../src/sdk/streams.ts";
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
@@ -30,8 +30,7 @@ export function checked(ask: Ask): Ask {
 /** The same reply, to be read once more; throws when the document does not describe it. A stream throws as it is read. */
 export async function checkReply(method: string, path: string, reply: Response): Promise<Response> {
   const where = `${method.toUpperCase()} ${path} ${reply.status}`;
-  if ((reply.headers.get("x-request-id") ?? "") === "")
-    throw new Error(`${where}: no x-request-id`);
+  if ((reply.headers.get("x-request-id") ?? "") === "") throw new Error(`${where}: no x-request-id`);
   const { content } = documented(method, path, reply.status, where);
   if (content === undefined) return checkEmpty(reply, where);
   const type = reply.headers.get("content-type")?.split(";")[0] ?? "none";
@@ -42,8 +41,7 @@ export async function checkReply(method: string, path: string, reply: Response):
   const bytes = await reply.arrayBuffer();
   const text = new TextDecoder().decode(bytes);
   if (type === "application/json") check(JSON.parse(text));
-  else if (type === "application/jsonl")
-    for (const line of linesOf(text, where)) check(JSON.parse(line));
+  else if (type === "application/jsonl") for (const line of linesOf(text, where)) check(JSON.parse(line));
   else check(text);
   return new Response(bytes, { status: reply.status, headers: reply.headers });
 }

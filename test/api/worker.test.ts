@@ -1,8 +1,8 @@
 /** The Worker as it is deployed, asked over HTTP: what the routes and the real services make of bad input together. */
 import { env, exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/examples.ts";
-import { EnvironmentView } from "../../src/core/run.ts";
+import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
+import { EnvironmentView } from "../../src/contract/run.ts";
 import { openDoor } from "./door.ts";
 import { checked } from "./validate-responses.ts";
 
@@ -14,8 +14,7 @@ async function openWorker() {
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     }),
   );
-  const post = (body: object): Promise<Response> =>
-    ask("/v1/runs", { method: "POST", body: JSON.stringify(body) });
+  const post = (body: object): Promise<Response> => ask("/v1/runs", { method: "POST", body: JSON.stringify(body) });
   return { ask, post, scope };
 }
 
@@ -50,11 +49,7 @@ test.each([
   ["an unknown version", { environment: "gsm8k@99" }, "environment"],
   ["bad arguments", { environment_args: { system_prompt: 7 } }, "environment_args.system_prompt"],
   ["an unknown argument", { environment_args: { sytem: "x" } }, "environment_args.sytem"],
-  [
-    "a row without its fields",
-    { dataset: [{ question: "?", answer: "7" }, {}] },
-    "rows[1].question",
-  ],
+  ["a row without its fields", { dataset: [{ question: "?", answer: "7" }, {}] }, "rows[1].question"],
   ["a missing dataset", { dataset: undefined }, "dataset"],
 ])("%s is a 4xx that names the field and leaves no run behind", async (_what, changes, param) => {
   const { ask, post, scope } = await openWorker();

@@ -1,5 +1,5 @@
 /** A run and a rollout as the API tells them, for what is made of them on screen. */
-import type { RolloutView, RunView } from "../../src/core/run.ts";
+import type { RolloutView, RunView } from "../../src/contract/run.ts";
 
 export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> = {}): RunView {
   return {

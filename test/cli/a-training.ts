@@ -1,6 +1,6 @@
 /** A training run as the API tells it, and the numbers of its steps, for what is made of them on screen. */
-import type { RunView } from "../../src/core/run.ts";
-import type { StepMetrics, TrainingView } from "../../src/core/training/view.ts";
+import type { RunView } from "../../src/contract/run.ts";
+import type { StepMetrics, TrainingView } from "../../src/contract/training-view.ts";
 import { aRun } from "./a-run.ts";
 
 export function aTraining(more: Partial<TrainingView> = {}): TrainingView {

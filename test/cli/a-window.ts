@@ -1,4 +1,4 @@
-import type { Output } from "../../src/cli/terminal.ts";
+import type { Output } from "../../src/cli/terminal/terminal.ts";
 
 /** A stream that keeps what was written, and a window somebody drags. */
 export class Window implements Output {

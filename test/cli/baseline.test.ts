@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { baselineArgument, findBaseline } from "../../src/cli/baseline.ts";
-import type { RunView } from "../../src/core/run.ts";
+import { baselineArgument, findBaseline } from "../../src/cli/eval/baseline.ts";
+import type { RunView } from "../../src/contract/run.ts";
 import { recorded } from "../sdk/recording-fetch.ts";
 import { aRun } from "./a-run.ts";
 

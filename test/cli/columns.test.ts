@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { columns } from "../../src/cli/columns.ts";
-import { terminal } from "../../src/cli/terminal.ts";
-import { displayWidth } from "../../src/cli/text-width.ts";
-import { rule } from "../../src/cli/transcript-page.ts";
+import { columns } from "../../src/cli/terminal/columns.ts";
+import { terminal } from "../../src/cli/terminal/terminal.ts";
+import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { rule } from "../../src/cli/terminal/transcript-page.ts";
 
 const HEADER = ["name", "reward"];
 const ROWS = [
@@ -27,11 +27,7 @@ test("a table has the room of the terminal it is printed on, and no limit elsewh
   const stream = (isTTY: boolean) => ({ isTTY, columns: 60, write: () => true, on: () => 0 });
   const room = (stdout: boolean, json: boolean) =>
     terminal(json, { stdout: stream(stdout), stderr: stream(true), env: {}, on: () => 0 }).room;
-  expect([room(true, false), room(false, false), room(false, true)]).toEqual([
-    60,
-    Number.POSITIVE_INFINITY,
-    60,
-  ]);
+  expect([room(true, false), room(false, false), room(false, true)]).toEqual([60, Number.POSITIVE_INFINITY, 60]);
 });
 
 test.each([80, 50, 30])("a rule of a transcript is no wider than %i columns", (width) => {

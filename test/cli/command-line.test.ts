@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { command, helpText, readCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS, findCommand } from "../../src/cli/commands.ts";
 import { asCommandError } from "../../src/cli/exit.ts";
-import { nearest } from "../../src/cli/nearest.ts";
+import { nearest } from "../../src/cli/terminal/nearest.ts";
 
 const SPEC = command({
   name: "thing do",
@@ -50,9 +50,7 @@ test("values are checked where they are read, and name their flag", () => {
   const line = readCommandLine(SPEC, ["-n", "x", "-m", "novalue", "--timeout", "0", "a", "b"]);
   expect(refusal(() => line.number("count"))).toBe("2: --count: x is not a number");
   expect(refusal(() => line.pairs("many"))).toBe("2: --many: novalue is not k=v");
-  expect(refusal(() => line.timeoutMs("timeout"))).toBe(
-    "2: --timeout: must be more than 0 seconds",
-  );
+  expect(refusal(() => line.timeoutMs("timeout"))).toBe("2: --timeout: must be more than 0 seconds");
   expect(refusal(() => line.one("a thing"))).toBe("2: a thing, not a, b");
   expect(refusal(() => line.none())).toContain("no argument is taken here");
   const fraction = readCommandLine(SPEC, ["-n", "1.5"]);

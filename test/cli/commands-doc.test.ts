@@ -16,14 +16,8 @@ import { testPort } from "../local/test-port.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
-const GRADED_PAGE = readFileSync(
-  join(import.meta.dirname, "../../docs/graded-datasets.md"),
-  "utf8",
-);
-const TRAINING_PAGE = readFileSync(
-  join(import.meta.dirname, "../../docs/training-data.md"),
-  "utf8",
-);
+const GRADED_PAGE = readFileSync(join(import.meta.dirname, "../../docs/graded-datasets.md"), "utf8");
+const TRAINING_PAGE = readFileSync(join(import.meta.dirname, "../../docs/training-data.md"), "utf8");
 const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) };
 const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
@@ -215,10 +209,7 @@ test("every example prints what its section says", async () => {
 }, 180_000);
 
 test("the commands of docs/ci.md make a baseline and meet their gates against it", async () => {
-  const lines = Array.from(
-    CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g),
-    ([, line]) => line,
-  );
+  const lines = Array.from(CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g), ([, line]) => line);
   expect(lines).toHaveLength(2);
   const [kept = "", gated = ""] = lines;
   await run(kept);
@@ -270,9 +261,7 @@ test("the commands of docs/training-data.md write rows of right answers, and no 
   const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(TRAINING_PAGE) ?? [];
   await Promise.all(block.trim().split("\n").map(run));
   const rows = readFileSync(join(folder, "sft.jsonl"), "utf8").trim().split("\n");
-  expect(rows.map((row) => JSON.parse(row).messages.at(-1).content)).toEqual(
-    Array(3).fill("It is 7. \\boxed{7}"),
-  );
+  expect(rows.map((row) => JSON.parse(row).messages.at(-1).content)).toEqual(Array(3).fill("It is 7. \\boxed{7}"));
   expect(readFileSync(join(folder, "dpo.jsonl"), "utf8")).toBe("");
 }, 60_000);
 

@@ -133,10 +133,7 @@ test("a training that is interrupted is paused, says how it goes on, and goes on
   const [, goOn = "", id = ""] = /rollcall (train --resume (run_\w+))\n/.exec(cut.stderr) ?? [];
   expect([cut.code, (await client.getRun(id)).status]).toEqual([130, "paused"]);
   const second = await rollcall(argv, here);
-  expect([second.code, second.stderr]).toEqual([
-    2,
-    expect.stringContaining(`${id} is training this`),
-  ]);
+  expect([second.code, second.stderr]).toEqual([2, expect.stringContaining(`${id} is training this`)]);
   const again = await rollcall([...goOn.split(" "), "--json"], here);
   expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
     0,

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { bashScript, fishScript, zshScript } from "../../src/cli/commands/completion-scripts.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { bashScript, fishScript, zshScript } from "../../src/cli/completion-scripts.ts";
 
 /** What a real bash offers behind these words; `rollcall` itself answers with two environments. */
 function offered(...words: string[]): string[] {
@@ -40,11 +40,8 @@ test("zsh runs the script of bash, and fish has a line for every flag", () => {
   expect(zshScript(COMMANDS)).toContain("bashcompinit");
   expect(zshScript(COMMANDS)).toContain(bashScript(COMMANDS));
   const fish = fishScript(COMMANDS);
-  const start =
-    "complete -c rollcall -n '__fish_seen_subcommand_from run; and __fish_seen_subcommand_from list'";
-  expect(fish).toContain(
-    `${start} -l status -r -a 'queued running paused completed failed cancelled' -d`,
-  );
+  const start = "complete -c rollcall -n '__fish_seen_subcommand_from run; and __fish_seen_subcommand_from list'";
+  expect(fish).toContain(`${start} -l status -r -a 'queued running paused completed failed cancelled' -d`);
   const flags = COMMANDS.flatMap((command) => Object.keys(command.flags));
   expect(fish.match(/ -l /g)).toHaveLength(flags.length + COMMANDS.length);
   // An odd number of quotes would swallow the next line.

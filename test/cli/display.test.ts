@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Display } from "../../src/cli/display.ts";
-import { terminal } from "../../src/cli/terminal.ts";
+import { Display } from "../../src/cli/terminal/display.ts";
+import { terminal } from "../../src/cli/terminal/terminal.ts";
 import { aRun } from "./a-run.ts";
 import { Window } from "./a-window.ts";
 
@@ -26,9 +26,7 @@ test("a line is drawn in place of the last one, and the cursor comes back when a
   expect(stderr.taken()).toBe(`\x1b[?25l${first}`);
   at(10_000);
   display.show(aRun({ pending: 5, scored: 5 }));
-  expect(stderr.taken()).toBe(
-    `${UP_ONE}calculator  ███████······  5/10 · 0.500 ± 0.100 · 10 s left\n`,
-  );
+  expect(stderr.taken()).toBe(`${UP_ONE}calculator  ███████······  5/10 · 0.500 ± 0.100 · 10 s left\n`);
   display.show(aRun({ scored: 10 }, { status: "completed", flow: null }));
   const last = stderr.taken();
   expect(last.startsWith(`${UP_ONE}calculator  ████`)).toBe(true);
@@ -58,8 +56,7 @@ test("what is said meanwhile goes above the drawing", () => {
 test("runs that do not fit on the screen are counted, and two of one environment told apart", () => {
   const { display, stderr } = stage(true);
   stderr.rows = 4;
-  for (const letter of "abcde")
-    display.show(aRun({ pending: 10 }, { id: `run_${letter.repeat(8)}` }));
+  for (const letter of "abcde") display.show(aRun({ pending: 10 }, { id: `run_${letter.repeat(8)}` }));
   const last = stderr.taken().split("\x1b[0J").at(-1)?.split("\n") ?? [];
   expect(last).toHaveLength(4);
   expect(last[0]).toMatch(/^calculator aaaaaa {2}·/);

@@ -16,8 +16,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { envInitCommand, makeEnvironment } from "../../src/cli/env-init.ts";
-import { KINDS, PINS, scaffold } from "../../src/cli/scaffold.ts";
+import { envInitCommand, makeEnvironment } from "../../src/cli/commands/env-init.ts";
+import { KINDS, PINS, scaffold } from "../../src/cli/commands/scaffold.ts";
 import * as singleTurn from "../../src/cli/templates/single-turn/environment.ts";
 import * as stateful from "../../src/cli/templates/stateful/environment.ts";
 import * as withTool from "../../src/cli/templates/tool/environment.ts";
@@ -95,11 +95,7 @@ test("its own tests pass, and one folder and one line of the registry are all th
   // Of the run around it nothing must reach this one.
   const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...env } = process.env;
   const options = { cwd: folder, env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
-  const { stdout } = await run(
-    process.execPath,
-    [vitest, "run", "--no-isolate", "my-", "registry"],
-    options,
-  );
+  const { stdout } = await run(process.execPath, [vitest, "run", "--no-isolate", "my-", "registry"], options);
   expect(stdout).toMatch(/Test Files +6 passed \(6\)\s+Tests +16 passed \(16\)/);
 }, 60_000);
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
 import { loadEnvironment as gsm8k } from "../../environments/gsm8k/environment.ts";
-import { onAnotherDay } from "../../src/cli/another-day.ts";
-import { envValidateCommand } from "../../src/cli/env-validate.ts";
+import { onAnotherDay } from "../../src/cli/commands/another-day.ts";
+import { envValidateCommand } from "../../src/cli/commands/env-validate.ts";
+import { locate, unmetNeeds, uploadedRows } from "../../src/cli/commands/validation-subject.ts";
 import { EXIT } from "../../src/cli/exit.ts";
-import { locate, unmetNeeds, uploadedRows } from "../../src/cli/validation-subject.ts";
 import type { Check } from "../../src/core/validation/checks.ts";
 import { rollcall } from "./run-rollcall.ts";
 
@@ -39,27 +39,17 @@ async function validate(...argv: string[]) {
   const { code, stdout, stderr } = await rollcall(["env", "validate", ...argv, "--json"]);
   const answer = JSON.parse(stdout);
   const checks: readonly Check[] = answer.checks ?? [];
-  const said = Object.fromEntries(
-    checks.map(({ name, status, message }) => [name, [status, message]]),
-  );
+  const said = Object.fromEntries(checks.map(({ name, status, message }) => [name, [status, message]]));
   return { code, answer, said, stderr };
 }
 
 test("one of Rollcall's own environments is found by its id and is fit to run", async () => {
-  const { code, stdout, stderr } = await rollcall([
-    "env",
-    "validate",
-    "calculator",
-    "--examples",
-    "3",
-  ]);
+  const { code, stdout, stderr } = await rollcall(["env", "validate", "calculator", "--examples", "3"]);
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
   expect(stdout).toMatch(/✓ workerd {3}it can be made in a Worker: \d+ kB gzipped/);
-  expect(stdout).toMatch(
-    /mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nfit to run\n$/,
-  );
+  expect(stdout).toMatch(/mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nfit to run\n$/);
 });
 
 test("with --json it is one object with the checks and each policy's mean", async () => {
@@ -70,9 +60,7 @@ test("with --json it is one object with the checks and each policy's mean", asyn
       environment: "guess-number",
       version: "1.1.0",
       examples: 2,
-      checks: expect.arrayContaining([
-        { name: "gold", status: "ok", message: "every gold play scores 1 or more" },
-      ]),
+      checks: expect.arrayContaining([{ name: "gold", status: "ok", message: "every gold play scores 1 or more" }]),
       policies: {
         gold: { mean: 1, n: 2 },
         null: { mean: 0, n: 2 },
@@ -85,10 +73,7 @@ test("with --json it is one object with the checks and each policy's mean", asyn
 
 test("rows that come with a run are read from a file, or from the examples beside the environment", async () => {
   const file = join(folder, "rows.jsonl");
-  writeFileSync(
-    file,
-    '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n',
-  );
+  writeFileSync(file, '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n');
   const found = locate("gsm8k");
   const uploaded = await gsm8k();
   expect(uploadedRows(found, uploaded, file)).toEqual([
@@ -114,16 +99,8 @@ test("state in a module's variable and the day's date are found, and a print doe
     "    envResponse: (_messages, state) => { asked += 1; state.shown = asked; return 'go on'; } }) });",
   );
   const { code, said, answer } = await validate(at, "--examples", "1");
-  expect([code, answer.environment, answer.version, answer.ok]).toEqual([
-    1,
-    "forgetful",
-    "1.2.3",
-    false,
-  ]);
-  expect(said["restarts"]).toEqual([
-    "error",
-    expect.stringContaining("state.shown is 2 and then 1"),
-  ]);
+  expect([code, answer.environment, answer.version, answer.ok]).toEqual([1, "forgetful", "1.2.3", false]);
+  expect(said["restarts"]).toEqual(["error", expect.stringContaining("state.shown is 2 and then 1")]);
   expect(said["reset"]).toEqual(["error", expect.stringContaining("row.question is")]);
 });
 
@@ -137,10 +114,7 @@ test("what a module or the build drew or read from the clock, once for all rows,
   );
   const { code, said } = await validate(at);
   const thisYear = new Date().getFullYear();
-  expect([code, said["reset"]]).toEqual([
-    1,
-    ["error", expect.stringContaining(`"${thisYear}: 0.`)],
-  ]);
+  expect([code, said["reset"]]).toEqual([1, ["error", expect.stringContaining(`"${thisYear}: 0.`)]]);
   const again = expect.stringMatching(new RegExp(`and then "${thisYear + 1}: 0\\.`));
   expect(said["reset"]).toEqual(["error", again]);
 });
@@ -273,11 +247,7 @@ test.each([
 });
 
 test("on another day every reading of the clock is of another day, and afterwards of this one", async () => {
-  const readings = () => [
-    new Date().toDateString(),
-    new Date(Date.now()).toDateString(),
-    Date().slice(0, 15),
-  ];
+  const readings = () => [new Date().toDateString(), new Date(Date.now()).toDateString(), Date().slice(0, 15)];
   const today = readings();
   const other = await onAnotherDay(async () => readings());
   expect(other.every((text, at) => text !== today[at])).toBe(true);

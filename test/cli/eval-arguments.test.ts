@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { parseEvalArguments } from "../../src/cli/eval-arguments.ts";
+import { parseEvalArguments } from "../../src/cli/eval/arguments.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
 
 afterEach(() => {
@@ -28,9 +28,7 @@ function refusal(...argv: string[]): { exit: number; message: string; param: str
 
 test("short and long flags make the same request", () => {
   vi.stubEnv("MY_KEY", "sk-1");
-  const short = parseEvalArguments(
-    "gsm8k@1 -m q -b http://h/v1 -k MY_KEY -n -1 -r 4 -c 8 -t 64 -T 0.5".split(" "),
-  );
+  const short = parseEvalArguments("gsm8k@1 -m q -b http://h/v1 -k MY_KEY -n -1 -r 4 -c 8 -t 64 -T 0.5".split(" "));
   const long = parseEvalArguments([
     "gsm8k@1",
     "--model=q",
@@ -140,13 +138,7 @@ test("an endpoint goes by name or by URL, and a name replaces what the file says
 test("a judge may be given by its URL, with a key from the variable that is named", () => {
   process.env["BENCH_KEY"] = "sk-judge";
   const url = "https://h.example/v1";
-  const { draft } = parseEvalArguments([
-    "e",
-    "--judge",
-    `a=org/m@1@${url}`,
-    "--judge-key-var",
-    "BENCH_KEY",
-  ]);
+  const { draft } = parseEvalArguments(["e", "--judge", `a=org/m@1@${url}`, "--judge-key-var", "BENCH_KEY"]);
   expect(draft.judges).toEqual({
     a: { model: "org/m@1", endpoint: { base_url: url, api_key: "sk-judge" } },
   });
@@ -173,11 +165,7 @@ test.each([
   [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
   [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
   [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: a named endpoint has", "endpoint"],
-  [
-    ["e", "--judge", "a=m@b", "--judge-key-var", "HOME"],
-    "goes with a --judge that is",
-    "judge-key-var",
-  ],
+  [["e", "--judge", "a=m@b", "--judge-key-var", "HOME"], "goes with a --judge that is", "judge-key-var"],
   [["e", "--judge", "a=m"], "--judge: a=m is not NAME=MODEL@ENDPOINT", "judge"],
   [["e", "-C", "low"], "--state-columns: they go into the results file", "state-columns"],
   [["e", "--dataset", "./none.jsonl"], "--dataset: ENOENT", "dataset"],
@@ -194,8 +182,7 @@ test("a row that is no JSON object is named by its line", () => {
 });
 
 test("the gates are read with what they are about, and refused where one lacks the other", () => {
-  const line =
-    "e --fail-under 0.8 --min-scored 0.9 --baseline a=1 --baseline b=2 --max-drop 0 --metric m";
+  const line = "e --fail-under 0.8 --min-scored 0.9 --baseline a=1 --baseline b=2 --max-drop 0 --metric m";
   const { gates, draft, junit } = parseEvalArguments(line.split(" "));
   expect(gates).toEqual({
     ...{ failUnder: 0.8, minScored: 0.9, maxDrop: 0, metric: "m" },

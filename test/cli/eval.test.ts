@@ -155,9 +155,7 @@ test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 whe
   const flags = (url: string) => ["gsm8k", "-m", "m", "-b", url, "--dataset", rows];
   const branch = `branch=${base}`;
   const metadata = ["--metadata", branch];
-  const before = json(
-    await run([...flags(good.url), ...metadata, "--fail-under", "0.8", "--json"]),
-  );
+  const before = json(await run([...flags(good.url), ...metadata, "--fail-under", "0.8", "--json"]));
   expect(before.gates).toMatchObject([{ gate: "fail_under", verdict: "passed" }]);
   expect(before.comparison).toBeNull();
   const junit = join(base, "report.xml");
@@ -246,14 +244,11 @@ test("an interrupted generate leaves no file, and the line it leaves writes the 
     rollcall(["generate", ...argv, "--json"], { ROLLCALL_DIR: platform.directory }, more);
   const flags = ["-m", "m", "-b", slow.url, "--dataset", questions(2), "-c", "1"];
   let interrupted = false;
-  const first = await generate(
-    ["gsm8k", ...flags, "--out", out, "--min-reward", "1"],
-    (said, kill) => {
-      if (interrupted || !said.includes("Run run_")) return;
-      interrupted = true;
-      kill("SIGINT");
-    },
-  );
+  const first = await generate(["gsm8k", ...flags, "--out", out, "--min-reward", "1"], (said, kill) => {
+    if (interrupted || !said.includes("Run run_")) return;
+    interrupted = true;
+    kill("SIGINT");
+  });
   expect([first.code, existsSync(out)]).toEqual([130, false]);
   const [, again = ""] = /rollcall generate (--out .*--resume run_\w+)/.exec(first.stderr) ?? [];
   expect(again).toContain(`--out ${out} --min-reward 1 --resume`);
@@ -269,18 +264,7 @@ test("an interrupted generate leaves no file, and the line it leaves writes the 
 test("a run that takes longer than --timeout is cancelled", async () => {
   const hanging = await model(() => "never said");
   hanging.failNext(10, { kind: "hang" });
-  const result = await run([
-    "calculator",
-    "-m",
-    "m",
-    "-b",
-    hanging.url,
-    "-n",
-    "2",
-    "--json",
-    "--timeout",
-    "3",
-  ]);
+  const result = await run(["calculator", "-m", "m", "-b", hanging.url, "-n", "2", "--json", "--timeout", "3"]);
   expect(result.code).toBe(1);
   expect(json(result)).toMatchObject({ status: "cancelled", cancelled_by_reason: { user: 2 } });
 }, 60_000);

@@ -1,9 +1,9 @@
 /** Verdicts on runs whose comparison the platform answers as given. */
 import { expect, test } from "vitest";
-import { COMPARISON } from "../../src/api/comparison-example.ts";
-import { exitOfGates, type GateArguments, judge } from "../../src/cli/gates.ts";
-import type { RunComparison } from "../../src/core/comparison.ts";
-import type { RunView } from "../../src/core/run.ts";
+import { COMPARISON } from "../../src/api/openapi/comparison-example.ts";
+import { exitOfGates, type GateArguments, judge } from "../../src/cli/eval/gates.ts";
+import type { RunComparison } from "../../src/contract/comparison.ts";
+import type { RunView } from "../../src/contract/run.ts";
 import { recorded } from "../sdk/recording-fetch.ts";
 import { aRun } from "./a-run.ts";
 
@@ -40,9 +40,7 @@ test.each([
 
 test("a mean that holds while its interval does not says so", async () => {
   const [, , message] = await verdict(ended({ mean: 0.5, ci95: [0.3, 0.7] }), { failUnder: 0.4 });
-  expect(message).toBe(
-    "mean reward 0.500 ± 0.100 is not under 0.4; its 95 % interval reaches below, to 0.300",
-  );
+  expect(message).toBe("mean reward 0.500 ± 0.100 is not under 0.4; its 95 % interval reaches below, to 0.300");
 });
 
 test("--metric names what is judged, and one that is not there fails the gate by name", async () => {
@@ -75,10 +73,7 @@ test("runs that cannot be compared are inconclusive, in the platform's own words
   const { client } = recorded(() => Response.json({ error }, { status: 409 }));
   const baseline = { id: "run_b", why: "as named" };
   const { gates, comparison } = await judge(client, ended(), NO_GATES, baseline);
-  expect([gates, comparison]).toEqual([
-    [{ gate: "baseline", verdict: "inconclusive", message }],
-    null,
-  ]);
+  expect([gates, comparison]).toEqual([[{ gate: "baseline", verdict: "inconclusive", message }], null]);
 });
 
 test("a run that broke is not judged; one with too few scores is", async () => {
@@ -97,9 +92,7 @@ test("a run with too few scores is judged by --min-scored alone: no mean of it i
   const baseline = { id: "run_b", why: "as named" };
   expect(await judge(client, run, asked, baseline)).toEqual({ gates: [], comparison: null });
   const counted = await judge(client, run, { ...asked, minScored: 0.95 }, baseline);
-  expect(counted.gates.map(({ gate, verdict }) => [gate, verdict])).toEqual([
-    ["min_scored", "failed"],
-  ]);
+  expect(counted.gates.map(({ gate, verdict }) => [gate, verdict])).toEqual([["min_scored", "failed"]]);
   expect(exitOfGates(counted.gates)).toBe(3);
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { POLICY_MODEL } from "../../packages/policy/known-environments.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
 import { chooseModel } from "../../src/cli/model-choice.ts";
-import { POLICY_MODEL } from "../../src/local/policy/known-environments.ts";
 
 const POLICY = { policyUrl: "http://127.0.0.1:1/v1" };
 const ELSEWHERE = { policyUrl: null };
@@ -35,9 +35,7 @@ test("without an endpoint the policy plays what it knows, at the sizes it knows,
     environment_args: { steps: 1, max: 9 },
     sampling: { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } },
   });
-  expect(said).toEqual([
-    expect.stringContaining("the policy beside the platform plays calculator"),
-  ]);
+  expect(said).toEqual([expect.stringContaining("the policy beside the platform plays calculator")]);
 });
 
 test("arguments the caller gave are left alone, and sampling is filled up", () => {
@@ -54,9 +52,7 @@ test("a seed that was given is that of the policy's draws, unless its sampling s
   expect([seedOf({}), seedOf({ seed: 0 }), seedOf({ seed: 7 })]).toEqual([undefined, 0, 7]);
   expect(seedOf({ seed: 7, sampling: { seed: 9 } })).toBe(9);
   expect(seedOf({ seed: 7, sampling: { seed: null } })).toBeNull();
-  expect(seedOf({ seed: 7, model: "m", endpoint: { base_url: "https://m.example/v1" } })).toBe(
-    undefined,
-  );
+  expect(seedOf({ seed: 7, model: "m", endpoint: { base_url: "https://m.example/v1" } })).toBe(undefined);
 });
 
 test("what the policy has never seen is refused with the names it knows, unless forced", () => {
@@ -70,10 +66,7 @@ test("what the policy has never seen is refused with the names it knows, unless 
 
 test("a platform elsewhere has no policy: the endpoint must be named", () => {
   const [exit, message] = refusal(() => chooseModel({}, "calculator", ELSEWHERE, options));
-  expect([exit, message]).toEqual([
-    EXIT.usage,
-    "calculator needs a model: name its endpoint with -b",
-  ]);
+  expect([exit, message]).toEqual([EXIT.usage, "calculator needs a model: name its endpoint with -b"]);
 });
 
 test("a named endpoint, one by URL and OPENAI_BASE_URL go before the policy, and need a model", () => {
@@ -86,9 +79,6 @@ test("a named endpoint, one by URL and OPENAI_BASE_URL go before the policy, and
   vi.stubEnv("OPENAI_API_KEY", "sk-2");
   const usual = { base_url: "http://usual/v1", api_key: "sk-2" };
   expect(choose({})).toEqual({ model: "m", endpoint: usual });
-  expect(refusal(() => chooseModel({}, "calculator", POLICY, options))).toEqual([
-    EXIT.usage,
-    "name a model with -m",
-  ]);
+  expect(refusal(() => chooseModel({}, "calculator", POLICY, options))).toEqual([EXIT.usage, "name a model with -m"]);
   expect(said).toEqual([]);
 });

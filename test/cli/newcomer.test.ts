@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { textOf } from "../../src/core/messages.ts";
+import { textOf } from "../../src/contract/messages.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { copyPackages, plainEnvironment, succeedIn } from "../local/in-a-folder.ts";
 import { testPort } from "../local/test-port.ts";

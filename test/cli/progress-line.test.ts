@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { progressLine, shareOut } from "../../src/cli/progress-line.ts";
-import { displayWidth } from "../../src/cli/text-width.ts";
+import { progressLine, shareOut } from "../../src/cli/terminal/progress-line.ts";
+import { displayWidth } from "../../src/cli/terminal/text-width.ts";
 import { aRun } from "./a-run.ts";
 
 const RUN = aRun({
@@ -43,9 +43,7 @@ test("colours mark the segments and change nothing else", () => {
   const line = { columns: 60, label: "e", labelWidth: 1 };
   const coloured = progressLine(RUN, PACE, { ...line, colour: true });
   expect(coloured).toContain("\x1b[32m");
-  expect(displayWidth(coloured)).toBe(
-    displayWidth(progressLine(RUN, PACE, { ...line, colour: false })),
-  );
+  expect(displayWidth(coloured)).toBe(displayWidth(progressLine(RUN, PACE, { ...line, colour: false })));
 });
 
 test.each([
@@ -55,9 +53,6 @@ test.each([
   [[1, 0], 10_000, 10, [1, 0]],
   [[100, 0], 100, 10, [10, 0]],
   [[33, 33, 34], 100, 10, [3, 4, 3]],
-])(
-  "%j of %d in %d cells is %j: what is there at all is seen",
-  (amounts, whole, cells, expected) => {
-    expect(shareOut(amounts, whole, cells)).toEqual(expected);
-  },
-);
+])("%j of %d in %d cells is %j: what is there at all is seen", (amounts, whole, cells, expected) => {
+  expect(shareOut(amounts, whole, cells)).toEqual(expected);
+});

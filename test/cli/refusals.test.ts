@@ -1,20 +1,20 @@
 /** What is wrong with a command line is said before a platform is looked for, let alone booted. */
 import { expect, test } from "vitest";
-import { completionCommand } from "../../src/cli/completion.ts";
-import { datasetShowCommand } from "../../src/cli/dataset.ts";
-import { datasetPushCommand } from "../../src/cli/dataset-push.ts";
-import { endpointAddCommand, endpointUpdateCommand } from "../../src/cli/endpoint-write.ts";
+import { completionCommand } from "../../src/cli/commands/completion.ts";
+import { datasetShowCommand } from "../../src/cli/commands/dataset.ts";
+import { datasetPushCommand } from "../../src/cli/commands/dataset-push.ts";
+import { endpointAddCommand, endpointUpdateCommand } from "../../src/cli/commands/endpoint-write.ts";
+import { rolloutForkCommand } from "../../src/cli/commands/rollout-control.ts";
+import { runAuditCommand } from "../../src/cli/commands/run-audit.ts";
+import { runPauseCommand, runRetryCommand, runUpdateCommand } from "../../src/cli/commands/run-control.ts";
+import { runListCommand } from "../../src/cli/commands/run-list.ts";
+import { runResultsCommand } from "../../src/cli/commands/run-results.ts";
+import { runCancelCommand } from "../../src/cli/commands/run-show.ts";
+import { runWatchCommand } from "../../src/cli/commands/run-watch.ts";
+import { secretSetCommand } from "../../src/cli/commands/secret.ts";
+import { startCommand } from "../../src/cli/commands/start.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
-import { rolloutForkCommand } from "../../src/cli/rollout-control.ts";
-import { runAuditCommand } from "../../src/cli/run-audit.ts";
-import { runPauseCommand, runRetryCommand, runUpdateCommand } from "../../src/cli/run-control.ts";
-import { runListCommand } from "../../src/cli/run-list.ts";
-import { runResultsCommand } from "../../src/cli/run-results.ts";
-import { runCancelCommand } from "../../src/cli/run-show.ts";
-import { runWatchCommand } from "../../src/cli/run-watch.ts";
-import { secretSetCommand } from "../../src/cli/secret.ts";
-import { startCommand } from "../../src/cli/start.ts";
-import { trainCommand } from "../../src/cli/train.ts";
+import { trainCommand } from "../../src/cli/train/train.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 
 async function refusal(command: () => Promise<unknown>): Promise<string> {

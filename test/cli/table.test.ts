@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resultsTable } from "../../src/cli/table.ts";
+import { resultsTable } from "../../src/cli/terminal/table.ts";
 import { aRun } from "./a-run.ts";
 
 const notesOf = (run: Parameters<typeof aRun>) =>
@@ -44,8 +44,7 @@ test("an interval that reaches beyond every reward there was says so; one that d
     const report = { ...run.report, reward };
     return resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n")[3];
   };
-  const beyond =
-    "  calculator: reward 95 % 0.970 to 1.010, beyond the rewards seen, 0.000 to 1.000";
+  const beyond = "  calculator: reward 95 % 0.970 to 1.010, beyond the rewards seen, 0.000 to 1.000";
   expect(noteOf([0, 1])).toBe(beyond);
   expect(noteOf([0.98, 2])).toContain("to 1.010, beyond the rewards seen, 0.980 to 2.000");
   expect(noteOf([0, 2])).toBe("  calculator: reward 95 % 0.970 to 1.010");

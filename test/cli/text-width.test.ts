@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cutTo, displayWidth, padTo, wrap } from "../../src/cli/text-width.ts";
+import { cutTo, displayWidth, padTo, wrap } from "../../src/cli/terminal/text-width.ts";
 
 test.each([
   ["abc", 3],
@@ -14,12 +14,12 @@ test.each([
 });
 
 test("text is cut with a mark and padded to a width", () => {
-  expect([
-    cutTo("calculator", 6),
-    cutTo("calculator", 10),
-    cutTo("漢字漢", 4),
-    cutTo("ab", 0),
-  ]).toEqual(["calcu…", "calculator", "漢…", ""]);
+  expect([cutTo("calculator", 6), cutTo("calculator", 10), cutTo("漢字漢", 4), cutTo("ab", 0)]).toEqual([
+    "calcu…",
+    "calculator",
+    "漢…",
+    "",
+  ]);
   expect(padTo("漢", 4)).toBe("漢  ");
 });
 

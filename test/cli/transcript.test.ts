@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { displayWidth } from "../../src/cli/text-width.ts";
-import { transcript } from "../../src/cli/transcript.ts";
+import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { transcript } from "../../src/cli/terminal/transcript.ts";
 import { aRollout } from "./a-run.ts";
 
 const PLAIN = { width: 64, colour: false };
@@ -89,17 +89,12 @@ test("a history an environment rewrote is marked", () => {
   const turns = rollout.turns.map((turn) =>
     turn.index === 1 ? { ...turn, prompt: { ...turn.prompt, keep: 1 } } : turn,
   );
-  expect(transcript(aRollout({ turns }), PLAIN)).toContain(
-    "the history was rewritten: 1 of 2 messages kept",
-  );
+  expect(transcript(aRollout({ turns }), PLAIN)).toContain("the history was rewritten: 1 of 2 messages kept");
 });
 
 test("what a model wrote moves no cursor, changes no colour and turns no text around", () => {
   const nasty = "a\x1b[2Jb\x07c\u202ed\r\ne\x9b31mf";
-  const text = transcript(
-    aRollout({ prompt: [{ role: "user", content: nasty }], turns: [] }),
-    PLAIN,
-  );
+  const text = transcript(aRollout({ prompt: [{ role: "user", content: nasty }], turns: [] }), PLAIN);
   expect(text).toContain("user       a\\u{1b}[2Jb\\u{7}c\\u{202e}d\n           e\\u{9b}31mf");
 });
 

@@ -2,13 +2,8 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import {
-  beginningOf,
-  LongBodyError,
-  PausedBodyError,
-  wholeText,
-} from "../../src/clients/bounded-body.ts";
-import { LIMITS } from "../../src/core/limits.ts";
+import { beginningOf, LongBodyError, PausedBodyError, wholeText } from "../../src/clients/bounded-body.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { sendHostileBody } from "../fakes/hostile-body.ts";
 
 let stop = async () => undefined;
@@ -33,9 +28,7 @@ async function answered(respond: (response: ServerResponse) => void) {
 const MIB = 1024 * 1024;
 
 test("a body without end is given up past the limit, and its sender sees that it is", async () => {
-  const { reply, gone } = await answered((response) =>
-    sendHostileBody(response, { kind: "endless" }),
-  );
+  const { reply, gone } = await answered((response) => sendHostileBody(response, { kind: "endless" }));
   await expect(wholeText(reply, MIB)).rejects.toThrow(LongBodyError);
   await gone;
 });

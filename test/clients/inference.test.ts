@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { callModel } from "../../src/clients/inference.ts";
-import type { Messages } from "../../src/core/messages.ts";
+import type { Messages } from "../../src/contract/messages.ts";
 import { type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 
 test("R-loop-12: content goes out as it is, a role text as user, and what is empty or null not at all", async () => {

@@ -91,9 +91,7 @@ test("a server that knows everything is asked for its models and for one complet
   });
   const asked = "POST /v1/chat/completions";
   expect(calls.map(({ route }) => route)).toEqual(["GET /v1/models", ...Array(6).fill(asked)]);
-  expect(new Set(calls.map(({ authorization }) => authorization))).toEqual(
-    new Set([`Bearer ${KEY}`]),
-  );
+  expect(new Set(calls.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${KEY}`]));
   expect(calls[1]?.body).toMatchObject({
     model: "qwen3-4b",
     max_tokens: 2,
@@ -120,20 +118,15 @@ const KINDS: [EngineKind, object | null, RegExp | null][] = [
 ];
 const engine = (kind: EngineKind) =>
   serve(({ route, body }) =>
-    route === "GET /v1/models"
-      ? [200, MODELS]
-      : [200, completionBody(probeReply(body, kind), "m", 1, 1)],
+    route === "GET /v1/models" ? [200, MODELS] : [200, completionBody(probeReply(body, kind), "m", 1, 1)],
   );
 
-test.each(KINDS)(
-  "of an engine that is %s it is told what can be proven",
-  async (kind, exactness, why) => {
-    const found = await probe((await engine(kind)).base_url);
-    expect(found).toMatchObject({ exactness, error: null, chat: true });
-    if (why === null) expect(whyUntrainable(found)).toBeNull();
-    else expect(whyUntrainable(found)).toMatch(why);
-  },
-);
+test.each(KINDS)("of an engine that is %s it is told what can be proven", async (kind, exactness, why) => {
+  const found = await probe((await engine(kind)).base_url);
+  expect(found).toMatchObject({ exactness, error: null, chat: true });
+  if (why === null) expect(whyUntrainable(found)).toBeNull();
+  else expect(whyUntrainable(found)).toMatch(why);
+});
 
 test("a server that refuses a field of training is believed, unless the run takes the field back", async () => {
   const { base_url, calls } = await serve(({ route, body }) => {
@@ -225,17 +218,13 @@ test("a key among the models' names does not come out", async () => {
 test("a key that JSON writes in another way does not come out of what is not read", async () => {
   const api_key = 'sk-"quoted"-key';
   const { base_url } = await serve(() => [401, { message: JSON.stringify({ given: api_key }) }]);
-  expect((await probe(base_url, { api_key })).error).toBe(
-    '401: the key was refused: {"given":"[key]"}',
-  );
+  expect((await probe(base_url, { api_key })).error).toBe('401: the key was refused: {"given":"[key]"}');
 });
 
 test("models that no run could name are passed over, and odd extras are not there", async () => {
   const listed = [{ id: "x".repeat(501) }, { id: "" }, { id: "mine", max_model_len: 0 }];
   const odd = { choices: [{ message: {}, logprobs: [], token_ids: ["a"] }], usage: {} };
-  const { base_url } = await serve(({ route }) =>
-    route === "GET /v1/models" ? [200, { data: listed }] : [200, odd],
-  );
+  const { base_url } = await serve(({ route }) => (route === "GET /v1/models" ? [200, { data: listed }] : [200, odd]));
   expect(await probe(base_url)).toMatchObject({
     models: ["mine"],
     max_model_len: null,
@@ -251,9 +240,7 @@ test("models that no run could name are passed over, and odd extras are not ther
 test("nobody listening, no answer in time, and no JSON are each said in words", async () => {
   expect((await probe("http://127.0.0.1:9/v1")).error).toMatch(/^not reachable: /);
   const hanging = await serve(() => "hang");
-  expect((await probe(hanging.base_url, { deadline_ms: 100 })).error).toBe(
-    "no answer within 0.1 s",
-  );
+  expect((await probe(hanging.base_url, { deadline_ms: 100 })).error).toBe("no answer within 0.1 s");
   const page = await serve(() => [200, "<html>hello</html>"]);
   const named = await probe(page.base_url, { model: "m" });
   expect(named.error).toMatch(/no chat completion: does base_url end in \/v1\?/);
@@ -271,18 +258,14 @@ test("without a list of models the one that is named is asked, or nothing is", a
     route.startsWith("GET") ? [404, { detail: "Not Found" }] : [200, completion()],
   );
   expect(await probe(base_url)).toMatchObject({ chat: false, probed_model: null });
-  expect((await probe(base_url)).error).toBe(
-    '404 for GET /models: name one in "model" to have it asked',
-  );
+  expect((await probe(base_url)).error).toBe('404 for GET /models: name one in "model" to have it asked');
   expect(await probe(base_url, { model: "mine" })).toMatchObject({ chat: true, error: null });
   expect(await probe(base_url, { usual: "before" })).toMatchObject({ probed_model: "before" });
   expect(calls.at(-1)?.body).toMatchObject({ model: "before" });
 });
 
 test("a model that was asked before is asked again only while it is listed", async () => {
-  const { base_url } = await serve(({ route }) =>
-    route === "GET /v1/models" ? [200, MODELS] : [200, completion()],
-  );
+  const { base_url } = await serve(({ route }) => (route === "GET /v1/models" ? [200, MODELS] : [200, completion()]));
   expect(await probe(base_url, { usual: "other" })).toMatchObject({ probed_model: "other" });
   expect(await probe(base_url, { usual: "gone" })).toMatchObject({ probed_model: "qwen3-4b" });
 });

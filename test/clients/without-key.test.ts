@@ -51,18 +51,13 @@ test.each([
   ["12345678", "1234 * 10002 + 66 = 12345678 + 0"],
   ["x", "x + x = 2x"],
   ["lm-studio", "open lm-studio"],
-])(
-  "%s is what servers that check no key are given: a reply that says it stays whole",
-  (key, said) => {
-    expect(replyWithoutKey({ said }, key)).toEqual({ said });
-  },
-);
+])("%s is what servers that check no key are given: a reply that says it stays whole", (key, said) => {
+  expect(replyWithoutKey({ said }, key)).toEqual({ said });
+});
 
 test("what is said of a failure holds no key, no begin of one that was cut, and no word that is the key", () => {
   expect(withoutKey(`401 Incorrect API key: ${KEY}.`, KEY)).toBe("401 Incorrect API key: [key].");
-  expect(withoutKey(`"${KEY.slice(0, 10)}"... is not valid JSON`, KEY)).toBe(
-    '"[key]"... is not valid JSON',
-  );
+  expect(withoutKey(`"${KEY.slice(0, 10)}"... is not valid JSON`, KEY)).toBe('"[key]"... is not valid JSON');
   expect(withoutKey("no such key: hunter", "hunter")).toBe("no such key: [key]");
   expect(withoutKey("the x-axis, x and 2x", "x")).toBe("the x-axis, [key] and 2x");
   expect(withoutKey("as it is", null)).toBe("as it is");

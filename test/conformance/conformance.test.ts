@@ -16,19 +16,9 @@ describe("a result and what was recorded", () => {
   test.each([
     ["numbers within 1e-9", "boxed", 0.3333333333, 1 / 3],
     ["an object that holds more", "boxed", { a: 1 }, { a: 1, b: 2 }],
-    [
-      "a text that contains another, whatever its case",
-      "boxed",
-      [{ $contains: "NOPE" }],
-      ["nope!"],
-    ],
+    ["a text that contains another, whatever its case", "boxed", [{ $contains: "NOPE" }], ["nope!"]],
     ["a text that is worded freely", "boxed", { $nonEmpty: true }, "x"],
-    [
-      "arguments that differ in spacing",
-      "normalize_messages",
-      { arguments: '{"a": 1}' },
-      { arguments: '{"a":1}' },
-    ],
+    ["arguments that differ in spacing", "normalize_messages", { arguments: '{"a": 1}' }, { arguments: '{"a":1}' }],
     ["an informative chain", "error_data", { error_chain_repr: "a" }, { error_chain_repr: "b" }],
   ])("match: %s", (_, kind, want, actual) => {
     expect(difference(kind, want, actual)).toBeNull();

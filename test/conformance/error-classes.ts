@@ -17,7 +17,7 @@ import {
   ToolParseError,
   TunnelError,
   ValueError,
-} from "../../src/core/errors.ts";
+} from "../../src/contract/errors.ts";
 
 type ErrorClass = new (message: string, options?: { cause?: unknown }) => Error;
 
@@ -91,7 +91,5 @@ export function failureDiffers(
     return `threw ${thrown.name}, wanted ${want.error}`;
   }
   const missing = want.mentions.find((part) => !thrown.message.includes(part));
-  return missing === undefined
-    ? null
-    : `the message does not mention ${JSON.stringify(missing)}: ${thrown.message}`;
+  return missing === undefined ? null : `the message does not mention ${JSON.stringify(missing)}: ${thrown.message}`;
 }

@@ -8,9 +8,7 @@ import type { Verdict } from "./run-vectors.ts";
 import type { Vector } from "./vector-file.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const Verdicts = z.array(
-  z.object({ id: z.string(), kind: z.string(), message: z.string().nullable() }),
-);
+const Verdicts = z.array(z.object({ id: z.string(), kind: z.string(), message: z.string().nullable() }));
 
 export async function runInWorkerd(vectors: readonly Vector[]): Promise<Verdict[]> {
   const options = convertV4MiniflareOptions({

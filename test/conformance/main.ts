@@ -3,14 +3,8 @@
  * object goes to stdout. Exit 1 unless every vector holds, every kind has a driver and the file's counts are right.
  */
 import { parseArgs } from "node:util";
-import {
-  asCommandError,
-  EXIT,
-  type ExitCode,
-  interruption,
-  usageError,
-} from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { DRIVERS } from "./drivers.ts";
 import { runInWorkerd } from "./in-workerd.ts";
 import { readVectors, vectorsPath } from "./read-vectors.ts";

@@ -2,7 +2,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { openApiOf } from "../../src/api/openapi.ts";
+import { openApiOf } from "../../src/api/openapi/openapi.ts";
 
 const served = () => JSON.parse(JSON.stringify(openApiOf(OPERATIONS)));
 

@@ -40,8 +40,7 @@ export function holds({ failures, faults }: Report): boolean {
 /** For a person: counts by kind, then what is wrong. */
 export function textOf({ kinds, passed, total, failures, faults }: Report): string {
   const width = Math.max(5, ...Object.keys(kinds).map((kind) => kind.length));
-  const row = (name: string, count: number, of: number) =>
-    `${name.padEnd(width)} ${String(count).padStart(6)} / ${of}`;
+  const row = (name: string, count: number, of: number) => `${name.padEnd(width)} ${String(count).padStart(6)} / ${of}`;
   return [
     ...Object.entries(kinds).map(([kind, count]) => row(kind, count.passed, count.total)),
     row("total", passed, total),

@@ -31,19 +31,12 @@ export function faultsOf(file: VectorFile, kinds: ReadonlySet<string>): string[]
   const found = new Map<string, number>();
   for (const { kind } of file.vectors) found.set(kind, (found.get(kind) ?? 0) + 1);
   const named = new Set([...found.keys(), ...Object.keys(file.counts)]);
-  const miscounted = [...named].filter(
-    (kind) => (found.get(kind) ?? 0) !== (file.counts[kind] ?? 0),
-  );
+  const miscounted = [...named].filter((kind) => (found.get(kind) ?? 0) !== (file.counts[kind] ?? 0));
   const ids = file.vectors.map(({ id }) => id);
   return [
-    ...miscounted.map(
-      (kind) =>
-        `${kind}: ${found.get(kind) ?? 0} vectors, but counts says ${file.counts[kind] ?? 0}`,
-    ),
+    ...miscounted.map((kind) => `${kind}: ${found.get(kind) ?? 0} vectors, but counts says ${file.counts[kind] ?? 0}`),
     ...(ids.length === file.total ? [] : [`${ids.length} vectors, but total says ${file.total}`]),
-    ...[...named]
-      .filter((kind) => !kinds.has(kind))
-      .map((kind) => `no driver for the kind ${kind}`),
+    ...[...named].filter((kind) => !kinds.has(kind)).map((kind) => `no driver for the kind ${kind}`),
     ...ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `two vectors are named ${id}`),
   ];
 }

@@ -160,8 +160,7 @@ export const guarded = new Guarded({
 export const loadMixture = defineEnvironment({
   args: z.strictObject({ max: z.int().default(9) }),
   needs: ["sql"],
-  build: async ({ max }) =>
-    new EnvGroup({ hooks, sums: await loadCalculator({ max }), sql: await loadToolSql() }),
+  build: async ({ max }) => new EnvGroup({ hooks, sums: await loadCalculator({ max }), sql: await loadToolSql() }),
 });
 
 export const refused = [

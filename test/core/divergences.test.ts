@@ -1,6 +1,6 @@
 /**
  * Where we do otherwise than verifiers on purpose (docs/verifiers.md), rule by rule, through the doors an author has. What
- * only a running platform shows is in test/workers (divergences, run-retry, permits).
+ * only a running platform shows is in test/runtime (divergences, run-retry, permits).
  */
 import {
   dataset,
@@ -22,10 +22,10 @@ import {
 import { runRollout, scoreGroup, scoreState, scripted } from "rollcall/testing";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { ModelError } from "../../src/core/errors.ts";
-import { normalizeMessages } from "../../src/core/messages.ts";
-import { mergeSampling } from "../../src/core/sampling.ts";
-import { verifiersRow } from "../../src/core/verifiers-row.ts";
+import { ModelError } from "../../src/contract/errors.ts";
+import { normalizeMessages } from "../../src/contract/messages.ts";
+import { mergeSampling } from "../../src/contract/sampling.ts";
+import { verifiersRow } from "../../src/core/verifiers/row.ts";
 import { finishedRow } from "../fixtures/finished-row.ts";
 
 const Task = z.object({ question: z.string(), answer: z.string().default("") });
@@ -144,9 +144,7 @@ describe("what is different on purpose", () => {
     const report = await runRollout(environment, { task, model: scripted(["a"]) });
     expect(ran).toEqual(["first", "second"]);
     expect(report).toMatchObject({ reward: 1, error: null });
-    expect(report.cleanup_errors.map(({ message }) => message)).toEqual([
-      expect.stringContaining("first failed"),
-    ]);
+    expect(report.cleanup_errors.map(({ message }) => message)).toEqual([expect.stringContaining("first failed")]);
   });
 
   test("D5: a stop condition that throws ends its rollout with an EnvError", async () => {
@@ -163,11 +161,7 @@ describe("what is different on purpose", () => {
       new Rubric({ rewards: { flat: { weight: 2, fn: () => 1 } } }),
     ]);
     const steps = [{ reward: 0.9, advantage: null }, {}];
-    const members = [
-      { ...state, first: 1, trajectory: steps },
-      { ...state, first: 0 },
-      { ...state },
-    ];
+    const members = [{ ...state, first: 1, trajectory: steps }, { ...state, first: 0 }, { ...state }];
     const scored = await scoreGroup(group, members);
     expect(scored.map(({ reward }) => reward)).toEqual([3, 2, null]);
     expect(scored.map(({ advantage }) => advantage)).toEqual([0.5, -0.5, null]);
@@ -286,9 +280,7 @@ describe("what is different on purpose", () => {
     expect(await said([1, 2, 3])).toBe("[1,2,3]");
     expect(await said({ a: 1 })).toBe('{"a":1}');
     expect(await said(undefined)).toBe("null");
-    expect(await said([{ type: "text", text: "a part" }])).toEqual([
-      { type: "text", text: "a part" },
-    ]);
+    expect(await said([{ type: "text", text: "a part" }])).toEqual([{ type: "text", text: "a part" }]);
     const { content } = await answerTo(throwing("bad thing"), "{}");
     expect(content).toBe("bad thing");
     for (const args of ["[1]", '"s"', "null", "5"]) {
@@ -326,9 +318,7 @@ describe("what a language or a platform makes different", () => {
 
   test("A4: a completion loses nothing when a hook shortened the history", async () => {
     class Forgetful extends MultiTurnEnv<z.infer<typeof Task>> {
-      override async getPromptMessages(
-        given: Parameters<MultiTurnEnv<z.infer<typeof Task>>["getPromptMessages"]>[0],
-      ) {
+      override async getPromptMessages(given: Parameters<MultiTurnEnv<z.infer<typeof Task>>["getPromptMessages"]>[0]) {
         const whole = await super.getPromptMessages(given);
         return typeof whole === "string" ? whole : whole.slice(-1);
       }

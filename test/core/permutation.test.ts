@@ -40,7 +40,5 @@ test("a place of a very long order is found without making the order", () => {
   const length = 2 ** 40 + 1;
   const places = Array.from({ length: 500 }, (_, position) => permute(position, length, 3));
   expect(new Set(places).size).toBe(500);
-  expect(places.every((place) => Number.isInteger(place) && place >= 0 && place < length)).toBe(
-    true,
-  );
+  expect(places.every((place) => Number.isInteger(place) && place >= 0 && place < length)).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { CUT } from "../../src/contract/short-text.ts";
 import { redact } from "../../src/core/redact.ts";
-import { CUT } from "../../src/core/short-text.ts";
 
 test("a secret is taken out of every text, however deep, and out of names", () => {
   const value = {
@@ -62,8 +62,6 @@ test("a text that was cut in the middle of the secret keeps no begin of it", () 
     expect(redact(cut, [secret])).toBe(`${"x".repeat(200)} [secret]`);
     expect(redact(`${cut}${CUT}`, [secret])).toBe(`${"x".repeat(200)} [secret]${CUT}`);
   }
-  expect(redact(`say rk_a${CUT} and rk_a${CUT}`, [secret])).toBe(
-    `say [secret]${CUT} and [secret]${CUT}`,
-  );
+  expect(redact(`say rk_a${CUT} and rk_a${CUT}`, [secret])).toBe(`say [secret]${CUT} and [secret]${CUT}`);
   expect(redact("say rk_abc", [secret])).toBe("say rk_abc");
 });

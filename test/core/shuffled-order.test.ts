@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { seededWords } from "../../src/contract/random.ts";
 import { permute } from "../../src/core/permutation.ts";
-import { seededWords } from "../../src/core/random.ts";
 import { shuffledOrder } from "../../src/core/shuffled-order.ts";
 
 const DRAWS = 20_000;
@@ -19,8 +19,7 @@ function chiSquare(counts: Iterable<number>, expected: number): number {
 
 type Draw = (length: number, seed: number) => readonly number[];
 const product: Draw = (length, seed) => shuffledOrder(length, seededWords("test", seed));
-const ofADataset: Draw = (length, seed) =>
-  Array.from({ length }, (_, position) => permute(position, length, seed));
+const ofADataset: Draw = (length, seed) => Array.from({ length }, (_, position) => permute(position, length, seed));
 
 /** Of every item at every position. Rows and columns add up, which leaves (n − 1)² degrees of freedom. */
 function cells(length: number) {
@@ -49,13 +48,10 @@ function ordersOf(length: number, draw: Draw): { orders: number; even: boolean }
   return { orders: counts.size, even: statistic < critical(orders - 1) };
 }
 
-test.each([2, 3, 4, 5, 6, 7, 8])(
-  "of %i things each is equally likely at every position",
-  (length) => {
-    const { statistic, least } = cells(length);
-    expect(statistic).toBeLessThan(least);
-  },
-);
+test.each([2, 3, 4, 5, 6, 7, 8])("of %i things each is equally likely at every position", (length) => {
+  const { statistic, least } = cells(length);
+  expect(statistic).toBeLessThan(least);
+});
 
 test.each([
   [2, 2],
@@ -73,9 +69,7 @@ test("the same test finds that the order of a dataset, which is never written do
 
 test("an order is a permutation, decided by the words it is drawn from", () => {
   expect(product(8, 7)).toEqual(product(8, 7));
-  expect([...product(400, 1)].sort((a, b) => a - b)).toEqual(
-    Array.from({ length: 400 }, (_, at) => at),
-  );
+  expect([...product(400, 1)].sort((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, at) => at));
   expect(product(1, 3)).toEqual([0]);
   expect(product(0, 3)).toEqual([]);
 });

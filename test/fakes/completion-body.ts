@@ -1,5 +1,5 @@
 /** A reply as a chat completion on the wire: OpenAI's object, and vLLM's fields where the reply has them. */
-import type { Usage } from "../../src/core/messages.ts";
+import type { Usage } from "../../src/contract/messages.ts";
 
 /** What the scripted model says: plain text, or as much of a completion as a test wants to decide. */
 export type Reply = string | ReplyParts;

@@ -36,9 +36,7 @@ export function sendHostileBody(response: ServerResponse, body: HostileBody): nu
     case "long_error": {
       const { status, characters } = body;
       const message = `the engine says: ${"e".repeat(characters)}`;
-      response
-        .writeHead(status, JSON_TYPE)
-        .end(JSON.stringify({ error: { message, code: status } }));
+      response.writeHead(status, JSON_TYPE).end(JSON.stringify({ error: { message, code: status } }));
       return status;
     }
   }

@@ -2,11 +2,7 @@
  * A shop behind MCP: the official SDK's server, as a function of web requests. It keeps a basket per session, and counts what
  * it was asked, so that a test can see who was asked what.
  */
-import {
-  fromJsonSchema,
-  McpServer,
-  WebStandardStreamableHTTPServerTransport,
-} from "@modelcontextprotocol/server";
+import { fromJsonSchema, McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
 const PIXEL = "iVBORw0KGgo=";
 
@@ -98,9 +94,7 @@ function shelves(late: readonly string[]): McpServer {
     for (let left = asked.count ?? 1; left > 0; left -= 1) basket.push(asked.item);
     return text(`${basket.length} in the basket`);
   });
-  server.registerTool("basket", { annotations: { readOnlyHint: true } }, () =>
-    text(basket.join(", "), "That is all."),
-  );
+  server.registerTool("basket", { annotations: { readOnlyHint: true } }, () => text(basket.join(", "), "That is all."));
   server.registerTool("pay", { annotations: { destructiveHint: true } }, () => ({
     isError: true,
     ...text("the card is refused"),

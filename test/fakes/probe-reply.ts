@@ -20,10 +20,7 @@ const FLAT = [-0.05, -0.1, -0.02, -0.15, -0.2, 0.3, 0.2, 0.15, 0.1, 0.05];
 const TOKENS = ["2", "1", "\n", ":", " on", "3", " and", ".", ",", "!"];
 const IN_PROMPT = LOGITS.length / 2;
 
-export function probeReply(
-  body: Readonly<Record<string, unknown>>,
-  kind: EngineKind = "exact",
-): ReplyParts {
+export function probeReply(body: Readonly<Record<string, unknown>>, kind: EngineKind = "exact"): ReplyParts {
   if (kind === "no_ids") return { content: "Hi" };
   const tokens = body["max_tokens"] === 1 ? 1 : 2;
   const top = likeliest(body, kind).slice(0, Number(body["top_logprobs"] ?? 0));

@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { BatchOffer } from "../../src/core/training/trainer-wire.ts";
+import { BatchOffer } from "../../src/contract/trainer-wire.ts";
 
 /** What an offer is answered with; "hang": nothing, ever; "reset": the connection is cut. */
 export type OfferReply =
@@ -54,10 +54,7 @@ export async function startPushReceiver(options: PushReceiverOptions): Promise<P
   };
 }
 
-async function receive(
-  request: IncomingMessage,
-  secretOf: PushReceiverOptions["secret"],
-): Promise<ReceivedOffer> {
+async function receive(request: IncomingMessage, secretOf: PushReceiverOptions["secret"]): Promise<ReceivedOffer> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part);
   const body = Buffer.concat(parts).toString();

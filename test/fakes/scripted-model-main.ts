@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { textOf } from "../../src/core/messages.ts";
+import { textOf } from "../../src/contract/messages.ts";
 import type { Reply } from "./completion-body.ts";
 import { type ModelRequest, startScriptedModel } from "./scripted-model.ts";
 

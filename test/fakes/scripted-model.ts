@@ -6,7 +6,7 @@
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Message, type ToolDefinition, textOf } from "../../src/core/messages.ts";
+import { type Message, type ToolDefinition, textOf } from "../../src/contract/messages.ts";
 import { completionBody, type Reply } from "./completion-body.ts";
 import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
@@ -134,11 +134,7 @@ class Engine {
     });
   }
 
-  async #complete(
-    request: IncomingMessage,
-    response: ServerResponse,
-    bytes: Buffer,
-  ): Promise<void> {
+  async #complete(request: IncomingMessage, response: ServerResponse, bytes: Buffer): Promise<void> {
     const asked = readRequest(request, response, bytes);
     if (asked === null) {
       sendJson(response, 400, errorBody(400, "the body must be a JSON object with messages"));
@@ -195,11 +191,7 @@ interface RequestBody extends Record<string, unknown> {
   tools?: ToolDefinition[];
 }
 
-function readRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  bytes: Buffer,
-): ModelRequest | null {
+function readRequest(request: IncomingMessage, response: ServerResponse, bytes: Buffer): ModelRequest | null {
   const body = withMessages(parseJson(bytes));
   if (!hasMessages(body)) return null;
   const { model = "", messages, tools = [] } = body;
@@ -226,9 +218,7 @@ function withMessages(body: unknown): unknown {
 
 /** Enough of a look for a fake: its one client is the platform, whose requests are typed. */
 function hasMessages(body: unknown): body is RequestBody {
-  return (
-    typeof body === "object" && body !== null && "messages" in body && Array.isArray(body.messages)
-  );
+  return typeof body === "object" && body !== null && "messages" in body && Array.isArray(body.messages);
 }
 
 function isFault(answer: Answer): answer is { readonly fault: Fault } {
@@ -258,9 +248,7 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
       return 200;
     case "stream":
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end(
-        'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n',
-      );
+      response.end('data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n');
       return 200;
     case "empty_choices":
       sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
@@ -273,12 +261,7 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
   }
 }
 
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void {
+function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "content-type": "application/json",

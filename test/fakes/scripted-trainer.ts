@@ -16,7 +16,7 @@ import {
   Registered,
   WeightLedger,
   type WeightVersionReport,
-} from "../../src/core/training/trainer-wire.ts";
+} from "../../src/contract/trainer-wire.ts";
 
 /** Between which two of its acts it dies. */
 export type CrashPoint =
@@ -128,9 +128,7 @@ export class ScriptedTrainer {
   }
 
   heartbeat({ lease }: Leased): Promise<unknown> {
-    const body = { token: lease.token, epoch: this.epoch } satisfies z.input<
-      typeof HeartbeatRequest
-    >;
+    const body = { token: lease.token, epoch: this.epoch } satisfies z.input<typeof HeartbeatRequest>;
     return this.#onLease(lease, "heartbeat", body);
   }
 
@@ -248,9 +246,7 @@ export class ScriptedTrainer {
     const bytes = new Uint8Array(await (await this.#send("GET", path)).arrayBuffer());
     const got = await hex(bytes);
     if (got === sha256 && bytes.length === size) return bytes;
-    throw new Error(
-      `${path}: ${bytes.length} bytes with digest ${got}, not ${size} with ${sha256}`,
-    );
+    throw new Error(`${path}: ${bytes.length} bytes with digest ${got}, not ${size} with ${sha256}`);
   }
 
   #keep({ step, batch_id, sha256 }: BatchManifest): void {

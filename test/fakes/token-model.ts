@@ -2,7 +2,7 @@
  * What an engine adds to a reply for training: the ids of the prompt and of what was sampled, with logprobs. A token is
  * a byte; a message's are the same wherever it stands, so a prompt goes on where the turn before it ended.
  */
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/contract/messages.ts";
 import type { ReplyParts } from "./completion-body.ts";
 
 const ROLES = ["system", "user", "assistant", "tool", "developer"];
@@ -42,8 +42,7 @@ interface SaidCall {
 
 function bytesOf(content: string, calls: readonly SaidCall[] = []): number[] {
   const asked = calls.map((call) => {
-    const sent =
-      typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments);
+    const sent = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments);
     return `${call.name}(${sent})`;
   });
   return [...new TextEncoder().encode([content, ...asked].join(" "))];

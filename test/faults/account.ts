@@ -1,8 +1,8 @@
 /** What is known of one plan once it has been played: from the API, from the model, from the tools. Plain data. */
-import type { RunAudit } from "../../src/core/audit.ts";
-import type { Judgement } from "../../src/core/judgement.ts";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import type { RunAudit } from "../../src/contract/audit.ts";
+import type { Judgement } from "../../src/contract/judgement.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import type { ToolRun } from "./desk.ts";
 import type { AskedCall, Said } from "./fault-model.ts";
 import type { Control, FaultPlan, Victim } from "./plan.ts";

@@ -20,8 +20,7 @@ test("a call that was given up may be sent again, however late its model saw it"
 });
 
 test("a call that was not given up between the two, or before its time can have passed, is seen", () => {
-  for (const noted of [[], [4], [8]])
-    expect([noted, twice([4900, 7500], noted)]).toEqual([noted, ["sampled_again"]]);
+  for (const noted of [[], [4], [8]]) expect([noted, twice([4900, 7500], noted)]).toEqual([noted, ["sampled_again"]]);
   expect(twice([3000, 3900], [3])).toEqual(["sampled_again"]);
   expect(twice([9000, 11_000], [7, 10])).toEqual(["sampled_again"]);
 });

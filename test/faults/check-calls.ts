@@ -21,12 +21,7 @@ export function sentAgainForNoReason(account: Account): string[] {
   ];
 }
 
-function again(
-  key: string,
-  { requests }: AskedCall,
-  deaths: readonly Death[],
-  excuse: Excuse,
-): string[] {
+function again(key: string, { requests }: AskedCall, deaths: readonly Death[], excuse: Excuse): string[] {
   return requests.slice(1).flatMap((request, index) => {
     const before = requests[index];
     if (before === undefined || before.ended === "fault" || before.ended === "open") return [];
@@ -44,8 +39,7 @@ function givenUp(key: string, { rollout, turn }: AskedCall, { told, calls }: Acc
     const left = Math.max(asked, (noted[index - 1] ?? 0) * 1000);
     return endOf(second) - left >= CALL_TIMEOUT_MS;
   });
-  return (before, { at }) =>
-    passed.some((second) => endOf(second) >= before.at && second * 1000 <= at);
+  return (before, { at }) => passed.some((second) => endOf(second) >= before.at && second * 1000 <= at);
 }
 
 /** The last millisecond of a second. */

@@ -2,15 +2,11 @@
  * The events of a run, in the order of their ids: numbered without gaps, each end of a rollout once, the run's own end
  * last, and its standing goes from one to the next as it may. While a run is paused nothing is dispatched.
  */
-import { isTerminalEvent } from "../../src/core/event-names.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import { isTerminalEvent } from "../../src/contract/event-names.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import type { Told } from "./account.ts";
 
-export function eventsInOrder({
-  events,
-  results,
-  run,
-}: Pick<Told, "events" | "results" | "run">): string[] {
+export function eventsInOrder({ events, results, run }: Pick<Told, "events" | "results" | "run">): string[] {
   if (run.finished_at === null) return [];
   return [
     ...gapsIn(events),
@@ -31,17 +27,13 @@ function gapsIn(events: readonly RunEvent[]): string[] {
 }
 
 function endsOnce(events: readonly RunEvent[], ids: ReadonlySet<string>): string[] {
-  const ended = events.flatMap((event) =>
-    event.event === "rollout.finished" ? [event.data.rollout_id] : [],
-  );
+  const ended = events.flatMap((event) => (event.event === "rollout.finished" ? [event.data.rollout_id] : []));
   const told = new Set(ended);
   const forgotten = events.some(({ event }) => event === "snapshot");
   return [
     ...ended.filter((id, at) => ended.indexOf(id) < at).map((id) => `${id} ended twice`),
     ...[...told].filter((id) => !ids.has(id)).map((id) => `${id} ended and has no result`),
-    ...[...ids]
-      .filter((id) => !(told.has(id) || forgotten))
-      .map((id) => `${id} has a result and did not end`),
+    ...[...ids].filter((id) => !(told.has(id) || forgotten)).map((id) => `${id} has a result and did not end`),
   ];
 }
 

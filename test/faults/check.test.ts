@@ -1,8 +1,8 @@
 /** The suite can fail: each rule sees what it is there to see. */
 import { expect, test } from "vitest";
-import type { Judgement } from "../../src/core/judgement.ts";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import type { Judgement } from "../../src/contract/judgement.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import type { Account } from "./account.ts";
 import { violationsOf } from "./check.ts";
 import { finishedRun, saidTo } from "./finished-run.ts";
@@ -70,19 +70,13 @@ test("a rollout that is lost, doubled or unknown is seen", () => {
   if (first === undefined || second === undefined) throw new Error("two results");
   expect(rules(told({ results: [first] }))).toContain("rollouts");
   expect(rules(told({ results: [first, second, second] }))).toContain("rollouts");
-  expect(rules(told({ results: [first, { ...second, rollout_id: "other" }] }))).toContain(
-    "rollouts",
-  );
+  expect(rules(told({ results: [first, { ...second, rollout_id: "other" }] }))).toContain("rollouts");
 });
 
 test("another reward, another message or another outcome than the calm run's is seen", () => {
   const [first, second] = account().told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
-  for (const changes of [
-    { reward: 0 },
-    { completion: [] },
-    { outcome: "failed", reason: "platform" } as const,
-  ]) {
+  for (const changes of [{ reward: 0 }, { completion: [] }, { outcome: "failed", reason: "platform" } as const]) {
     expect(rules(told({ results: [{ ...first, ...changes }, second] }))).toEqual(["content"]);
   }
   const cutOff = { outcome: "failed", reason: "tool_outcome_unknown" } as const;
@@ -263,17 +257,9 @@ const stands = (id: number, event: "run.paused" | "run.resumed", status: RunView
 test("events with a gap, an end too many or too few, or something after the last are seen", () => {
   expect(new Set(rules(heard(([first, , last]) => [first, last])))).toEqual(new Set(["events"]));
   expect(rules(heard(([first, second]) => [first, second]))).toEqual(["events"]);
-  expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain(
-    "events",
-  );
+  expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain("events");
   expect(
-    rules(
-      heard(([first, second, last]) => [
-        first,
-        last && { ...last, id: 2 },
-        second && { ...second, id: 3 },
-      ]),
-    ),
+    rules(heard(([first, second, last]) => [first, last && { ...last, id: 2 }, second && { ...second, id: 3 }])),
   ).toContain("events");
 });
 
@@ -291,9 +277,7 @@ test("a run that is paused twice, or dispatches in its pause, is seen", () => {
       ...events.map((event) => ({ ...event, id: event.id + 1 + between.length })),
     ]);
   expect(rules(around([progress(2, 1), progress(3, 1)]))).toEqual([]);
-  expect(
-    rules(around([stands(2, "run.resumed", "running"), progress(3, 1), progress(4, 2)])),
-  ).toEqual([]);
+  expect(rules(around([stands(2, "run.resumed", "running"), progress(3, 1), progress(4, 2)]))).toEqual([]);
   expect(rules(around([progress(2, 1), progress(3, 2)]))).toEqual(["events"]);
   expect(rules(around([stands(2, "run.paused", "paused")]))).toEqual(["events"]);
   expect(rules(around([stands(2, "run.resumed", "paused")]))).toEqual(["events"]);

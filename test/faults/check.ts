@@ -5,7 +5,7 @@
  * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no twin:
  * there the run is held to the model's book.
  */
-import type { ResultRow, RunCounts } from "../../src/core/run.ts";
+import type { ResultRow, RunCounts } from "../../src/contract/run.ts";
 import type { Account, Asking, Death, Violation } from "./account.ts";
 import { diedBetween, sentAgainForNoReason, turnsInOrder } from "./check-calls.ts";
 import { eventsInOrder } from "./check-events.ts";
@@ -38,9 +38,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 export function violationsOf(account: Account): Violation[] {
-  return Object.entries(RULES).flatMap(([rule, check]) =>
-    check(account).map((detail) => ({ rule, detail })),
-  );
+  return Object.entries(RULES).flatMap(([rule, check]) => check(account).map((detail) => ({ rule, detail })));
 }
 
 /** It ends by itself, or by the cancel that came before that. */
@@ -132,9 +130,7 @@ function asInTheBook(account: Account): string[] {
   const stopped = new Set(cancelled.map(({ rollout_id }) => rollout_id));
   const lost = [...calls].flatMap(([key, { rollout, requests }]) => {
     const answered = requests.at(-1)?.ended === "answered";
-    return answered && !told.turns.has(key) && !stopped.has(rollout)
-      ? [`${key} was answered and is not stored`]
-      : [];
+    return answered && !told.turns.has(key) && !stopped.has(rollout) ? [`${key} was answered and is not stored`] : [];
   });
   return [...made, ...lost];
 }
@@ -169,9 +165,7 @@ export function tokensOf({ told, calls }: Pick<Account, "told" | "calls">) {
 
 /** What the model said of each call it answered, once. */
 function tokensAnswered(calls: Account["calls"]): number {
-  const said = [...calls.values()].map(({ requests }) =>
-    requests.findLast(({ ended }) => ended === "answered"),
-  );
+  const said = [...calls.values()].map(({ requests }) => requests.findLast(({ ended }) => ended === "answered"));
   return said.reduce((sum, request) => sum + (request?.said?.usage?.total_tokens ?? 0), 0);
 }
 
@@ -183,9 +177,7 @@ function oneVerdictEach(account: Account): string[] {
   const given = judgements.map(({ key }) => key);
   const missing = [...asked].filter((key) => !given.includes(key));
   const twice = given.filter((key, at) => given.indexOf(key) < at);
-  const none = judgements.flatMap(({ key, verdict, error }) =>
-    verdict === null ? [`${key} has none: ${error}`] : [],
-  );
+  const none = judgements.flatMap(({ key, verdict, error }) => (verdict === null ? [`${key} has none: ${error}`] : []));
   const doubled = twice.map((key) => `${key} has more than one verdict`);
   if (wasCancelled(account)) return doubled;
   return [...missing.map((key) => `${key} was asked and has no verdict`), ...doubled, ...none];
@@ -222,13 +214,9 @@ function slowRecovery(death: Death, account: Account): string[] {
   const died = `after the death of ${victim} with ${in_flight} in flight`;
   if (recovery_ms === null) return in_flight < LEAST_IN_FLIGHT ? [] : [`no call ${died}`];
   const called = ready_at + recovery_ms;
-  const meanwhile = [...outages, ...pausesOf(askings)].filter(
-    ({ from, to }) => from < called && to > before,
-  );
+  const meanwhile = [...outages, ...pausesOf(askings)].filter(({ from, to }) => from < called && to > before);
   const possible = Math.max(ready_at, ...meanwhile.map(({ to }) => Math.min(to, called)));
-  return called - possible <= LIMITS_OF[plan.driver].recovery_ms
-    ? []
-    : [`${recovery_ms} ms from the boot ${died}`];
+  return called - possible <= LIMITS_OF[plan.driver].recovery_ms ? [] : [`${recovery_ms} ms from the boot ${died}`];
 }
 
 function pausesOf(askings: readonly Asking[]): { readonly from: number; readonly to: number }[] {

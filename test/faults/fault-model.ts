@@ -7,15 +7,10 @@
  */
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Message, ToolDefinition, Usage } from "../../src/core/messages.ts";
-import { seededRandom } from "../../src/core/random.ts";
+import type { Message, ToolDefinition, Usage } from "../../src/contract/messages.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
-import {
-  type Answer,
-  type Fault,
-  type ModelRequest,
-  startScriptedModel,
-} from "../fakes/scripted-model.ts";
+import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { LIMITS_OF } from "./limits.ts";
 import type { FaultPlan } from "./plan.ts";
 
@@ -203,11 +198,7 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
 }
 
 /** What this history is answered with; a fickle model's answers differ from rollout to rollout and from try to try. */
-function sayingOf(
-  plan: Settings,
-  request: ModelRequest,
-  tries: number,
-): ReplyParts | { readonly fault: Fault } {
+function sayingOf(plan: Settings, request: ModelRequest, tries: number): ReplyParts | { readonly fault: Fault } {
   const { messages, tools, headers } = request;
   const key = String(headers["idempotency-key"]);
   if (key.includes(JUDGES)) return verdictOf(plan, key, messages);

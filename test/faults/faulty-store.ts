@@ -7,11 +7,7 @@ import type { Knobs } from "./knobs.ts";
 /** Of D1: these ask nothing yet, they only make what does. */
 const MAKERS: readonly PropertyKey[] = ["prepare", "bind", "withSession"];
 
-export function failing<Store extends object>(
-  store: Store,
-  name: "STORE" | "DB",
-  knobs: Knobs,
-): Store {
+export function failing<Store extends object>(store: Store, name: "STORE" | "DB", knobs: Knobs): Store {
   const fail = (when: string): never => {
     knobs.note("store");
     throw new Error(`${name} fails by plan, ${when}`);

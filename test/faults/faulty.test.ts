@@ -66,12 +66,7 @@ test("a queue drops, doubles, delays and reorders, each with a line on the log",
   const order = (await sent(50)).batches.flat();
   expect(order).toHaveLength(50);
   expect(order).not.toEqual(order.toSorted());
-  expect(noted.slice(0, 4)).toEqual([
-    "fault dropped",
-    "fault dropped",
-    "fault duplicated",
-    "fault duplicated",
-  ]);
+  expect(noted.slice(0, 4)).toEqual(["fault dropped", "fault dropped", "fault duplicated", "fault duplicated"]);
   expect(noted.at(-1)).toBe("fault delayed");
 });
 

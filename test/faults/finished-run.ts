@@ -1,7 +1,7 @@
 /** The account of a small run that went well: two rollouts of two turns, 10 tokens a turn. */
-import type { RunAudit } from "../../src/core/audit.ts";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import type { RunAudit } from "../../src/contract/audit.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import { aRun } from "../cli/a-run.ts";
 import type { Account, Death, Told } from "./account.ts";
 import type { Said } from "./fault-model.ts";

@@ -2,7 +2,7 @@
  * What goes wrong inside the Worker at this moment, asked of the harness: it outlives the processes it kills, so a knob
  * it turned stays turned whatever comes up again.
  */
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 import type { QueueFaults } from "./plan.ts";
 
 export type FaultyEnv = Env & {

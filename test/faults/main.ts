@@ -4,14 +4,8 @@
  * object to stdout. Exit 1 when a plan is violated.
  */
 import { parseArgs } from "node:util";
-import {
-  asCommandError,
-  EXIT,
-  type ExitCode,
-  interruption,
-  usageError,
-} from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
@@ -68,12 +62,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   }
   const whole = (flag: "plans" | "seed" | "rollouts" | "ends-within" | "port") =>
     wholeNumber(values[flag], flag, flag === "seed" ? 0 : 1);
-  const [count, first, rollouts, port] = [
-    whole("plans"),
-    whole("seed"),
-    whole("rollouts"),
-    whole("port"),
-  ];
+  const [count, first, rollouts, port] = [whole("plans"), whole("seed"), whole("rollouts"), whole("port")];
   const seeds = seedsOf(count, first, values.plan);
   const shape = {
     driver: driverOf(values.driver),
@@ -81,8 +70,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     judged: values.judges,
   };
   const endsWithinMs = whole("ends-within") * 1000;
-  if (values.timeout !== undefined)
-    endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
+  if (values.timeout !== undefined) endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
   await bundleFaultWorker();
   if (values.training) {
     return await playTrainingPlans(seeds, { port: port + 10, endsWithinMs }, values.json);

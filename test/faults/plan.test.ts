@@ -44,9 +44,7 @@ test("every plan kills, and between them the plans do all there is to do", () =>
     ["STORE", "DB"],
   ];
   expect(new Set(kinds)).toEqual(new Set([...kills, ...stores, "pause", "retry", "cancel"]));
-  expect(plans.filter(({ incidents }) => !incidents.some(({ kind }) => kind === "kill"))).toEqual(
-    [],
-  );
+  expect(plans.filter(({ incidents }) => !incidents.some(({ kind }) => kind === "kill"))).toEqual([]);
   expect(new Set(plans.map(({ environment }) => environment)).size).toBe(5);
   expect(plans.some(({ late_drops }) => late_drops)).toBe(true);
   expect(new Set(plans.map(({ fickle }) => fickle)).size).toBe(2);
@@ -81,10 +79,7 @@ test("a kill that hit nothing in flight is placed again, earlier; others stay wh
   ];
   const plan = { ...planOf(1, 120), incidents: [early, late] };
   expect(placedAgain(plan, [12, 9])).toBeNull();
-  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([
-    early,
-    { ...late, at: 0.3, wait_ms: 0, least: 1 },
-  ]);
+  expect(placedAgain(plan, [12, 0])?.incidents).toEqual([early, { ...late, at: 0.3, wait_ms: 0, least: 1 }]);
   expect(placedAgain(plan, [0, 0])?.incidents.map(({ at }) => at)).toEqual([0.1, 0.3]);
   const ended = {
     ...plan,

@@ -2,7 +2,7 @@
  * What goes wrong in one plan, decided by its seed alone: pure, so that a seed that failed can be played again. Moments
  * are shares of the model's answers (0 to 1), since clocks differ from machine to machine.
  */
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/contract/random.ts";
 
 /** What kill -9 is sent to. */
 export type Victim = "node" | "workerd" | "group";
@@ -77,14 +77,7 @@ export interface FaultPlan {
   readonly incidents: readonly Incident[];
 }
 
-const ENVIRONMENTS = [
-  "calculator",
-  "guess-number",
-  "grid-walk",
-  "errands",
-  "errands",
-  "reverse-text",
-] as const;
+const ENVIRONMENTS = ["calculator", "guess-number", "grid-walk", "errands", "errands", "reverse-text"] as const;
 
 /** What is asked of every plan, whatever its seed. */
 export interface PlanShape {

@@ -3,12 +3,12 @@
  * the last incident is over the platform is watched from the model's side alone, so that it recovers by itself.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunAudit } from "../../src/core/audit.ts";
-import type { EvalRequestInput } from "../../src/core/eval-request.ts";
-import type { Judgement } from "../../src/core/judgement.ts";
-import { Message } from "../../src/core/messages.ts";
-import type { ResultRow, RolloutView, RunView } from "../../src/core/run.ts";
-import type { RunEvent } from "../../src/core/run-events.ts";
+import type { RunAudit } from "../../src/contract/audit.ts";
+import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
+import type { Judgement } from "../../src/contract/judgement.ts";
+import { Message } from "../../src/contract/messages.ts";
+import type { ResultRow, RolloutView, RunView } from "../../src/contract/run.ts";
+import type { RunEvent } from "../../src/contract/run-events.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { Served } from "../local/served-platform.ts";
@@ -299,11 +299,7 @@ async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[
 }
 
 /** D1 follows the run: asked again until it has every row, or is given up on. */
-async function auditDrained(
-  rollcall: RollcallClient,
-  id: string,
-  finished: number,
-): Promise<RunAudit> {
+async function auditDrained(rollcall: RollcallClient, id: string, finished: number): Promise<RunAudit> {
   const deadline = Date.now() + DRAINED_WITHIN_MS;
   for (;;) {
     const audit = await rollcall.auditRun(id);

@@ -47,11 +47,7 @@ export async function strike(
   }
 }
 
-async function firstCall(
-  model: FaultModel,
-  after: number,
-  withinMs: number,
-): Promise<number | null> {
+async function firstCall(model: FaultModel, after: number, withinMs: number): Promise<number | null> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     const called = model.times.find((at) => at > after);

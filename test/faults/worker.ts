@@ -8,7 +8,7 @@ import worker, {
   RunObject as RealRunObject,
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
-import type { RunMessage } from "../../src/runtime/wire.ts";
+import type { RunMessage } from "../../src/runtime/contract/wire.ts";
 import { losingReplies } from "./faulty-objects.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
 import { failing } from "./faulty-store.ts";
@@ -55,8 +55,7 @@ export class TrainerObject extends RealTrainerObject {
 
 export default {
   // Whoever asks over HTTP is no object: what it is answered is the network's to lose.
-  fetch: (request, env, context) =>
-    worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
+  fetch: (request, env, context) => worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
   queue: (batch, env) => worker.queue(batch, faulty(env).env),
 } satisfies ExportedHandler<FaultyEnv, RunMessage>;
 

@@ -30,9 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("openapi-python-client makes a client that imports whole, creates, reads, lists and streams", async ({
-  skip,
-}) => {
+test("openapi-python-client makes a client that imports whole, creates, reads, lists and streams", async ({ skip }) => {
   const requirements = join(HERE, "requirements.txt");
   const venv = await pythonVenv("generators", requirements, "ROLLCALL_GENERATORS_VENV");
   if (venv === null) return skip();

@@ -40,7 +40,6 @@ test("the bill of the cost page multiplies and adds up", () => {
       expect(((count * price) / 1e6).toFixed(4), what).toBe(dollars);
     }
   }
-  const sum = (of: (line: Line) => string) =>
-    lines.reduce((dollars, line) => dollars + Number(of(line)), 0).toFixed(4);
+  const sum = (of: (line: Line) => string) => lines.reduce((dollars, line) => dollars + Number(of(line)), 0).toFixed(4);
   expect([sum(({ alarm }) => alarm.dollars), sum(({ queue }) => queue.dollars)]).toEqual(total);
 });

@@ -2,13 +2,11 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { KINDS, scaffold } from "../../src/cli/scaffold.ts";
+import { KINDS, scaffold } from "../../src/cli/commands/scaffold.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
-const TEXTS = new Map(
-  globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]),
-);
+const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
 
 /** By its bare name, or with a version: not as a path or an address of a tarball. */
 const FROM_REGISTRY =

@@ -10,23 +10,30 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
+const BELOW_RUNTIME = ["src/contract", "src/core", "environments", "src/db", "src/clients", "cloudflare:workers"];
+const ROOMS = [
+  ...["contract", "kit", "environment", "dataset", "endpoint", "run"],
+  ...["trajectory", "trainer", "scoring", "rollout", "service"],
+].map((room) => `src/runtime/${room}`);
+const IN_NODE = ["zod", "node:fs"];
+
 const MAY_IMPORT: Record<string, string[]> = {
-  "src/core": ["src/core", "zod"],
-  environments: ["environments", "src/core", "zod"],
-  "src/db": ["src/db", "src/core", "drizzle-orm"],
-  "src/clients": ["src/clients", "src/core", "openai"],
-  "src/runtime": [
-    ...["src/runtime", "src/core", "environments", "src/db", "src/clients"],
-    "cloudflare:workers",
+  "src/contract": ["src/contract", "zod"],
+  "src/core": ["src/core", "src/contract", "zod"],
+  environments: ["environments", "src/contract", "src/core", "zod"],
+  "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
+  "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
+  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...ROOMS.slice(0, floor + 1), ...BELOW_RUNTIME]])),
+  "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, "hono", "zod"],
+  "src/sdk": ["src/sdk", "src/contract"],
+  "src/local": ["src/local", "src/contract", "src/core", "packages/policy", ...IN_NODE, "miniflare", "wrangler"],
+  "src/cli": [
+    ...["src/cli", "src/contract", "src/core", "environments", "src/sdk", "src/local"],
+    ...["packages/policy", "packages/trainer", ...IN_NODE],
   ],
-  "src/api": [
-    ...["src/api", "src/core", "environments", "src/db", "src/runtime"],
-    ...["hono", "zod"],
-  ],
-  "src/sdk": ["src/sdk", "src/core"],
-  "src/local": ["src/local", "src/core", "src/sdk", "zod", "node:fs", "miniflare", "wrangler"],
-  "src/cli": ["src/cli", "src/core", "environments", "src/sdk", "src/local", "zod", "node:fs"],
-  "src/web": ["src/web", "src/core", "src/sdk"],
+  "src/web": ["src/web", "src/contract", "src/sdk"],
+  "packages/policy": ["packages/policy", "src/contract", ...IN_NODE],
+  "packages/trainer": ["packages/trainer", "packages/policy", "src/contract", "src/core", "src/sdk", ...IN_NODE],
 };
 const FOLDERS = Object.keys(MAY_IMPORT);
 const PACKAGES = [
@@ -52,7 +59,7 @@ function writeProbes(folder: string): void {
   const up = "../".repeat(folder.split("/").length);
   write(`${folder}/target.ts`, "export interface Target { here: true }\n");
   for (const other of FOLDERS) {
-    const probe = `${folder}/probe-${other.replace("/", "-")}.ts`;
+    const probe = `${folder}/probe-${other.replaceAll("/", "-")}.ts`;
     write(probe, `export type { Target } from "${up}${other}/target.ts";\n`);
   }
   for (const [index, name] of PACKAGES.entries()) {
@@ -62,7 +69,7 @@ function writeProbes(folder: string): void {
 
 function cruise(): Violation[] {
   const bin = join(ROOT, "node_modules/.bin/depcruise");
-  const args = [bin, "src", "environments", "--output-type", "json"];
+  const args = [bin, "src", "packages", "environments", "--output-type", "json"];
   const output = execFileSync(process.execPath, args, {
     cwd: tree,
     encoding: "utf8",
@@ -78,10 +85,7 @@ beforeAll(() => {
     cpSync(join(ROOT, file), join(tree, file));
   }
   for (const folder of FOLDERS) writeProbes(folder);
-  write(
-    "src/index.ts",
-    'import "cloudflare:workers";\nimport "./runtime/target.ts";\nimport "./db/target.ts";\n',
-  );
+  write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/run/target.ts";\nimport "./db/target.ts";\n');
   write("src/core/entry.ts", "export const entry = true;\n");
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
   write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
@@ -89,10 +93,7 @@ beforeAll(() => {
   write("src/core/gone.ts", 'import "./nowhere.ts";\n');
   write("src/db/peek.ts", 'import "../../test/fixture.ts";\n');
   write("test/fixture.ts", "export const fixture = true;\n");
-  write(
-    "environments/dice/environment.ts",
-    'import { entry } from "rollcall";\nexport { entry };\n',
-  );
+  write("environments/dice/environment.ts", 'import { entry } from "rollcall";\nexport { entry };\n');
   write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
   write("environments/dice/environment.test.ts", 'import "node:fs";\n');
   violations = cruise();
@@ -105,25 +106,19 @@ function rulesFor(from: string): string[] {
 }
 
 test.each(FOLDERS)("%s may import the folders its row lists and no other", (folder) => {
-  const refused = FOLDERS.filter(
-    (other) => rulesFor(`${folder}/probe-${other.replace("/", "-")}.ts`).length > 0,
-  );
+  const refused = FOLDERS.filter((other) => rulesFor(`${folder}/probe-${other.replaceAll("/", "-")}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(FOLDERS.filter((other) => !listed.includes(other)));
 });
 
 test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) => {
-  const refused = PACKAGES.filter(
-    (_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0,
-  );
+  const refused = PACKAGES.filter((_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
 });
 
 test("a cycle is reported even when it is made of type imports", () => {
-  expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain(
-    "no cycles",
-  );
+  expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain("no cycles");
 });
 
 test("the Worker's entry joins objects and app, and nothing below them", () => {

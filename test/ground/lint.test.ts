@@ -15,36 +15,16 @@ const long = (lines: number) => "  step();\n".repeat(lines);
 /** A file, its source, and the rule that must refuse it (null: none may). */
 const CASES: [string, string, string | null][] = [
   ["src/core/any.ts", "export const loose: any = 1;\n", "suspicious/noExplicitAny"],
-  [
-    "src/core/bang.ts",
-    "export const sure = (a?: string) => a!.length;\n",
-    "style/noNonNullAssertion",
-  ],
+  ["src/core/bang.ts", "export const sure = (a?: string) => a!.length;\n", "style/noNonNullAssertion"],
   ["src/core/promises.ts", "export async function later() {\n  return 1;\n}\n", null],
-  [
-    "src/core/floating.ts",
-    'import { later } from "./promises.ts";\n\nlater();\n',
-    "nursery/noFloatingPromises",
-  ],
-  [
-    "src/core/empty.ts",
-    'try {\n  JSON.parse("");\n} catch {}\n',
-    "suspicious/noEmptyBlockStatements",
-  ],
+  ["src/core/floating.ts", 'import { later } from "./promises.ts";\n\nlater();\n', "nursery/noFloatingPromises"],
+  ["src/core/empty.ts", 'try {\n  JSON.parse("");\n} catch {}\n', "suspicious/noEmptyBlockStatements"],
   ["src/core/enum.ts", "export enum Side {\n  Left = 0,\n}\n", "style/noEnum"],
   ["src/core/BadName.ts", "export const a = 1;\n", "style/useFilenamingConvention"],
-  [
-    "src/core/locale.ts",
-    'import { z } from "zod";\n\nexport const A = z.string();\n',
-    "style/noRestrictedImports",
-  ],
+  ["src/core/locale.ts", 'import { z } from "zod";\n\nexport const A = z.string();\n', "style/noRestrictedImports"],
   ["src/core/long.ts", "step();\n".repeat(401), "style/noExcessiveLinesPerFile"],
   ["src/core/short.ts", `export function shortEnough() {\n${long(55)}}\n`, null],
-  [
-    "src/core/tall.ts",
-    `export function tall() {\n${long(61)}}\n`,
-    "complexity/noExcessiveLinesPerFunction",
-  ],
+  ["src/core/tall.ts", `export function tall() {\n${long(61)}}\n`, "complexity/noExcessiveLinesPerFunction"],
   ["src/core/tangle.ts", TANGLE, "complexity/noExcessiveCognitiveComplexity"],
   ["test/core/tall.test.ts", `export function tall() {\n${long(61)}}\n`, null],
   ["src/core/prints.ts", PRINTS, "suspicious/noConsole"],

@@ -9,10 +9,7 @@ import { runRollout, scripted } from "../../src/core/testing.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/verifiers.md"), "utf8");
 const PROGRAMS = new Map(
-  Array.from(PAGE.matchAll(/```ts\n\/\/ ([\w.-]+)\n([\s\S]*?)```/g), ([, name = "", text = ""]) => [
-    name,
-    text,
-  ]),
+  Array.from(PAGE.matchAll(/```ts\n\/\/ ([\w.-]+)\n([\s\S]*?)```/g), ([, name = "", text = ""]) => [name, text]),
 );
 
 // Inside the tree, where `rollcall` means this package.
@@ -107,11 +104,9 @@ describe("the rules of the page", () => {
   });
 
   test("have each a test that begins with its number", () => {
-    const files = globSync("test/{core,workers}/**/*.test.ts", { cwd: ROOT });
+    const files = globSync("test/{contract,core,packages,runtime}/**/*.test.ts", { cwd: ROOT });
     const sources = files.map((file) => readFileSync(join(ROOT, file), "utf8")).join("\n");
-    const tested = new Set(
-      Array.from(sources.matchAll(/test\(\s*"([DA]\d+): \S/g), ([, rule]) => rule),
-    );
+    const tested = new Set(Array.from(sources.matchAll(/test\(\s*"([DA]\d+): \S/g), ([, rule]) => rule));
     expect(rules.filter((rule) => !tested.has(rule))).toEqual([]);
   });
 });

@@ -3,13 +3,9 @@
  * idempotency key, and the tokens it reported for that key. It lives outside the processes a test kills, so its log is
  * the truth about what was asked.
  */
-import { textOf, type Usage } from "../../src/core/messages.ts";
+import { textOf, type Usage } from "../../src/contract/messages.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
-import {
-  type ModelRequest,
-  type ScriptedModel,
-  startScriptedModel,
-} from "../fakes/scripted-model.ts";
+import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 
 export const TURNS = 3;
 

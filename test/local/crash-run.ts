@@ -5,7 +5,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { ResultRow, RunView } from "../../src/core/run.ts";
+import type { ResultRow, RunView } from "../../src/contract/run.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";
@@ -90,8 +90,7 @@ async function strike(
   if (victim === "node alone") model.setLatency(HELD_MS);
   const death = deathOf(served.workerd).finally(() => model.setLatency(plan.latencyMs));
   kill(victim, served);
-  const back =
-    victim === "workerd alone" ? rebooted(directory, served) : serve(directory, plan.port);
+  const back = victim === "workerd alone" ? rebooted(directory, served) : serve(directory, plan.port);
   const [died, again] = await Promise.all([death, back]);
   const first = () => model.times().find((at) => at > died.before);
   await until(() => first() !== undefined, 30_000);

@@ -12,13 +12,8 @@ test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])
     const file = join(temporaryDirectory(), "file");
     writeFileSync(file, "");
     const { code, stdout, stderr } = await rollcall([...argv, "--json"], { ROLLCALL_DIR: file });
-    expect([code, JSON.parse(stdout)]).toMatchObject([
-      4,
-      { error: { code: "directory_unusable" } },
-    ]);
-    expect(stderr).toMatch(
-      /^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/,
-    );
+    expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: "directory_unusable" } }]);
+    expect(stderr).toMatch(/^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/);
   },
   30_000,
 );

@@ -35,9 +35,7 @@ function expectNothingLostOrDoubled(account: CrashAccount): void {
   expect(run).toMatchObject({ status: "completed", counts: { in_flight: 0, scored: ROLLOUTS } });
   expect(results).toHaveLength(ROLLOUTS);
   expect(new Set(results.map(({ rollout_id }) => rollout_id)).size).toBe(ROLLOUTS);
-  expect(results.filter(({ turns, metrics }) => turns === TURNS && metrics["right"] === 1)).toEqual(
-    results,
-  );
+  expect(results.filter(({ turns, metrics }) => turns === TURNS && metrics["right"] === 1)).toEqual(results);
   const { prompt_tokens, completion_tokens } = model.usage();
   const turns = ROLLOUTS * TURNS;
   expect(run.report).toMatchObject({ turns, usage: { prompt_tokens, completion_tokens } });

@@ -1,20 +1,12 @@
 /** `rollcall eval` and `rollcall serve` with an environment that does not come with Rollcall: which platform plays it. */
-import {
-  appendFileSync,
-  cpSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleWorkerWith } from "../../src/local/bundle.ts";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
+import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
-import { PACKAGE_ROOT } from "../../src/local/rollcall-specifier.ts";
 import { readReadyFile, writeReadyFile } from "../../src/local/state-directory.ts";
 import { type CommandResult, rollcall } from "../cli/run-rollcall.ts";
 import { testPort } from "./test-port.ts";
@@ -27,10 +19,7 @@ function writeEnvironment(id: string): void {
   const folder = join(base, id);
   const rollcall = { environment: "./environment.ts" };
   cpSync(TEMPLATE, folder, { recursive: true });
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ name: id, version: "0.1.0", rollcall }),
-  );
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: id, version: "0.1.0", rollcall }));
 }
 
 beforeAll(async () => {
@@ -82,8 +71,7 @@ test("a run of a version that is gone is scored anew by the one there is, named 
       port: testPort(31),
       say: (line) => process.stderr.write(`${line}\n`),
     });
-  const ask = (argv: readonly string[]) =>
-    rollcall([...argv, "--json"], { ROLLCALL_DIR: directory }, undefined, base);
+  const ask = (argv: readonly string[]) => rollcall([...argv, "--json"], { ROLLCALL_DIR: directory }, undefined, base);
   const first = await start();
   const played = json(await ask(["eval", "./numbers", "--force", "-n", "2"]));
   await first.stop();
@@ -111,8 +99,7 @@ test("a platform elsewhere that holds other code of the same version plays that,
 }, 60_000);
 
 test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
-  const said =
-    "was started with other code of Rollcall than lies here, and plays calculator by that";
+  const said = "was started with other code of Rollcall than lies here, and plays calculator by that";
   expect((await play("calculator")).stderr).not.toContain(said);
   const ready = readReadyFile(platform.directory);
   if (ready === null) throw new Error("the platform has no ready file");

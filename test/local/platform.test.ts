@@ -80,10 +80,7 @@ async function endsWithItsDirectory(platform: Platform): Promise<void> {
   for (const [name, text] of Object.entries(others)) writeFileSync(join(directory, name), text);
   await platform.stop();
   expect(markOf(workerd)).toBeNull();
-  const left = readdirSync(directory).map((name) => [
-    name,
-    readFileSync(join(directory, name), "utf8"),
-  ]);
+  const left = readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), "utf8")]);
   expect(Object.fromEntries(left)).toEqual(others);
 }
 
@@ -106,9 +103,7 @@ test("the Worker gets its secret, its ceiling, one key and a dead-letter queue t
     }),
   ]);
   await fetch(`${platform.url}/note`);
-  await expect
-    .poll(() => read(platform, "/notes"), { timeout: 10_000 })
-    .toEqual([{ body: "fails" }]);
+  await expect.poll(() => read(platform, "/notes"), { timeout: 10_000 }).toEqual([{ body: "fails" }]);
   await platform.stop();
   expect(existsSync(platform.directory)).toBe(false);
 });
@@ -120,9 +115,7 @@ test("workerd killed is started again on the same address and state", async () =
   expect(await read(platform, "/count")).toBe(1);
   const killed = platform.workerdPid();
   process.kill(killed, "SIGKILL");
-  await expect
-    .poll(() => readReadyFile(directory)?.workerd_pid ?? killed, { timeout: 15_000 })
-    .not.toBe(killed);
+  await expect.poll(() => readReadyFile(directory)?.workerd_pid ?? killed, { timeout: 15_000 }).not.toBe(killed);
   expect(await read(platform, "/count")).toBe(2);
   expect(said.filter((line) => !line.startsWith("Port"))).toEqual([
     `workerd ${killed} died; it is started again on the same state.`,
@@ -142,11 +135,7 @@ test("a busy port moves to the next free one and says so", async () => {
 
 test("after kill -9 of its owner, the next boot ends the orphan and serves the same data", async () => {
   const directory = newDirectory();
-  const child = fork(join(import.meta.dirname, "boot-fixture.ts"), [
-    root,
-    directory,
-    String(testPort(32)),
-  ]);
+  const child = fork(join(import.meta.dirname, "boot-fixture.ts"), [root, directory, String(testPort(32))]);
   const [{ url, workerd }] = await once(child, "message");
   expect(await (await fetch(`${url}/count`)).json()).toBe(1);
   child.kill("SIGKILL");

@@ -4,11 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, expect, test } from "vitest";
-import {
-  type ScriptedModel,
-  type ScriptedModelOptions,
-  startScriptedModel,
-} from "../fakes/scripted-model.ts";
+import { type ScriptedModel, type ScriptedModelOptions, startScriptedModel } from "../fakes/scripted-model.ts";
 
 const models: ScriptedModel[] = [];
 afterEach(async () => {

@@ -19,10 +19,7 @@ test("a change is taken over on the same state and port, a broken one is said an
   const folder = join(base, "letters");
   const rollcall = { environment: "./environment.ts" };
   cpSync(TEMPLATE, folder, { recursive: true });
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ name: "letters", version: "0.1.0", rollcall }),
-  );
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "letters", version: "0.1.0", rollcall }));
   const argv = ["serve", "--env", "./letters", "--watch", "--port", String(testPort(0))];
   const child = spawn(process.execPath, [BIN, ...argv], {
     cwd: base,

@@ -82,10 +82,7 @@ export async function deathOf(mark: ProcessMark): Promise<{ after: number; befor
 }
 
 /** Looks until the condition holds; throws when it still does not by then. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  withinMs: number,
-): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${condition}`);

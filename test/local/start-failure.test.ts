@@ -44,9 +44,7 @@ async function refusalOf(module: string): Promise<string> {
 
 test("code that a Worker refuses at its start is named by its own line", async () => {
   const said = await refusalOf("export default {};\n\nexport const id = crypto.randomUUID();\n");
-  expect(startFailure(said, bundle)).toMatch(
-    new RegExp(`global scope.*\n  at ${folder}/mine/environment\\.ts:3:26$`),
-  );
+  expect(startFailure(said, bundle)).toMatch(new RegExp(`global scope.*\n  at ${folder}/mine/environment\\.ts:3:26$`));
 });
 
 test("what is not the code's fault has no line", () => {

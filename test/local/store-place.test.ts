@@ -76,17 +76,14 @@ test.runIf(CHOICE)("after a restart of the machine it is said that the store is 
   expect(placeStore(directory)).toMatchObject({ memory: null, lost: false });
 });
 
-test.runIf(CHOICE)(
-  "a store whose directory was deleted goes from memory; one whose directory moved stays",
-  () => {
-    const [deleted, moved] = [newDirectory(), newDirectory()];
-    const [gone, stays] = [inMemory(deleted), inMemory(moved)];
-    rmSync(deleted, { recursive: true });
-    const elsewhere = `${moved}-elsewhere`;
-    made.push(elsewhere);
-    renameSync(moved, elsewhere);
-    expect(placeStore(elsewhere)).toMatchObject({ memory: stays, lost: false });
-    placeStore(newDirectory());
-    expect([existsSync(gone), existsSync(stays)]).toEqual([false, true]);
-  },
-);
+test.runIf(CHOICE)("a store whose directory was deleted goes from memory; one whose directory moved stays", () => {
+  const [deleted, moved] = [newDirectory(), newDirectory()];
+  const [gone, stays] = [inMemory(deleted), inMemory(moved)];
+  rmSync(deleted, { recursive: true });
+  const elsewhere = `${moved}-elsewhere`;
+  made.push(elsewhere);
+  renameSync(moved, elsewhere);
+  expect(placeStore(elsewhere)).toMatchObject({ memory: stays, lost: false });
+  placeStore(newDirectory());
+  expect([existsSync(gone), existsSync(stays)]).toEqual([false, true]);
+});

@@ -14,16 +14,19 @@ export const COPIED = [
   "environments",
   "migrations",
   "package.json",
+  "packages",
   "src",
   "test/api",
   "test/clients",
   "test/conformance",
+  "test/contract",
   "test/core",
   "test/fakes",
   "test/fixtures",
   "test/local",
   "test/mutate",
-  "test/workers",
+  "test/packages",
+  "test/runtime",
   "tsconfig.json",
   "vitest.config.ts",
   "wrangler.toml",
@@ -33,8 +36,7 @@ export class CopiedTree {
   readonly folder = mkdtempSync(join(tmpdir(), "rollcall-mutate-"));
 
   constructor() {
-    for (const path of COPIED)
-      cpSync(join(ROOT, path), join(this.folder, path), { recursive: true });
+    for (const path of COPIED) cpSync(join(ROOT, path), join(this.folder, path), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
   }
 

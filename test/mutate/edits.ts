@@ -12,47 +12,32 @@ import { RUNTIME_EDITS } from "./runtime-edits.ts";
 
 export const EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/rollout.ts",
-    ["core/rollout", "conformance/vectors"],
+    "src/core/rollout/rollout.ts",
+    ["core/rollout/rollout", "conformance/vectors"],
     [
       [
         "{ ...rollout, prompt_too_long: true, is_truncated: true }",
         "{ ...rollout, prompt_too_long: true, is_truncated: false }",
       ],
       ['return stopNow(rollout, "timeout_reached");', 'return stop(rollout, "timeout_reached");'],
-      [
-        'is_truncated: response.finish_reason === "length" ||',
-        'is_truncated: response.finish_reason !== "length" ||',
-      ],
-      [
-        "failures: intent.failures + (free === true ? 0 : 1),",
-        "failures: intent.failures + (free === true ? 1 : 1),",
-      ],
+      ['is_truncated: response.finish_reason === "length" ||', 'is_truncated: response.finish_reason !== "length" ||'],
+      ["failures: intent.failures + (free === true ? 0 : 1),", "failures: intent.failures + (free === true ? 1 : 1),"],
       ["error: rollout.error ?? event.error,", "error: event.error ?? event.error,"],
-      [
-        "rollout.is_truncated || rollout.turns.some(",
-        "rollout.is_truncated && rollout.turns.some(",
-      ],
+      ["rollout.is_truncated || rollout.turns.some(", "rollout.is_truncated && rollout.turns.some("],
       ["if (rollout.turns.length === 0) return [];", "if (rollout.turns.length === 1) return [];"],
       [
         "return history.slice(commonPrefix(history, rollout.prompt));",
         "return history.slice(commonPrefix(history, history));",
       ],
-      [
-        "rollout.error === null && event.error !== null",
-        "rollout.error !== null && event.error !== null",
-      ],
+      ["rollout.error === null && event.error !== null", "rollout.error !== null && event.error !== null"],
     ],
   ),
   ...editsOf(
-    "src/core/trajectory.ts",
-    ["core/trajectory"],
+    "src/contract/trajectory.ts",
+    ["contract/trajectory"],
     [
       ["const WHOLE_STATE_EVERY = 8;", "const WHOLE_STATE_EVERY = 9;"],
-      [
-        "filter((key) => !Object.hasOwn(after, key))",
-        "filter((key) => !Object.hasOwn(before, key))",
-      ],
+      ["filter((key) => !Object.hasOwn(after, key))", "filter((key) => !Object.hasOwn(before, key))"],
       [
         "total.completion_tokens += usage?.completion_tokens ?? 0;",
         "total.completion_tokens += usage?.prompt_tokens ?? 0;",
@@ -61,8 +46,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/tokens.ts",
-    ["core/tokens", "conformance/vectors"],
+    "src/core/rollout/tokens.ts",
+    ["core/rollout/tokens", "conformance/vectors"],
     [
       ["previous.length <= prompt_ids.length", "previous.length < prompt_ids.length"],
       [
@@ -74,8 +59,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/messages.ts",
-    ["conformance/vectors", "core/messages"],
+    "src/contract/messages.ts",
+    ["conformance/vectors", "contract/messages"],
     [
       ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
       ["? id : name,", "? id : args,"],
@@ -117,18 +102,12 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/scoring.ts",
-    ["core/score"],
+    ["core/rubrics/score"],
     [
-      [
-        "verdict.score === null && verdict.weight !== 0",
-        "verdict.score === null && verdict.weight === 0",
-      ],
+      ["verdict.score === null && verdict.weight !== 0", "verdict.score === null && verdict.weight === 0"],
       ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
       ["scores.length !== group.length", "scores.length === group.length"],
-      [
-        "return a === null || b === null ? null : a + b;",
-        "return a === null && b === null ? null : a + b;",
-      ],
+      ["return a === null || b === null ? null : a + b;", "return a === null && b === null ? null : a + b;"],
       [
         "parser: rubric.parser ?? parser ?? new Parser(),\n    ...rubric.objects",
         "parser: parser ?? parser ?? new Parser(),\n    ...rubric.objects",
@@ -137,7 +116,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/score-value.ts",
-    ["core/rubrics/score-value", "core/score"],
+    ["core/rubrics/score-value", "core/rubrics/score"],
     [
       ["return value ? 1 : 0;", "return value ? 1 : 1;"],
       ['new NoScoreError("non_finite", `returned', 'new NoScoreError("scorer", `returned'],
@@ -145,18 +124,13 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/rubrics/rubric.ts",
-    ["core/rubrics/rubric", "core/score"],
+    ["core/rubrics/rubric", "core/rubrics/score"],
     [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
   ),
   ...editsOf(
     "src/core/rubrics/step-credit.ts",
     ["core/divergences", "core/rubrics/scoring"],
-    [
-      [
-        "advantage: step.advantage ?? rollout.advantage,",
-        "advantage: step.reward ?? rollout.advantage,",
-      ],
-    ],
+    [["advantage: step.advantage ?? rollout.advantage,", "advantage: step.reward ?? rollout.advantage,"]],
   ),
   ...editsOf(
     "src/core/training/numbering.ts",
@@ -216,29 +190,20 @@ export const EDITS: readonly Edit[] = [
     ["core/training/batch"],
     [["train_version: parts.step - 1,", "train_version: parts.step,"]],
   ),
-  ...editsOf(
-    "src/core/training/sample-row.ts",
-    ["core/training/sample-encoding"],
-    [["bit > 1 ||", "bit > 2 ||"]],
-  ),
+  ...editsOf("src/core/training/sample-row.ts", ["core/training/sample-encoding"], [["bit > 1 ||", "bit > 2 ||"]]),
   ...editsOf(
     "src/core/training/sample-encoding.ts",
     ["core/training/sample-encoding"],
     [["return Number(value.toPrecision(9));", "return Number(value.toPrecision(8));"]],
   ),
   ...editsOf(
-    "src/core/score.ts",
-    ["core/score"],
-    [
-      [
-        "member.error === null && member.cancelled === null",
-        "member.error === null || member.cancelled === null",
-      ],
-    ],
+    "src/core/rubrics/score.ts",
+    ["core/rubrics/score"],
+    [["member.error === null && member.cancelled === null", "member.error === null || member.cancelled === null"]],
   ),
   ...editsOf(
-    "src/core/pass-at-k.ts",
-    ["core/statistics"],
+    "src/core/statistics/pass-at-k.ts",
+    ["core/statistics/statistics"],
     [
       ["return 1 - allOf(n, n - c, k);", "return 1 - allOf(n, n + c, k);"],
       ["if (k > n) continue;", "if (k >= n) continue;"],
@@ -246,18 +211,13 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/spread.ts",
-    ["core/statistics"],
-    [
-      [
-        "this.#squares / (this.count - 1) / this.count",
-        "this.#squares / (this.count - 0) / this.count",
-      ],
-    ],
+    "src/core/statistics/spread.ts",
+    ["core/statistics/statistics"],
+    [["this.#squares / (this.count - 1) / this.count", "this.#squares / (this.count - 0) / this.count"]],
   ),
   ...editsOf(
-    "src/core/verifiers-numbers.ts",
-    ["core/verifiers-numbers"],
+    "src/core/verifiers/numbers.ts",
+    ["core/verifiers/numbers"],
     [
       ["reward === undefined ? 0 : reward", "reward === undefined ? null : reward"],
       ["Math.max(0, context - sampled)", "Math.max(1, context - sampled)"],
@@ -265,8 +225,8 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/remaining-inputs.ts",
-    ["core/remaining-inputs"],
+    "src/contract/output-rows.ts",
+    ["contract/output-rows"],
     [["if (rows.length < (", "if (rows.length <= ("]],
   ),
   ...editsOf(
@@ -297,10 +257,7 @@ export const EDITS: readonly Edit[] = [
     ["core/environments/tool-schema"],
     [
       ["additionalProperties: false,", "additionalProperties: true,"],
-      [
-        'parameter._zod.optin === "optional" && !takes',
-        'parameter._zod.optin === "optional" && takes',
-      ],
+      ['parameter._zod.optin === "optional" && !takes', 'parameter._zod.optin === "optional" && takes'],
       ["minimum !== Number.MIN_SAFE_INTEGER", "minimum === Number.MIN_SAFE_INTEGER"],
       ["others !== undefined && others !== false", "others !== undefined && others === false"],
     ],
@@ -318,38 +275,24 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/environments/tool-call.ts",
     ["core/environments/tool-env", "core/environments/stateful-tool-env"],
-    [
-      [
-        "filter(([name]) => !tool.hidden.includes(name))",
-        "filter(([name]) => tool.hidden.includes(name))",
-      ],
-    ],
+    [["filter(([name]) => !tool.hidden.includes(name))", "filter(([name]) => tool.hidden.includes(name))"]],
   ),
-  ...editsOf("src/core/harness.ts", ["core/harness"], [["unfinished ?? (", "null ?? ("]]),
+  ...editsOf("src/core/rollout/harness.ts", ["core/rollout/harness"], [["unfinished ?? (", "null ?? ("]]),
+  ...editsOf("src/contract/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
   ...editsOf(
-    "src/core/errors.ts",
-    ["conformance/vectors"],
-    [["chain.length < 8", "chain.length < 1"]],
+    "src/core/rollout/task.ts",
+    ["core/rollout/task"],
+    [["? parsed.data : [...system, ...parsed.data]", "? parsed.data : [...parsed.data, ...parsed.data]"]],
   ),
   ...editsOf(
-    "src/core/task.ts",
-    ["core/task"],
-    [
-      [
-        "? parsed.data : [...system, ...parsed.data]",
-        "? parsed.data : [...parsed.data, ...parsed.data]",
-      ],
-    ],
-  ),
-  ...editsOf(
-    "src/core/paired.ts",
-    ["core/paired"],
+    "src/core/statistics/paired.ts",
+    ["core/statistics/paired"],
     [
       ["if (difference > 0) this.wins += 1;", "if (difference >= 0) this.wins += 1;"],
       ["i <= Math.min(b, c)", "i < Math.min(b, c)"],
     ],
   ),
-  ...editsOf("src/core/wilson.ts", ["core/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
+  ...editsOf("src/core/statistics/wilson.ts", ["core/statistics/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
   ...editsOf(
     "src/core/environments/group-route.ts",
     ["core/environments/env-group"],
@@ -364,15 +307,11 @@ export const EDITS: readonly Edit[] = [
     [['metric("total_tool_calls", () => true)', 'metric("total_tool_calls", () => false)']],
   ),
   ...editsOf(
-    "src/core/sampling.ts",
-    ["core/sampling", "core/divergences"],
+    "src/contract/sampling.ts",
+    ["contract/sampling", "core/divergences"],
     [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
   ),
-  ...editsOf(
-    "src/core/rubrics/verdict.ts",
-    ["core/rubrics/verdict"],
-    [["alike.length === 1", "alike.length >= 1"]],
-  ),
+  ...editsOf("src/core/rubrics/verdict.ts", ["core/rubrics/verdict"], [["alike.length === 1", "alike.length >= 1"]]),
   ...editsOf(
     "src/core/rubrics/judge-rubric.ts",
     ["core/rubrics/judge-rubric"],
@@ -390,10 +329,7 @@ export const EDITS: readonly Edit[] = [
     "src/core/public-host.ts",
     ["core/public-host"],
     [
-      [
-        "!PRIVATE_NAMES.test(name) && !METADATA_NAMES",
-        "!PRIVATE_NAMES.test(name) || !METADATA_NAMES",
-      ],
+      ["!PRIVATE_NAMES.test(name) && !METADATA_NAMES", "!PRIVATE_NAMES.test(name) || !METADATA_NAMES"],
       ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
     ],
   ),

@@ -3,21 +3,18 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const EXACTNESS_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/sampling.ts",
-    ["core/sampling", "local/policy/exact"],
+    "src/contract/sampling.ts",
+    ["contract/sampling", "packages/policy/exact"],
     [
       ["repetition_penalty: 1 };", "repetition_penalty: undefined };"],
-      [
-        "presence_penalty: 0, frequency_penalty: 0 }",
-        "presence_penalty: 1, frequency_penalty: 0 }",
-      ],
+      ["presence_penalty: 0, frequency_penalty: 0 }", "presence_penalty: 1, frequency_penalty: 0 }"],
       ["[run_id, generation, version].join", "[run_id, version, version].join"],
       ["...(salt !== null && { cache_salt: salt })", "...(salt === null && { cache_salt: salt })"],
     ],
   ),
   ...editsOf(
     "src/core/training/engine-exactness.ts",
-    ["clients/probe", "local/policy/exact"],
+    ["clients/probe", "packages/policy/exact"],
     [
       ["if (before < TELLING) return null;", "if (before > TELLING) return null;"],
       ["Math.abs(after - 2 * before) <", "Math.abs(after - 3 * before) <"],

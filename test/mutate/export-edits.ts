@@ -1,29 +1,23 @@
 /** Edits to what a run's export answers: which rollouts, which pairs, and what stands in a row. */
 import { type Edit, editsOf } from "./edit.ts";
 
-const TESTS = ["workers/recomputed-export"];
+const TESTS = ["runtime/service/recomputed-export"];
 
 export const EXPORT_EDITS: readonly Edit[] = [
-  ...editsOf("src/core/export.ts", TESTS, [
+  ...editsOf("src/contract/export.ts", TESTS, [
     ["const rejected = members.at(-1 - at);", "const rejected = members.at(-2 - at);"],
     ["rejected.reward >= chosen.reward", "rejected.reward > chosen.reward"],
-    [
-      "for (const { tool_calls, ...message }",
-      "for (const { tool_calls, tool_call_id, ...message }",
-    ],
+    ["for (const { tool_calls, ...message }", "for (const { tool_calls, tool_call_id, ...message }"],
     ["slice(0, LIMITS.leftOutNamed)", "slice(1, LIMITS.leftOutNamed)"],
   ]),
-  ...editsOf("src/core/export-calls.ts", TESTS, [
+  ...editsOf("src/contract/export-calls.ts", TESTS, [
     ["function: { name, arguments: decoded }", "function: { name, arguments: text }"],
     ["if (!exact)", "if (exact)"],
   ]),
-  ...editsOf("src/core/verifiers-row.ts", TESTS, [
-    [
-      "JSON.stringify({ id, name, arguments: given })",
-      "JSON.stringify({ name, name, arguments: given })",
-    ],
+  ...editsOf("src/core/verifiers/row.ts", TESTS, [
+    ["JSON.stringify({ id, name, arguments: given })", "JSON.stringify({ name, name, arguments: given })"],
   ]),
-  ...editsOf("src/runtime/export-page.ts", TESTS, [
+  ...editsOf("src/runtime/run/export-page.ts", TESTS, [
     ["better}.slot <", "better}.slot >"],
     ["later}.attempt >", "later}.attempt <"],
     ["earlier}.finish_seq <", "earlier}.finish_seq >"],

@@ -3,14 +3,8 @@
  * Lines go to stderr with --json, and one object to stdout. Exit 1 when an edit survives or does not apply any more.
  */
 import { parseArgs } from "node:util";
-import {
-  asCommandError,
-  EXIT,
-  type ExitCode,
-  interruption,
-  usageError,
-} from "../../src/cli/exit.ts";
-import { printJson } from "../../src/cli/terminal.ts";
+import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
+import { printJson } from "../../src/cli/terminal/terminal.ts";
 import { CopiedTree, staleEdit } from "./copied-tree.ts";
 import type { Edit } from "./edit.ts";
 import { EDITS } from "./edits.ts";
@@ -91,11 +85,7 @@ async function requireSound(tasks: readonly Task[]): Promise<void> {
   }
 }
 
-async function work(
-  tree: CopiedTree,
-  queue: Iterable<Task>,
-  say: (line: string) => void,
-): Promise<Outcome[]> {
+async function work(tree: CopiedTree, queue: Iterable<Task>, say: (line: string) => void): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const { edit, number } of queue) {
     const { failed, seconds } = await tree.edited(edit, () => runTests(tree.folder, edit.tests));

@@ -3,72 +3,72 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const RUNTIME_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/asked-tools.ts",
-    ["local/policy/exact"],
+    "src/runtime/run/training/asked-tools.ts",
+    ["packages/policy/exact"],
     [["policy_version === undefined", "policy_version !== undefined"]],
   ),
   ...editsOf(
-    "src/runtime/refuse-engine.ts",
-    ["workers/training-requests"],
+    "src/runtime/service/refuse-engine.ts",
+    ["runtime/run/training/requests"],
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),
   ...editsOf(
-    "src/runtime/judging-ledger.ts",
-    ["workers/judging-faults"],
+    "src/runtime/run/judging/ledger.ts",
+    ["runtime/run/judging/faults"],
     [
       ["if (before.verdict !== null ||", "if (before.verdict !== before.verdict ||"],
       ['=== "claimed" && claim === by;', '=== "claimed" && claim === claim;'],
     ],
   ),
   ...editsOf(
-    "src/runtime/judging-ledger.ts",
-    ["workers/judging-told-again"],
+    "src/runtime/run/judging/ledger.ts",
+    ["runtime/run/judging/told-again"],
     [
       ["replies !== before.replies", "replies === before.replies"],
       ["calls !== before.calls", "calls === before.calls"],
     ],
   ),
   ...editsOf(
-    "src/runtime/judging-ledger.ts",
-    ["workers/retried-groups"],
+    "src/runtime/run/judging/ledger.ts",
+    ["runtime/run/retried-groups"],
     [["whose === null || members", "whose !== null || members"]],
   ),
   ...editsOf(
-    "src/runtime/run-units.ts",
-    ["workers/retried-groups"],
+    "src/runtime/run/units.ts",
+    ["runtime/run/retried-groups"],
     [["first) === null ? [] : rows;", "first) === undefined ? [] : rows;"]],
   ),
   ...editsOf(
-    "src/runtime/run-ledger.ts",
-    ["workers/retried-groups"],
+    "src/runtime/run/ledger.ts",
+    ["runtime/run/retried-groups"],
     [["if (whole_groups) store.suspects", "if (!whole_groups) store.suspects"]],
   ),
   ...editsOf(
-    "src/runtime/served-weights.ts",
-    ["workers/served-weights"],
+    "src/runtime/trainer/served-weights.ts",
+    ["runtime/trainer/served-weights"],
     [
       ["appliedOf(state).min : published", "appliedOf(state).max : published"],
       ["unheard.length > 0 ? 1 : 0", "unheard.length > 9 ? 1 : 0"],
     ],
   ),
   ...editsOf(
-    "src/runtime/rollout-driver.ts",
-    ["workers/served-weights"],
+    "src/runtime/rollout/driver.ts",
+    ["runtime/trainer/served-weights"],
     [["spec.policy_version === undefined ? {}", "spec.policy_version !== undefined ? {}"]],
   ),
   ...editsOf(
-    "src/runtime/consume-segments.ts",
-    ["workers/delivery"],
+    "src/runtime/trajectory/consume-segments.ts",
+    ["runtime/run/delivery"],
     [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],
   ),
   ...editsOf(
-    "src/runtime/training-news.ts",
-    ["workers/training-news"],
+    "src/runtime/run/training/news.ts",
+    ["runtime/run/training/news"],
     [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
   ),
   ...editsOf(
-    "src/runtime/run-outbox.ts",
-    ["workers/outbox"],
+    "src/runtime/run/outbox.ts",
+    ["runtime/run/outbox"],
     [["if (store.head() === written)", "if (store.head() !== written)"]],
   ),
 ];

@@ -16,10 +16,10 @@ export default defineConfig({
   },
   test: {
     include: [
-      "test/core/**/*.test.ts",
+      "test/{contract,core}/**/*.test.ts",
       "test/clients/*.test.ts",
       "test/conformance/vectors.test.ts",
-      "test/local/policy/exact.test.ts",
+      "test/packages/policy/exact.test.ts",
     ],
     globalSetup: ["./test/conformance/provide-vectors.ts"],
     isolate: false,

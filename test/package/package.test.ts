@@ -34,10 +34,7 @@ beforeAll(async () => {
   // A file of its own, in a folder of its own: it must come along.
   mkdirSync(join(environment, "letters"));
   writeFileSync(join(environment, "letters/letters.ts"), 'export const LETTERS = ["a", "r"];\n');
-  appendFileSync(
-    join(environment, "environment.ts"),
-    'export { LETTERS } from "./letters/letters.ts";\n',
-  );
+  appendFileSync(join(environment, "environment.ts"), 'export { LETTERS } from "./letters/letters.ts";\n');
   await unpackedPackages(ROOT, environment);
   await succeedIn(environment, INSTALL);
 }, 4 * MINUTES_MS);

@@ -23,11 +23,7 @@ export interface Venv {
  * `variable`: names the folder instead of the cache. Null where there is no Python that could make one, which is said on
  * stderr. Throws when the packages cannot be installed.
  */
-export async function pythonVenv(
-  name: string,
-  requirements: string,
-  variable: string,
-): Promise<Venv | null> {
+export async function pythonVenv(name: string, requirements: string, variable: string): Promise<Venv | null> {
   const folder = process.env[variable] ?? join(cacheFolder(), `${name}-venv`);
   const python = join(folder, "bin/python");
   if (!existsSync(python)) {
@@ -51,11 +47,7 @@ export async function pythonVenv(
 }
 
 /** What a program printed. Throws its stderr when it fails. */
-export async function run(
-  program: string,
-  argv: readonly string[],
-  options: SpawnOptions = {},
-): Promise<string> {
+export async function run(program: string, argv: readonly string[], options: SpawnOptions = {}): Promise<string> {
   const child = spawn(program, argv, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let [stdout, stderr] = ["", ""];
   child.stdout?.on("data", (part) => {

@@ -1,6 +1,6 @@
 /** The objects of a batch as a trainer's client gives them: from one stream, or one by one, and never other bytes. */
 import { expect, test } from "vitest";
-import type { BatchManifest } from "../../src/core/training/trainer-wire.ts";
+import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
 import { TrainerClient } from "../../src/sdk/trainer-client.ts";
 
 const PARTS = [Uint8Array.of(1, 2, 3), Uint8Array.of(4), Uint8Array.of(5, 6)];

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import { RUN } from "../../src/api/examples.ts";
+import { RUN } from "../../src/api/openapi/examples.ts";
 import type { RunEvent as SentEvent } from "../../src/api/services.ts";
 import type { RunEvent } from "../../src/sdk/client.ts";
 import { type Answer, collect, recorded, refusal } from "./recording-fetch.ts";
@@ -172,9 +172,7 @@ test("the wait before the next connection is the one the server asks for", async
       ? new Response(": here\n\nretry: 40\n\n")
       : new Response('id: 1\nevent: run.cancelled\ndata: {"status":"cancelled","error":null}\n\n'),
   );
-  expect((await collect(client.events("run_1"))).map(({ event }) => event)).toEqual([
-    "run.cancelled",
-  ]);
+  expect((await collect(client.events("run_1"))).map(({ event }) => event)).toEqual(["run.cancelled"]);
   expect(waits).toEqual([40]);
 });
 

@@ -35,12 +35,7 @@ test("every list has an iterator, which reads no page before it is needed", asyn
     expect(value).toEqual({ id: "a" });
     await items.return(undefined);
   }
-  expect(asked.map(({ path }) => path)).toEqual([
-    "/v1/datasets",
-    "/v1/endpoints",
-    "/v1/secrets",
-    "/v1/runs",
-  ]);
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets", "/v1/endpoints", "/v1/secrets", "/v1/runs"]);
 });
 
 test("an iterator starts where it is told, and one page is read by itself", async () => {
@@ -91,10 +86,7 @@ test("rows go on by the link, whose query alone counts: the key goes to no other
   const rows = await collect(client.datasetRows("d", { limit: 2 }));
   expect(rows.map(({ index }) => index)).toEqual([0, 1, 2]);
   expect(rows[0]?.row).toEqual({ text: "ü" });
-  expect(asked.map(({ path }) => path)).toEqual([
-    "/v1/datasets/d/rows?limit=2",
-    "/v1/datasets/d/rows?after=1&limit=2",
-  ]);
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets/d/rows?limit=2", "/v1/datasets/d/rows?after=1&limit=2"]);
 });
 
 test("a page of rows that is cut short is read again, and no row comes twice", async () => {

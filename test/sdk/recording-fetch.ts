@@ -47,11 +47,7 @@ export function recorded(answer: Answer, options: Partial<ClientOptions> = {}): 
   return { client, asked, waits };
 }
 
-export function refusal(
-  status: number,
-  code: string,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
+export function refusal(status: number, code: string, headers: Readonly<Record<string, string>> = {}): Response {
   const error = { code, message: `it is ${code}`, param: null, type: "some_error" };
   return Response.json({ error }, { status, headers });
 }

@@ -57,22 +57,17 @@ test("the client has a method for every route of /v1 but those of a trainer, whi
   expect(Object.keys(CALLS).sort()).toEqual(routes.sort());
 });
 
-test.each(Object.entries(CALLS))(
-  "%s asks its route, as its route wants to be asked",
-  async (id, call) => {
-    const operation = OPERATIONS.find((known) => known.id === id);
-    const { client, asked } = recorded(({ path }) => answer(path));
-    await call(client);
-    expect(asked.length).toBe(1);
-    const [request] = asked;
-    const path = operation?.path.replace("{id}", "x%2Fy");
-    expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(
-      `${operation?.method.toUpperCase()} ${path}`,
-    );
-    expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
-    const type = operation?.body && (operation.body.contentType ?? "application/json");
-    const sends = operation?.method === "post" || operation?.method === "patch";
-    expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
-    expect(request?.headers.has("idempotency-key")).toBe(operation?.method === "post");
-  },
-);
+test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be asked", async (id, call) => {
+  const operation = OPERATIONS.find((known) => known.id === id);
+  const { client, asked } = recorded(({ path }) => answer(path));
+  await call(client);
+  expect(asked.length).toBe(1);
+  const [request] = asked;
+  const path = operation?.path.replace("{id}", "x%2Fy");
+  expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${operation?.method.toUpperCase()} ${path}`);
+  expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
+  const type = operation?.body && (operation.body.contentType ?? "application/json");
+  const sends = operation?.method === "post" || operation?.method === "patch";
+  expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
+  expect(request?.headers.has("idempotency-key")).toBe(operation?.method === "post");
+});

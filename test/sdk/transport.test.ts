@@ -74,9 +74,7 @@ test("the wait the server asks for is the wait, in seconds or to a date", async 
   const soon = recorded(first(() => refusal(429, "rate_limited", { "retry-after": "7" })));
   await soon.client.getRun("run_1");
   expect(soon.waits).toEqual([7000]);
-  const past = recorded(
-    first(() => refusal(503, "internal", { "retry-after": new Date(0).toUTCString() })),
-  );
+  const past = recorded(first(() => refusal(503, "internal", { "retry-after": new Date(0).toUTCString() })));
   await past.client.getRun("run_1");
   expect(past.waits).toEqual([0]);
   const late = recorded(() => refusal(429, "rate_limited", { "retry-after": inTwoMinutes }));
@@ -109,9 +107,7 @@ test("an upload from a stream is not sent again, one from text is", async () => 
 
 test("a platform that stays silent ends the call with a TimeoutError, after it was tried again", async () => {
   const silent: Answer = ({ signal }) =>
-    new Promise((_resolve, reject) =>
-      signal?.addEventListener("abort", () => reject(signal.reason)),
-    );
+    new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   const { client, asked } = recorded(silent, { maxRetries: 1 });
   const call = client.getRun("run_1", { timeoutMs: 1 });
   await expect(call).rejects.toMatchObject({ name: "TimeoutError" });

@@ -8,15 +8,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { textOf } from "../../src/core/messages.ts";
+import { textOf } from "../../src/contract/messages.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type DpoRow, RollcallClient, type SftRow } from "../../src/sdk/client.ts";
 import type { Reply } from "../fakes/completion-body.ts";
-import {
-  type ModelRequest,
-  type ScriptedModel,
-  startScriptedModel,
-} from "../fakes/scripted-model.ts";
+import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "../local/test-port.ts";
 import { pythonVenv, run } from "../python/python-venv.ts";
 import { collect } from "../sdk/recording-fetch.ts";
@@ -47,14 +43,7 @@ const CALLS: readonly object[] = [
   {},
 ];
 /** Chat templates TRL ships, by its names; those that write a call's arguments as one JSON object. */
-const AS_JSON = new Set([
-  "qwen2_5",
-  "qwen3",
-  "qwen3_instruct_2507",
-  "llama3_1",
-  "llama3_2",
-  "gptoss",
-]);
+const AS_JSON = new Set(["qwen2_5", "qwen3", "qwen3_instruct_2507", "llama3_1", "llama3_2", "gptoss"]);
 const TEMPLATES = [...AS_JSON, "qwen3_5_think", "glm4moe", "gemma4_v5", "nemotron_3_nano"];
 const TRAINED = ["qwen2_5", "qwen3_5_think", "llama3_1", "gptoss"];
 
@@ -76,14 +65,7 @@ beforeAll(async () => {
   writeFileSync(loader, /```python\n([\s\S]*?)```/.exec(readFileSync(PAGE, "utf8"))?.[1] ?? "");
   const files = [written("sft", rows.sft), written("dpo", rows.dpo)];
   const script = join(import.meta.dirname, "read_rows.py");
-  const printed = await run(venv.python, [
-    script,
-    loader,
-    ...files,
-    String(STEPS),
-    TEMPLATES.join(),
-    TRAINED.join(),
-  ]);
+  const printed = await run(venv.python, [script, loader, ...files, String(STEPS), TEMPLATES.join(), TRAINED.join()]);
   answer = Answer.parse(JSON.parse(printed.trim().split("\n").at(-1) ?? ""));
 });
 afterAll(async () => {
@@ -148,35 +130,29 @@ test("the page's code reads every message and every tool as it was exported", ({
   expect(dpo).toEqual(halves);
 });
 
-test.for(TEMPLATES)(
-  "%s renders what was sent, all of it, nothing else, and encoded once",
-  (name, { skip }) => {
-    const { rendered, arguments: sent } = answered(skip);
-    const texts = rendered[name] ?? [];
-    expect(texts.length).toBe(rows.sft.length);
-    for (const [at, { text = "", error }] of texts.entries()) {
-      expect(error, `row ${at}`).toBeUndefined();
-      const { json, object } = sent[at] ?? { json: "none", object: {} };
-      // Where an object was encoded twice its quotes are escaped.
-      expect(text).not.toContain('{\\"');
-      for (const key of Object.keys(object)) expect(text, `row ${at}`).toContain(key);
-      expect(text.includes("Zürich"), `row ${at}`).toBe("city" in object);
-      if (AS_JSON.has(name)) expect(text).toContain(json);
-    }
-  },
-);
+test.for(TEMPLATES)("%s renders what was sent, all of it, nothing else, and encoded once", (name, { skip }) => {
+  const { rendered, arguments: sent } = answered(skip);
+  const texts = rendered[name] ?? [];
+  expect(texts.length).toBe(rows.sft.length);
+  for (const [at, { text = "", error }] of texts.entries()) {
+    expect(error, `row ${at}`).toBeUndefined();
+    const { json, object } = sent[at] ?? { json: "none", object: {} };
+    // Where an object was encoded twice its quotes are escaped.
+    expect(text).not.toContain('{\\"');
+    for (const key of Object.keys(object)) expect(text, `row ${at}`).toContain(key);
+    expect(text.includes("Zürich"), `row ${at}`).toBe("city" in object);
+    if (AS_JSON.has(name)) expect(text).toContain(json);
+  }
+});
 
-test.for(TRAINED)(
-  "SFTTrainer and DPOTrainer train on the rows with the template of %s",
-  (name, { skip }) => {
-    const { trained } = answered(skip);
-    const { sft, dpo } = trained[name] ?? {};
-    for (const course of [sft, dpo]) {
-      expect(course?.losses.length).toBe(STEPS);
-      expect(course?.losses.every(Number.isFinite)).toBe(true);
-      expect(course?.moved).toBeGreaterThan(0);
-      expect(course?.texts.length).toBeGreaterThan(0);
-      for (const text of course?.texts ?? []) expect(text).not.toContain('{\\"');
-    }
-  },
-);
+test.for(TRAINED)("SFTTrainer and DPOTrainer train on the rows with the template of %s", (name, { skip }) => {
+  const { trained } = answered(skip);
+  const { sft, dpo } = trained[name] ?? {};
+  for (const course of [sft, dpo]) {
+    expect(course?.losses.length).toBe(STEPS);
+    expect(course?.losses.every(Number.isFinite)).toBe(true);
+    expect(course?.moved).toBeGreaterThan(0);
+    expect(course?.texts.length).toBeGreaterThan(0);
+    for (const text of course?.texts ?? []) expect(text).not.toContain('{\\"');
+  }
+});

@@ -35,11 +35,7 @@ export interface Engine {
 }
 
 /** Resolves when it answers; throws with its last words when it ends instead. */
-export async function startEngine(
-  { bin, model }: Vllm,
-  port: number,
-  flags: readonly string[],
-): Promise<Engine> {
+export async function startEngine({ bin, model }: Vllm, port: number, flags: readonly string[]): Promise<Engine> {
   const args = ["serve", model, ...FLAGS, "--port", String(port), ...flags];
   const child = spawn(join(bin, "vllm"), args, {
     env: { ...process.env, ...ENVIRONMENT, PATH: `${bin}:${process.env["PATH"]}` },

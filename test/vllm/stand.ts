@@ -1,7 +1,7 @@
 /** What the suite stands on: the platform with an environment of its own, a trainer that judges, and runs between them. */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { EndpointView } from "../../src/core/endpoint.ts";
+import type { EndpointView } from "../../src/contract/endpoint.ts";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
@@ -82,9 +82,7 @@ export class Stand {
     const { engine, keep_prefix_cache = false } = rest;
     const serving = { engine, weights: this.#vllm.model, keep_prefix_cache };
     await this.#judge.serve(serving);
-    const { id, trainer } = await this.client.createRun(
-      this.request({ play, temperature, endpoint, steps }),
-    );
+    const { id, trainer } = await this.client.createRun(this.request({ play, temperature, endpoint, steps }));
     const batches = await this.#judge.train({
       ...serving,
       ...(rest.reset_after !== undefined && { reset_after: rest.reset_after }),
@@ -100,12 +98,7 @@ export class Stand {
   }
 
   /** What a training run asks for here: one version ahead of nothing, so that each batch has lag 0. */
-  request({
-    play,
-    temperature,
-    endpoint,
-    steps = 2,
-  }: Pick<Held, "play" | "temperature" | "endpoint" | "steps">) {
+  request({ play, temperature, endpoint, steps = 2 }: Pick<Held, "play" | "temperature" | "endpoint" | "steps">) {
     return {
       kind: "training" as const,
       environment: "counting",
@@ -145,7 +138,6 @@ export function table(findings: readonly Finding[]): string {
     const counts = [batches.length, samples, turns, answered, tokens].join(" | ");
     return `| ${name} | ${counts} | ${far.worst.toExponential(1)} | ${far.beyond} |`;
   });
-  const head =
-    "| setting | batches | samples | turns | after a tool | tokens | max \\|ratio − 1\\| | beyond 1e-5 |";
+  const head = "| setting | batches | samples | turns | after a tool | tokens | max \\|ratio − 1\\| | beyond 1e-5 |";
   return [head, "|---|---|---|---|---|---|---|---|", ...rows, ""].join("\n");
 }

@@ -38,10 +38,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     stand.train({ ...held, engine: engine.url, endpoint: "direct" });
 
   /** What a rollout's turn is asked with goes through `rewrite`; the probe of the run sees the engine as it is. */
-  async function broken(
-    held: Omit<Held, "engine" | "endpoint">,
-    rewrite: (body: Body) => Body,
-  ): Promise<Finding> {
+  async function broken(held: Omit<Held, "engine" | "endpoint">, rewrite: (body: Body) => Body): Promise<Finding> {
     proxy.leadTo(engine.url, (body) => (isTurn(body) ? rewrite(body) : body));
     const finding = await stand.train({ ...held, engine: engine.url, endpoint: "proxied" });
     expect(proxy.rewritten).toBeGreaterThan(0);
@@ -119,10 +116,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
 
   test("a distribution that the server cuts is noticed", async () => {
     const name = "broken: top_p, top_k, min_p not sent";
-    const finding = await broken(
-      { name, play: "once", temperature: 1 },
-      without("top_p", "top_k", "min_p"),
-    );
+    const finding = await broken({ name, play: "once", temperature: 1 }, without("top_p", "top_k", "min_p"));
     expectWrong(finding);
   });
 
@@ -141,8 +135,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
   });
 
   test("the key guards what is asked of the model, and not what changes its weights", async () => {
-    const status = async (path: string, method = "GET") =>
-      (await fetch(engine.url + path, { method })).status;
+    const status = async (path: string, method = "GET") => (await fetch(engine.url + path, { method })).status;
     expect(await status("/v1/models")).toBe(401);
     expect(await status("/is_paused")).toBe(200);
     expect(await status("/reset_prefix_cache", "POST")).toBe(200);
@@ -216,6 +209,5 @@ function expectWrong({ worst, beyond }: Finding): void {
 }
 
 function without(...names: readonly string[]) {
-  return (body: Body): Body =>
-    Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
+  return (body: Body): Body => Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
 }

@@ -1,19 +1,12 @@
 /** An environment as whoever runs it sees it: hooks and limits, without the types only its author knows. */
 
-import type { Dataset } from "../dataset.ts";
-import type { JsonObject } from "../json.ts";
-import type { Messages, ToolDefinition } from "../messages.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import type { Messages, ToolDefinition } from "../../contract/messages.ts";
+import type { Sampling } from "../../contract/sampling.ts";
 import type { Parser } from "../parsers/parser.ts";
 import type { RubricGroup } from "../rubrics/rubric-group.ts";
-import type { Sampling } from "../sampling.ts";
-import type {
-  Awaitable,
-  Capabilities,
-  LiveState,
-  Need,
-  RolloutFields,
-  RoutedRow,
-} from "./contract.ts";
+import type { Awaitable, Capabilities, LiveState, Need, RolloutFields, RoutedRow } from "./contract.ts";
+import type { Dataset } from "./dataset.ts";
 import type { HookState } from "./hook-state.ts";
 import type { CleanupHandler, StopCondition } from "./stops.ts";
 

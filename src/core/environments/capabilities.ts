@@ -2,7 +2,7 @@
  * The door to the outside world. A capability that was not declared in `needs`, or that this platform does not offer,
  * is an error the moment it is touched: an environment cannot come to depend on what its manifest hides.
  */
-import { EnvError } from "../errors.ts";
+import { EnvError } from "../../contract/errors.ts";
 import type { Capabilities, Need, ScoringCapabilities } from "./contract.ts";
 
 /** Randomness and the clock are always there. */
@@ -11,10 +11,7 @@ export type OfferedForScoring = Partial<ScoringCapabilities> & Pick<ScoringCapab
 
 const ADDRESS = "fetch:";
 
-export function gateCapabilities(
-  needs: readonly Need[],
-  offered: OfferedCapabilities,
-): Capabilities {
+export function gateCapabilities(needs: readonly Need[], offered: OfferedCapabilities): Capabilities {
   return {
     get sql() {
       return granted("sql", needs, offered.sql);
@@ -29,10 +26,7 @@ export function gateCapabilities(
 }
 
 /** The same for scoring, which has neither a database nor chance. */
-export function gateForScoring(
-  needs: readonly Need[],
-  offered: OfferedForScoring,
-): ScoringCapabilities {
+export function gateForScoring(needs: readonly Need[], offered: OfferedForScoring): ScoringCapabilities {
   return {
     get fetch() {
       return fetchWithin(needs, offered.fetch);
@@ -47,10 +41,7 @@ export function addressesNeeded(needs: readonly string[]): string[] {
   return needs.filter((need) => need.startsWith(ADDRESS)).map((need) => need.slice(ADDRESS.length));
 }
 
-function fetchWithin(
-  needs: readonly Need[],
-  offer: Capabilities["fetch"] | undefined,
-): Capabilities["fetch"] {
+function fetchWithin(needs: readonly Need[], offer: Capabilities["fetch"] | undefined): Capabilities["fetch"] {
   const somewhere = needs.find((need) => need === "fetch" || need.startsWith(ADDRESS));
   const send = granted(somewhere ?? "fetch", needs, offer);
   return async (url, init) => {

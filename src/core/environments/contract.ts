@@ -6,12 +6,12 @@
  * `live`. Every inferred type flows from `dataset`, `setupState` and `openLive`, in that order.
  */
 import type * as z from "zod";
-import type { SerializedError } from "../errors.ts";
-import type { Json, JsonObject } from "../json.ts";
-import type { Messages } from "../messages.ts";
+import type { SerializedError } from "../../contract/errors.ts";
+import type { Json, JsonObject } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
+import type { CreditedTurn, TokenUsage, Turn } from "../../contract/trajectory.ts";
 import type { Judge } from "../rubrics/judges.ts";
-import type { CreditedTurn, TokenUsage, Turn } from "../trajectory.ts";
-import type { Budgeted } from "../work.ts";
+import type { Budgeted } from "../rubrics/work.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -49,10 +49,7 @@ export type LiveState<Task, S = object, Live = undefined> = State<Task, S> & {
 
 /** SQL on a store of the rollout's own, apart from the platform's. */
 export interface Sql {
-  exec(
-    query: string,
-    ...params: readonly (string | number | null)[]
-  ): Promise<readonly Record<string, Json>[]>;
+  exec(query: string, ...params: readonly (string | number | null)[]): Promise<readonly Record<string, Json>[]>;
 }
 
 export interface FetchOptions {

@@ -34,9 +34,7 @@ export function defineEnvironment<A extends z.ZodObject, E extends AnyEnvironmen
     const environment = await definition.build(args);
     // Authors are not always typed.
     if (typeof environment?.route !== "function") {
-      throw new TypeError(
-        "build must return an environment: a SingleTurnEnv, MultiTurnEnv, ToolEnv or EnvGroup",
-      );
+      throw new TypeError("build must return an environment: a SingleTurnEnv, MultiTurnEnv, ToolEnv or EnvGroup");
     }
     const needs = typeof declared === "function" ? declared(args) : declared;
     // What a group's members need, whoever runs the group must be told.

@@ -7,11 +7,11 @@
  * throughout the group, in nested groups by the names on its way, joined by "/".
  */
 
-import type { Dataset } from "../dataset.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { RubricGroup } from "../rubrics/rubric-group.ts";
 import type { AnyEnvironment, PlayedEnvironment, Route } from "./any-environment.ts";
 import type { Need, RoutedRow } from "./contract.ts";
+import type { Dataset } from "./dataset.ts";
 import { groupDataset } from "./group-dataset.ts";
 import { takeRoute } from "./group-route.ts";
 import { groupRubric } from "./group-rubric.ts";
@@ -40,9 +40,7 @@ export class EnvGroup implements AnyEnvironment {
     this.members = namesOf(members);
     this.dataset = groupDataset(members.map(([name, environment]) => [name, environment.dataset]));
     this.evalDataset = all.some((environment) => environment.evalDataset !== null)
-      ? groupDataset(
-          members.map(([name, { evalDataset, dataset }]) => [name, evalDataset ?? dataset]),
-        )
+      ? groupDataset(members.map(([name, { evalDataset, dataset }]) => [name, evalDataset ?? dataset]))
       : null;
     this.rubric = groupRubric(this.#environments);
     this.needs = [...new Set(all.flatMap((environment) => environment.needs))];

@@ -5,14 +5,14 @@
  * The rubric is always a group, because every kind of environment adds metrics of its own.
  */
 
-import type { Dataset } from "../dataset.ts";
-import type { Messages } from "../messages.ts";
+import type { Messages } from "../../contract/messages.ts";
+import { Sampling } from "../../contract/sampling.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import { Parser } from "../parsers/parser.ts";
 import type { AnyRubric, RubricLike } from "../rubrics/rubric.ts";
 import { asRubric, type RubricGroup } from "../rubrics/rubric-group.ts";
-import { Sampling } from "../sampling.ts";
 import type { Need } from "./contract.ts";
+import type { Dataset } from "./dataset.ts";
 
 export interface EnvironmentOptions<Task, S> {
   readonly dataset: Dataset<Task>;

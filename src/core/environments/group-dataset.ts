@@ -6,8 +6,8 @@
  * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
  */
 import * as z from "zod";
-import { type Dataset, dataset } from "../dataset.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { type Dataset, dataset } from "./dataset.ts";
 import { addRoute, takeRoute } from "./group-route.ts";
 
 type Member = readonly [name: string, rows: Dataset<unknown>];
@@ -16,8 +16,7 @@ type Place = { readonly name: string; readonly rows: Dataset<unknown>; readonly 
 export function groupDataset(members: readonly Member[]): Dataset<unknown> {
   const schema = routedSchema(new Map(members));
   if (members.some(([, { kind }]) => kind === "uploaded")) return dataset(schema, "uploaded");
-  const made = ({ name, rows, index }: Place, random: () => number) =>
-    routedRow(name, rows.make(index, random));
+  const made = ({ name, rows, index }: Place, random: () => number) => routedRow(name, rows.make(index, random));
   const lengths = members.map(([, { length }]) => length);
   if (lengths.includes(null)) {
     return dataset(schema, (index, random) => made(inTurn(members, index), random));
@@ -53,9 +52,7 @@ function routedRow(name: string, row: unknown): JsonObject {
 }
 
 /** Any object on the way in; which one it must be follows from its route. */
-function routedSchema(
-  members: ReadonlyMap<string, Dataset<unknown>>,
-): z.ZodType<unknown, JsonObject> {
+function routedSchema(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
   const names = [...members.keys()].join(", ");
   return z
     .custom<JsonObject>(isRow, "must be an object")

@@ -1,5 +1,5 @@
 /** The way to a row's environment: `info.env_id`, a name, or in nested groups the names from the outermost group on. */
-import { isRecord, type Json, type JsonObject } from "../json.ts";
+import { isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import type { RoutedRow } from "./contract.ts";
 
 type EnvId = string | readonly string[];

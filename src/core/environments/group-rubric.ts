@@ -5,14 +5,7 @@
 import { type AnyRubric, Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
 import { RubricGroup } from "../rubrics/rubric-group.ts";
 import type { AnyEnvironment } from "./any-environment.ts";
-import type {
-  Cleanup,
-  GroupArgs,
-  RewardArgs,
-  RoutedRow,
-  ScoringArgs,
-  TaskRow,
-} from "./contract.ts";
+import type { Cleanup, GroupArgs, RewardArgs, RoutedRow, ScoringArgs, TaskRow } from "./contract.ts";
 import { takeRoute } from "./group-route.ts";
 
 type Args = RewardArgs<unknown, unknown>;
@@ -77,10 +70,7 @@ function ownArgs<A extends ScoringArgs<unknown, unknown>>(args: A, own: OwnState
   return { ...args, state, task: state.task, info: state.info };
 }
 
-function ownCleanup(
-  { cleanupHandlers }: AnyRubric,
-  own: OwnState,
-): Readonly<Record<string, Cleanup<State>>> {
+function ownCleanup({ cleanupHandlers }: AnyRubric, own: OwnState): Readonly<Record<string, Cleanup<State>>> {
   const handlers = cleanupHandlers.map(({ name, priority, run }) => {
     const ofMember = async (state: State) => {
       const inner = own(state);
@@ -104,11 +94,7 @@ function ownStates(members: ReadonlyMap<string, AnyEnvironment>, name: string): 
   };
 }
 
-function ownRow(
-  members: ReadonlyMap<string, AnyEnvironment>,
-  name: string,
-  { task, info }: State,
-): RoutedRow | null {
+function ownRow(members: ReadonlyMap<string, AnyEnvironment>, name: string, { task, info }: State): RoutedRow | null {
   try {
     const taken = takeRoute(members, { task: task as TaskRow, info });
     return taken.name === name ? taken.inner : null;

@@ -5,12 +5,12 @@
  * set. Everything else on the object is the environment's own, must be JSON and is copied on the way in and out, so
  * nothing a hook keeps hold of can change what was stored.
  */
-import { EnvError } from "../errors.ts";
-import { cloneJson, findNonJson, type JsonObject } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import type { Messages } from "../messages.ts";
-import { completionOf, type Rollout } from "../rollout.ts";
-import { tokenUsage } from "../trajectory.ts";
+import { EnvError } from "../../contract/errors.ts";
+import { cloneJson, findNonJson, type JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Messages } from "../../contract/messages.ts";
+import { tokenUsage } from "../../contract/trajectory.ts";
+import { completionOf, type Rollout } from "../rollout/rollout.ts";
 import { exceedsUtf8, utf8Bytes } from "../utf8.ts";
 import type { LiveState, RoutedRow } from "./contract.ts";
 import type { StageLimit } from "./stages.ts";
@@ -124,9 +124,7 @@ export function ownState(state: HookState): JsonObject {
   const text = JSON.stringify(Object.fromEntries(members));
   if (exceedsUtf8(text, LIMITS.stateBytes)) {
     const size = utf8Bytes(text);
-    throw new EnvError(
-      `the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`,
-    );
+    throw new EnvError(`the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`);
   }
   return JSON.parse(text) as JsonObject;
 }

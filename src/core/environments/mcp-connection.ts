@@ -12,18 +12,16 @@ import {
   parseJSONRPCMessage,
   type Tool,
 } from "@modelcontextprotocol/client";
-import { InfraError, RolloutError, ToolCallError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { LIMITS } from "../limits.ts";
+import { InfraError, RolloutError, ToolCallError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities } from "./contract.ts";
 import { FetchTransport, type McpSession } from "./mcp-transport.ts";
 
 export interface McpServer {
   readonly url: string;
   /** Sent with every request; a function where they hold secrets. */
-  readonly headers?:
-    | Readonly<Record<string, string>>
-    | ((can: Capabilities) => Readonly<Record<string, string>>);
+  readonly headers?: Readonly<Record<string, string>> | ((can: Capabilities) => Readonly<Record<string, string>>);
 }
 
 interface Open {
@@ -57,9 +55,7 @@ export class McpConnection {
   }
 
   async call(tool: string, args: JsonObject): Promise<CallToolResult> {
-    return await this.#asking(({ client }) =>
-      client.callTool({ name: tool, arguments: { ...args } }, PATIENCE),
-    );
+    return await this.#asking(({ client }) => client.callTool({ name: tool, arguments: { ...args } }, PATIENCE));
   }
 
   /** Tells the server that nobody will go on with the session. */

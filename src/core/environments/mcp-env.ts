@@ -7,11 +7,11 @@
  * errors included, is the model's to read.
  */
 import * as z from "zod";
-import { EnvError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { schemaChecker } from "../json-schema.ts";
-import type { Content, ToolDefinition } from "../messages.ts";
-import { WorkBudgetError } from "../work.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import type { Content, ToolDefinition } from "../../contract/messages.ts";
+import { WorkBudgetError } from "../rubrics/work.ts";
+import { schemaChecker } from "../schema/json-schema.ts";
 import type { AnyTool, Capabilities, LiveState, OwnState, RolloutFields } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { McpConnection, type McpServer } from "./mcp-connection.ts";
@@ -29,9 +29,7 @@ export interface McpLive {
 
 type Errors = Required<Pick<ToolOptions<unknown, object, McpLive>, "stopErrors" | "formatError">>;
 
-export interface McpOptions<Task, S>
-  extends EnvironmentOptions<Task, S>,
-    RolloutHooks<Task, S, McpLive> {
+export interface McpOptions<Task, S> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, McpLive> {
   /** By the name that stands before a tool's own where two servers share it. */
   readonly servers: Readonly<Record<string, McpServer>>;
   /** Tools of the environment's own, beside the servers'. */
@@ -63,8 +61,7 @@ export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, 
 
   override async setupState(state: RolloutFields<Task>, can: Capabilities): Promise<S> {
     const own = await super.setupState(state, can);
-    if ("mcp" in own)
-      throw new EnvError("state.mcp is MCPEnv's own; setupState must not return it");
+    if ("mcp" in own) throw new EnvError("state.mcp is MCPEnv's own; setupState must not return it");
     const connections = new Connections(this.#servers, can, {});
     try {
       const mcp = await connections.list(this.toolDefinitions.map((tool) => tool.function.name));
@@ -93,10 +90,7 @@ export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, 
     return { ...super.cleanupEntries(), mcp_sessions: end };
   }
 
-  protected override toolNamed(
-    name: string,
-    state: LiveState<Task, S, McpLive>,
-  ): AnyTool | undefined {
+  protected override toolNamed(name: string, state: LiveState<Task, S, McpLive>): AnyTool | undefined {
     const own = super.toolNamed(name, state);
     const listed = mcpOf(state)?.tools.find((tool) => tool.name === name);
     return own ?? (listed && runnable(listed, state.live));
@@ -107,11 +101,7 @@ export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, 
 class Connections {
   readonly #byServer: ReadonlyMap<string, McpConnection>;
 
-  constructor(
-    servers: Readonly<Record<string, McpServer>>,
-    can: Capabilities,
-    sessions: McpState["sessions"],
-  ) {
+  constructor(servers: Readonly<Record<string, McpServer>>, can: Capabilities, sessions: McpState["sessions"]) {
     this.#byServer = new Map(
       Object.entries(servers).map(([name, server]) => [
         name,

@@ -5,9 +5,9 @@
  * what endpoints accept, and no two tools have one: where servers share a name, the server's own comes before it.
  */
 import type { CallToolResult, ContentBlock, Tool } from "@modelcontextprotocol/client";
-import { EnvError, ToolCallError } from "../errors.ts";
-import { cloneJson, type JsonObject } from "../json.ts";
-import type { Content, ContentPart, ToolDefinition } from "../messages.ts";
+import { EnvError, ToolCallError } from "../../contract/errors.ts";
+import { cloneJson, type JsonObject } from "../../contract/json.ts";
+import type { Content, ContentPart, ToolDefinition } from "../../contract/messages.ts";
 
 /** A tool as it is kept in a rollout's state. */
 export interface McpTool {
@@ -32,8 +32,7 @@ export function offeredTools(
 ): McpTool[] {
   const all = listed.flatMap(({ server, tools }) => tools.map((tool) => ({ server, tool })));
   const count = new Map(taken.map((name) => [name, 1]));
-  for (const { tool } of all)
-    count.set(endpointName(tool.name), (count.get(endpointName(tool.name)) ?? 0) + 1);
+  for (const { tool } of all) count.set(endpointName(tool.name), (count.get(endpointName(tool.name)) ?? 0) + 1);
   const names = new Set(taken);
   return all.map(({ server, tool }) => {
     const shared = (count.get(endpointName(tool.name)) ?? 0) > 1;
@@ -77,11 +76,7 @@ function stored(name: string, server: string, tool: Tool): McpTool {
 }
 
 /** As its server says. One that says nothing is taken for repeatable, like any tool. */
-function mayRunTwice({
-  readOnlyHint,
-  idempotentHint,
-  destructiveHint,
-}: NonNullable<Tool["annotations"]>): boolean {
+function mayRunTwice({ readOnlyHint, idempotentHint, destructiveHint }: NonNullable<Tool["annotations"]>): boolean {
   if (readOnlyHint === true || idempotentHint === true) return true;
   return idempotentHint === undefined && destructiveHint !== true;
 }
@@ -104,9 +99,7 @@ function partOf(block: ContentBlock): ContentPart {
       const { resource } = block;
       if ("text" in resource) return asText(resource.text);
       const type = resource.mimeType ?? "binary data";
-      return type.startsWith("image/")
-        ? imageOf(type, resource.blob)
-        : asText(`[${type}: ${resource.uri}]`);
+      return type.startsWith("image/") ? imageOf(type, resource.blob) : asText(`[${type}: ${resource.uri}]`);
     }
   }
 }

@@ -8,9 +8,9 @@
  * fails; it is never waited for.
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { holdsMore } from "../bounded-lists.ts";
-import { LIMITS } from "../limits.ts";
-import { shortText } from "../short-text.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { shortText } from "../../contract/short-text.ts";
+import { holdsMore } from "../schema/bounded-lists.ts";
 import type { Capabilities, FetchReply } from "./contract.ts";
 
 /** What a server knows a conversation by, once the handshake is done. */

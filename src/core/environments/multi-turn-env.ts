@@ -5,27 +5,14 @@
  * it calls these hooks. Each hook is an option first; the method of the same name calls the option, so a subclass may
  * override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
  */
-import { EnvError } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
-import { asMessages, type Messages, type ToolDefinition } from "../messages.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { asMessages, type Messages, type ToolDefinition } from "../../contract/messages.ts";
+import { addUsage, historyOf } from "../../contract/trajectory.ts";
 import { Rubric } from "../rubrics/rubric.ts";
-import { addUsage, historyOf } from "../trajectory.ts";
 import type { Route } from "./any-environment.ts";
-import type {
-  Awaitable,
-  Capabilities,
-  LiveState,
-  OwnState,
-  RolloutFields,
-  RoutedRow,
-  State,
-} from "./contract.ts";
-import {
-  ENVIRONMENT_OPTIONS,
-  Environment,
-  type EnvironmentKind,
-  type EnvironmentOptions,
-} from "./environment.ts";
+import type { Awaitable, Capabilities, LiveState, OwnState, RolloutFields, RoutedRow, State } from "./contract.ts";
+import { ENVIRONMENT_OPTIONS, Environment, type EnvironmentKind, type EnvironmentOptions } from "./environment.ts";
 import {
   type CleanupHandler,
   type CleanupOptions,
@@ -42,10 +29,7 @@ export interface RolloutHooks<Task, S, Live> {
   /** Returns the environment's own fields: JSON, and no name of ours. */
   readonly setupState?: (state: RolloutFields<NoInfer<Task>>, can: Capabilities) => Awaitable<S>;
   /** Returns handles. Called again after every restart; what it writes on the state is not kept. */
-  readonly openLive?: (
-    state: State<NoInfer<Task>, NoInfer<S>>,
-    can: Capabilities,
-  ) => Awaitable<Live>;
+  readonly openLive?: (state: State<NoInfer<Task>, NoInfer<S>>, can: Capabilities) => Awaitable<Live>;
   /** Closes the handles, and only those: it also runs when a rollout merely moves to another process. */
   readonly closeLive?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
   /** Puts what scoring needs into the state; runs for truncated, timed-out and failed rollouts too. */
@@ -64,14 +48,9 @@ export interface RolloutHooks<Task, S, Live> {
   readonly timeoutMs?: number;
 }
 
-export interface MultiTurnOptions<Task, S, Live>
-  extends EnvironmentOptions<Task, S>,
-    RolloutHooks<Task, S, Live> {
+export interface MultiTurnOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   /** What the environment says to the last completion; `messages` is the whole history. */
-  readonly envResponse?: (
-    messages: Messages,
-    state: HookArgument<Task, S, Live>,
-  ) => Awaitable<Messages | string>;
+  readonly envResponse?: (messages: Messages, state: HookArgument<Task, S, Live>) => Awaitable<Messages | string>;
 }
 
 export const HOOK_OPTIONS = [
@@ -99,11 +78,7 @@ const MULTI_TURN: MultiTurnKind = {
   maxTurns: -1,
 };
 
-export class MultiTurnEnv<
-  Task,
-  S extends OwnState<S> = object,
-  Live = undefined,
-> extends Environment<Task, S> {
+export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined> extends Environment<Task, S> {
   readonly maxTurns: number;
   readonly maxTotalCompletionTokens: number;
   readonly timeoutMs: number | null;
@@ -188,9 +163,7 @@ export class MultiTurnEnv<
 
   envResponse(messages: Messages, state: LiveState<Task, S, Live>): Awaitable<Messages | string> {
     if (this.#hooks.envResponse === undefined) {
-      throw new EnvError(
-        `${this.constructor.name} has no envResponse: give the option or override it`,
-      );
+      throw new EnvError(`${this.constructor.name} has no envResponse: give the option or override it`);
     }
     return this.#hooks.envResponse(messages, state);
   }

@@ -8,9 +8,9 @@
  * is not known to be within what its call, and all calls of its effect, may take: the count of it is in the journal too, so
  * that a restart gives none back.
  */
-import { EnvError, SqlWorkError } from "../errors.ts";
-import { findNonJson, type Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
+import { EnvError, SqlWorkError } from "../../contract/errors.ts";
+import { findNonJson, type Json } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { SqlDatabase, SqlValue } from "../sql/database.ts";
 import { about } from "../sql/expansion.ts";
 import { requireOffered, requireShort } from "../sql/refusals.ts";
@@ -28,9 +28,7 @@ export interface SqlPlace {
   readonly call: number;
 }
 /** `work`: refused for what it would cost. */
-export type SqlOutcome =
-  | { readonly rows: readonly SqlRow[] }
-  | { readonly error: string; readonly work?: true };
+export type SqlOutcome = { readonly rows: readonly SqlRow[] } | { readonly error: string; readonly work?: true };
 export interface SqlEntry extends SqlPlace {
   readonly query: string;
   readonly params: readonly SqlValue[];

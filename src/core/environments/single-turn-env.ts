@@ -1,6 +1,6 @@
 /** One question, one answer: the environment has nothing to say, and is never asked. */
-import { EnvError } from "../errors.ts";
-import type { Messages } from "../messages.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { ENVIRONMENT_OPTIONS, type EnvironmentOptions } from "./environment.ts";
 import { MultiTurnEnv } from "./multi-turn-env.ts";
 

@@ -2,16 +2,9 @@
  * Tools with arguments the model neither sees nor sets: each call's arguments pass through `updateToolArgs`, which adds
  * what belongs to this rollout. Values the model sends under a hidden name are dropped first.
  */
-import type { Json } from "../json.ts";
-import type { Messages } from "../messages.ts";
-import type {
-  Awaitable,
-  Capabilities,
-  LiveState,
-  OwnState,
-  RolloutFields,
-  ToolArgs,
-} from "./contract.ts";
+import type { Json } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
+import type { Awaitable, Capabilities, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import { TOOL_OPTIONS, ToolEnv, type ToolOptions } from "./tool-env.ts";
 
 export interface StatefulToolOptions<Task, S, Live> extends ToolOptions<Task, S, Live> {
@@ -25,11 +18,7 @@ export interface StatefulToolOptions<Task, S, Live> extends ToolOptions<Task, S,
   ) => Readonly<Record<string, unknown>>;
 }
 
-export class StatefulToolEnv<
-  Task,
-  S extends OwnState<S> = object,
-  Live = undefined,
-> extends ToolEnv<Task, S, Live> {
+export class StatefulToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends ToolEnv<Task, S, Live> {
   readonly #updateToolArgs: StatefulToolOptions<Task, S, Live>["updateToolArgs"];
 
   constructor(options: StatefulToolOptions<Task, S, Live>) {

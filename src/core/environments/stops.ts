@@ -3,7 +3,7 @@
  * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
-import { requireName } from "../short-text.ts";
+import { requireName } from "../../contract/short-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
 
 export interface StopCondition<St> {
@@ -27,15 +27,10 @@ const MACHINE_STOPS = [
 ] as const;
 
 /** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long name. */
-export function stopConditions<St>(
-  ofClass: StopOptions<St>,
-  given: StopOptions<St>,
-): StopCondition<St>[] {
+export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<St>): StopCondition<St>[] {
   const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
   if (fixed !== undefined) {
-    throw new TypeError(
-      `stops.${fixed} cannot be changed: such a rollout has nothing to go on with`,
-    );
+    throw new TypeError(`stops.${fixed} cannot be changed: such a rollout has nothing to go on with`);
   }
   const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
   const stops = overridden("stops", ofClass, given).map(([name, stop]) => namedStop(name, stop));
@@ -82,9 +77,6 @@ function namedStop<St>(name: string, stop: Stop<St>): StopCondition<St> {
 }
 
 /** Priority descending, then name. */
-export function inOrder(
-  a: { name: string; priority: number },
-  b: { name: string; priority: number },
-): number {
+export function inOrder(a: { name: string; priority: number }, b: { name: string; priority: number }): number {
   return b.priority - a.priority || (a.name < b.name ? -1 : 1);
 }

@@ -1,5 +1,5 @@
 /** Retires an instance of an environment: nothing is built or played with it any more. */
-import { asEnvError, type SerializedError, serializeError } from "../errors.ts";
+import { asEnvError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { AnyEnvironment, PlayedEnvironment } from "./any-environment.ts";
 import { type CleanupHandler, inOrder } from "./stops.ts";
 

@@ -6,7 +6,7 @@
  * The work is that of three checks.
  */
 import type * as z from "zod";
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../contract/json.ts";
 
 type Path = readonly PropertyKey[];
 /** Places below a value, by their next step; one without steps is meant itself. */

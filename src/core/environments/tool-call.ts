@@ -5,10 +5,10 @@
  * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
  * it is, undefined as null, and everything else as its JSON.
  */
-import { EnvError, ToolCallError } from "../errors.ts";
-import { isRecord, type Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import { Content, type ContentPart, type ToolCall } from "../messages.ts";
+import { EnvError, ToolCallError } from "../../contract/errors.ts";
+import { isRecord, type Json } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
@@ -63,9 +63,7 @@ export async function runTool(
 export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unknown>>): void {
   const missing = tool.hidden.find((name) => args[name] === undefined);
   if (missing === undefined) return;
-  throw new EnvError(
-    `updateToolArgs gave no value for the hidden argument ${missing} of ${tool.name}`,
-  );
+  throw new EnvError(`updateToolArgs gave no value for the hidden argument ${missing} of ${tool.name}`);
 }
 
 function resultContent(name: string, result: unknown): Content {

@@ -18,30 +18,21 @@ import {
   ToolError,
   ToolParseError,
   ValueError,
-} from "../errors.ts";
-import type { Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../messages.ts";
-import { shortText } from "../short-text.ts";
+} from "../../contract/errors.ts";
+import type { Json } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../../contract/messages.ts";
+import { shortText } from "../../contract/short-text.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";
 import { HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./multi-turn-env.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
-import {
-  badArguments,
-  decodeArguments,
-  isObject,
-  noObject,
-  requireHidden,
-  runTool,
-} from "./tool-call.ts";
+import { badArguments, decodeArguments, isObject, noObject, requireHidden, runTool } from "./tool-call.ts";
 import { ToolMonitor } from "./tool-metrics.ts";
 
-export interface ToolOptions<Task, S, Live>
-  extends EnvironmentOptions<Task, S>,
-    RolloutHooks<Task, S, Live> {
+export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
   /**
    * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError` for a
@@ -69,11 +60,7 @@ interface OfferedTool {
   readonly definition: ToolDefinition;
 }
 
-export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends MultiTurnEnv<
-  Task,
-  S,
-  Live
-> {
+export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends MultiTurnEnv<Task, S, Live> {
   readonly #tools: Map<string, OfferedTool>;
   readonly #providesHidden: boolean;
   readonly #stopErrors: NonNullable<ToolOptions<Task, S, Live>["stopErrors"]>;
@@ -113,10 +100,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     return { ...super.stopEntries(), no_tools_called: calledNone };
   }
 
-  override async envResponse(
-    messages: Messages,
-    state: LiveState<Task, S, Live>,
-  ): Promise<Messages> {
+  override async envResponse(messages: Messages, state: LiveState<Task, S, Live>): Promise<Messages> {
     const calls = messages.at(-1)?.tool_calls ?? [];
     const replies: Message[] = [];
     for (const [index, call] of calls.entries()) {
@@ -146,12 +130,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     throw new TypeError(`tool ${tool.name} has hidden arguments: use a StatefulToolEnv`);
   }
 
-  async #answer(
-    toolCall: ToolCall,
-    call: Call,
-    messages: Messages,
-    state: LiveState<Task, S, Live>,
-  ): Promise<Content> {
+  async #answer(toolCall: ToolCall, call: Call, messages: Messages, state: LiveState<Task, S, Live>): Promise<Content> {
     const { name } = toolCall.function;
     let sent: Json;
     try {
@@ -173,11 +152,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   }
 
   /** The text the model reads of an error, unless the error ends the rollout. */
-  #describe(
-    name: string,
-    thrown: unknown,
-    stage: typeof ToolParseError | typeof ToolCallError,
-  ): string {
+  #describe(name: string, thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
     if (isError(thrown, InfraError) || isError(thrown, StageTimeoutError)) throw thrown;
     const error = readable(name, thrown);
     const original = isError(thrown, Error) ? thrown : error;

@@ -1,5 +1,5 @@
 /** How often tools were called: attempts, failed ones included; a call of an unknown tool counts in the total only. */
-import type { ToolCall } from "../messages.ts";
+import type { ToolCall } from "../../contract/messages.ts";
 import { Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
 import type { ScoringArgs } from "./contract.ts";
 
@@ -13,9 +13,7 @@ export class ToolMonitor extends Rubric {
   }
 
   override get functions(): readonly ScoreFunction[] {
-    const each = [...this.#names()].map((name) =>
-      metric(`${name}_calls`, (call) => call.function.name === name),
-    );
+    const each = [...this.#names()].map((name) => metric(`${name}_calls`, (call) => call.function.name === name));
     return [metric("total_tool_calls", () => true), ...each, ...super.functions];
   }
 }
@@ -25,7 +23,5 @@ function metric(name: string, counts: (call: ToolCall) => boolean): ScoreFunctio
 }
 
 function callsIn({ completion }: Pick<ScoringArgs<unknown, unknown>, "completion">): ToolCall[] {
-  return completion.flatMap((message) =>
-    message.role === "assistant" ? (message.tool_calls ?? []) : [],
-  );
+  return completion.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
 }

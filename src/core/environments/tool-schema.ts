@@ -8,7 +8,7 @@
  * Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's `ensure_strict_json_schema`, which verifiers uses.
  */
 import * as z from "zod";
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../contract/json.ts";
 
 interface SchemaNode {
   readonly [key: string]: unknown;
@@ -107,9 +107,7 @@ function tidied({ readOnly: _, ...node }: SchemaNode): SchemaNode {
 /** A reference is left without a title, which endpoints would take for a keyword beside it. */
 function titled(properties: SchemaNode): SchemaNode {
   const members = Object.entries(properties).map(([name, node]) =>
-    isRecord(node) && !("$ref" in node)
-      ? [name, { title: titleCase(name), ...node }]
-      : [name, node],
+    isRecord(node) && !("$ref" in node) ? [name, { title: titleCase(name), ...node }] : [name, node],
   );
   return Object.fromEntries(members);
 }
@@ -174,9 +172,7 @@ function closed({ $ref, oneOf, default: fallback, ...rest }: SchemaNode): Schema
   // Beside a reference endpoints take no keyword, and of alternatives no count.
   if (oneOf !== undefined) return { ...node, anyOf: oneOf };
   if ($ref !== undefined) {
-    return Object.keys(unmarked(node)).length === 0
-      ? { ...node, $ref }
-      : { ...node, anyOf: [{ $ref }] };
+    return Object.keys(unmarked(node)).length === 0 ? { ...node, $ref } : { ...node, anyOf: [{ $ref }] };
   }
   if (rest["type"] !== "object") return node;
   const named = Object.entries(isRecord(rest["properties"]) ? rest["properties"] : {});

@@ -1,6 +1,6 @@
 /** Tools: a name, a schema for what the model sends, and a function. Hidden arguments never reach the model. */
 import type * as z from "zod";
-import type { ToolDefinition } from "../messages.ts";
+import type { ToolDefinition } from "../../contract/messages.ts";
 import type { AnyTool, Awaitable, Call, Injected } from "./contract.ts";
 import { toolSchema } from "./tool-schema.ts";
 
@@ -12,21 +12,16 @@ export interface ToolSpec<P extends z.ZodObject, H extends Record<string, Inject
   readonly hidden?: H;
   /** False when a second run would do harm; the default is true. */
   readonly idempotent?: boolean;
-  readonly run: (
-    args: z.infer<P> & { [K in keyof H]: H[K]["__inject"] },
-    call: Call,
-  ) => Awaitable<unknown>;
+  readonly run: (args: z.infer<P> & { [K in keyof H]: H[K]["__inject"] }, call: Call) => Awaitable<unknown>;
 }
 
 /** Throws TypeError when a hidden argument is also a parameter. */
-export function tool<
-  P extends z.ZodObject,
-  H extends Record<string, Injected<unknown>> = Record<never, never>,
->(spec: ToolSpec<P, H>): AnyTool {
+export function tool<P extends z.ZodObject, H extends Record<string, Injected<unknown>> = Record<never, never>>(
+  spec: ToolSpec<P, H>,
+): AnyTool {
   const hidden = Object.keys(spec.hidden ?? {});
   const both = hidden.find((name) => Object.hasOwn(spec.parameters.shape, name));
-  if (both !== undefined)
-    throw new TypeError(`tool ${spec.name}: ${both} is hidden and a parameter`);
+  if (both !== undefined) throw new TypeError(`tool ${spec.name}: ${both} is hidden and a parameter`);
   return {
     name: spec.name,
     description: spec.description,

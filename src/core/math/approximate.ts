@@ -22,10 +22,7 @@ const CONSTANTS = new Map([
 ]);
 
 /** Without a point only constants have a value. */
-export function approximate(
-  expression: Expression,
-  point: Point = () => undefined,
-): Approximation | null {
+export function approximate(expression: Expression, point: Point = () => undefined): Approximation | null {
   const parts = valuesOf(expression, point);
   return parts === null ? null : checked(combine(expression, parts, point));
 }
@@ -57,11 +54,7 @@ function valuesOf(expression: Expression, point: Point): Approximation[] | null 
   return values;
 }
 
-function combine(
-  expression: Expression,
-  parts: readonly Approximation[],
-  point: Point,
-): Approximation | null {
+function combine(expression: Expression, parts: readonly Approximation[], point: Point): Approximation | null {
   const [first = ZERO, second = ZERO] = parts;
   switch (expression.kind) {
     case "number":
@@ -112,22 +105,16 @@ function over(a: Approximation, b: Approximation): Approximation | null {
   return rounded(value, (a.error + Math.abs(value) * b.error) / least);
 }
 
-function toPower(
-  base: Approximation,
-  exponent: Approximation,
-  written: Expression,
-): Approximation | null {
+function toPower(base: Approximation, exponent: Approximation, written: Expression): Approximation | null {
   const isWholeNumber = exponent.error === 0 && Number.isInteger(exponent.value);
   const size = Math.abs(base.value);
   if (size <= base.error) return null;
   const sign = base.value > 0 || isWholeNumber ? 1 : signOfRoot(written);
   if (sign === null) return null;
-  const value =
-    sign === 1 && isWholeNumber ? base.value ** exponent.value : sign * size ** exponent.value;
+  const value = sign === 1 && isWholeNumber ? base.value ** exponent.value : sign * size ** exponent.value;
   // d(b^x) = b^x (x db / b + ln b dx)
   const relative =
-    (Math.abs(exponent.value) * base.error) / (size - base.error) +
-    Math.abs(Math.log(size)) * exponent.error;
+    (Math.abs(exponent.value) * base.error) / (size - base.error) + Math.abs(Math.log(size)) * exponent.error;
   return rounded(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
 }
 
@@ -151,9 +138,7 @@ function fractionOf(exponent: Expression): Rational | null {
 }
 
 /** Each function with the size of its derivative at a value. */
-const FUNCTIONS: Partial<
-  Record<CallName, readonly [(x: number) => number, (x: number) => number]>
-> = {
+const FUNCTIONS: Partial<Record<CallName, readonly [(x: number) => number, (x: number) => number]>> = {
   sin: [Math.sin, () => 1],
   cos: [Math.cos, () => 1],
   tan: [Math.tan, (x) => 1 / Math.cos(x) ** 2],
@@ -171,11 +156,7 @@ const FUNCTIONS: Partial<
   abs: [Math.abs, () => 1],
 };
 
-function callValue(
-  name: CallName,
-  first: Approximation,
-  second: Approximation,
-): Approximation | null {
+function callValue(name: CallName, first: Approximation, second: Approximation): Approximation | null {
   if (name === "log") return overLogarithms(first, second);
   if (name === "factorial") return fallingProduct(first, first);
   if (name === "binomial") return binomialValue(first, second);
@@ -226,7 +207,6 @@ function rounded(value: number, error = 0): Approximation {
 }
 
 function checked(result: Approximation | null): Approximation | null {
-  if (result === null || !Number.isFinite(result.value) || !Number.isFinite(result.error))
-    return null;
+  if (result === null || !Number.isFinite(result.value) || !Number.isFinite(result.error)) return null;
   return result.error > LOOSE * Math.abs(result.value) && result.error > LOOSE ? null : result;
 }

@@ -16,11 +16,7 @@ export function factorial(ring: Ring, n: Rational | undefined): Quotient | null 
   return constant(ring, product);
 }
 
-export function binomial(
-  ring: Ring,
-  n: Rational | undefined,
-  k: Rational | undefined,
-): Quotient | null {
+export function binomial(ring: Ring, n: Rational | undefined, k: Rational | undefined): Quotient | null {
   if (n === undefined || k === undefined || !isWhole(n) || !isWhole(k) || n.over < 0n) return null;
   if (k.over < 0n || k.over > n.over) return constant(ring, whole(0n));
   const chosen = k.over * 2n > n.over ? n.over - k.over : k.over;

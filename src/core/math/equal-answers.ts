@@ -25,8 +25,7 @@ export class AnswerComparison {
     if (isUnordered(a) && isUnordered(b)) {
       return (a.kind === "union") === (b.kind === "union") && this.#unordered(a, b);
     }
-    if (a.kind === "expression" && b.kind === "expression")
-      return this.#expressions.equal(a.expression, b.expression);
+    if (a.kind === "expression" && b.kind === "expression") return this.#expressions.equal(a.expression, b.expression);
     if (a.kind === "matrix" && b.kind === "matrix") return this.#matrices(a.rows, b.rows);
     if (a.kind === "ordered" && b.kind === "ordered") {
       return a.open === b.open && a.close === b.close && this.#inPlace(a.items, b.items);
@@ -42,16 +41,12 @@ export class AnswerComparison {
     const same = (left: Answer, right: Answer) => this.equal(left, right);
     // A set forgets repetitions, and so does a list that is compared with one.
     const once = a.kind === "set" || b.kind === "set";
-    const [left, right] = once
-      ? [distinct(a.items, same), distinct(b.items, same)]
-      : [a.items, b.items];
+    const [left, right] = once ? [distinct(a.items, same), distinct(b.items, same)] : [a.items, b.items];
     return sameInAnyOrder(left, right, same);
   }
 
   #matrices(a: Rows, b: Rows): boolean {
-    return samePlaces(a, b, (left, right) =>
-      samePlaces(left, right, (x, y) => this.#expressions.equal(x, y)),
-    );
+    return samePlaces(a, b, (left, right) => samePlaces(left, right, (x, y) => this.#expressions.equal(x, y)));
   }
 
   #relations(a: readonly Link[], b: readonly Link[]): boolean {
@@ -103,11 +98,7 @@ function samePlaces<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => b
 }
 
 /** Sameness is an equivalence, so the first partner found is as good as any. */
-function sameInAnyOrder<T>(
-  a: readonly T[],
-  b: readonly T[],
-  same: (a: T, b: T) => boolean,
-): boolean {
+function sameInAnyOrder<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
   if (a.length !== b.length) return false;
   const left = [...b];
   return a.every((item) => {

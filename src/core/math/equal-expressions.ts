@@ -6,7 +6,7 @@
  * different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
  */
 
-import { seededRandom } from "../random.ts";
+import { seededRandom } from "../../contract/random.ts";
 import { NoScoreError } from "../rubrics/score-value.ts";
 import { type Approximation, approximate, type Point } from "./approximate.ts";
 import { mayHideRelations } from "./atoms.ts";
@@ -28,10 +28,7 @@ export class UndecidedError extends NoScoreError {
   override readonly name = "UndecidedError";
 
   constructor() {
-    super(
-      "scorer",
-      "answer and target agree at every point tried, and no rule says whether they are equal",
-    );
+    super("scorer", "answer and target agree at every point tried, and no rule says whether they are equal");
   }
 }
 
@@ -101,7 +98,5 @@ function pointAt(at: number): Point {
 const NO_VARIABLES = new Set(["infinity", "i", "pi", "e"]);
 
 function hidesRelations({ over, under }: Quotient): boolean {
-  return [over, under].some((sum) =>
-    [...sum.values()].some(({ powers }) => [...powers.keys()].some(mayHideRelations)),
-  );
+  return [over, under].some((sum) => [...sum.values()].some(({ powers }) => [...powers.keys()].some(mayHideRelations)));
 }

@@ -6,7 +6,7 @@
  * comparison that would cost more than its budget, and one that no rule decides are errors: nobody knows the score.
  */
 import { NoScoreError } from "../rubrics/score-value.ts";
-import type { Work } from "../work.ts";
+import type { Work } from "../rubrics/work.ts";
 import { AnswerComparison } from "./equal-answers.ts";
 import { normalise, squeeze } from "./normalise.ts";
 import { parseAnswer } from "./parse-answer.ts";
@@ -32,12 +32,7 @@ export interface MathOptions {
 /**
  * Throws `MalformedTargetError`, `WorkBudgetError` and `UndecidedError`: there is no verdict. `score`: the budget it draws on.
  */
-export function mathEqual(
-  answer: string,
-  target: string,
-  options: MathOptions = {},
-  score?: Work,
-): boolean {
+export function mathEqual(answer: string, target: string, options: MathOptions = {}, score?: Work): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false } = options;
   if (answer.length > maxCharacters) return false;
   const [given, wanted] = [normalise(answer), normalise(target)];

@@ -14,8 +14,7 @@ const MATH_WORDS = new Set(["and", "or", "pi", "sin", "cos", "tan", "ln", "log",
 /** `Answer: ` */
 const LABEL = /^[A-Za-z ]{1,40}:(?!\/)/;
 /** A minus after a digit or a closing bracket subtracts. */
-const NUMBER =
-  /(?:(?<![\w)])[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
+const NUMBER = /(?:(?<![\w)])[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
 /** How formulas are set apart, as opening and closing. */
 const FORMULAS = [
   ["$$", "$$"],

@@ -31,8 +31,7 @@ const SIGNS: readonly (readonly [string, string])[] = [
 ];
 
 /** Typography that is dropped, or becomes a space. `\\` ends a row, whatever follows it. */
-const DROPPED =
-  /(?<!\\)\\(?:(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits)(?![a-zA-Z])|!|[()[\]])|\$/g;
+const DROPPED = /(?<!\\)\\(?:(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits)(?![a-zA-Z])|!|[()[\]])|\$/g;
 const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|[\s\u00a0]/g;
 const FRACTIONS = /\\[dtc]frac(?![a-zA-Z])/g;
 /** Marks over a name: a vector, a line between two points. */

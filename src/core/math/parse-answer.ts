@@ -6,13 +6,7 @@
  */
 import { Cursor } from "./cursor.ts";
 import { parseExpression } from "./parse-expression.ts";
-import {
-  type Answer,
-  type Comparison,
-  type Expression,
-  type Link,
-  MathSyntaxError,
-} from "./syntax.ts";
+import { type Answer, type Comparison, type Expression, type Link, MathSyntaxError } from "./syntax.ts";
 import { type Token, tokenize } from "./tokens.ts";
 import { givenUp, MATH_LIMITS, type MathWork } from "./work.ts";
 
@@ -64,8 +58,7 @@ function readItem(tokens: readonly Token[], work: MathWork): Answer {
   const belongs = split(tokens, "in");
   if (belongs.length === 2) return readItem(belongs[1] ?? [], work);
   const pieces = split(tokens, "cup");
-  if (pieces.length > 1)
-    return { kind: "union", items: pieces.map((piece) => readItem(piece, work)) };
+  if (pieces.length > 1) return { kind: "union", items: pieces.map((piece) => readItem(piece, work)) };
   if (split(tokens, ...COMPARISONS.keys()).length > 1) return readRelation(tokens, work);
   return readMatrix(tokens, work) ?? readBracketed(tokens, work) ?? readExpression(tokens, work);
 }
@@ -76,9 +69,7 @@ function isPlusMinus({ kind, text }: Token): boolean {
 
 function readBoth(tokens: readonly Token[], work: MathWork): Answer {
   const reading = (pm: string, mp: string) =>
-    tokens.map((token) =>
-      isPlusMinus(token) ? { ...token, text: token.text === "pm" ? pm : mp } : token,
-    );
+    tokens.map((token) => (isPlusMinus(token) ? { ...token, text: token.text === "pm" ? pm : mp } : token));
   const items = [reading("+", "-"), reading("-", "+")].map((both) => readItem(both, work));
   return { kind: "list", items };
 }
@@ -135,9 +126,7 @@ function readMatrix(tokens: readonly Token[], work: MathWork): Answer | undefine
   }
   // `array` names the alignment of its columns, which says nothing.
   const columns =
-    name === "array" && tokens[4]?.text === "{"
-      ? tokens.findIndex(({ text }, at) => at > 4 && text === "}") + 1
-      : 4;
+    name === "array" && tokens[4]?.text === "{" ? tokens.findIndex(({ text }, at) => at > 4 && text === "}") + 1 : 4;
   const rows = split(tokens.slice(columns, -end.length), "\\\\").filter(({ length }) => length > 0);
   return {
     kind: "matrix",
@@ -154,8 +143,7 @@ function ratioOf(tokens: readonly Token[], work: MathWork): Expression | undefin
 
 function readExpression(tokens: readonly Token[], work: MathWork): Answer {
   const expression = ratioOf(tokens, work) ?? expressionOf(tokens, work);
-  if (expression.kind === "symbol" && expression.name === "emptyset")
-    return { kind: "set", items: [] };
+  if (expression.kind === "symbol" && expression.name === "emptyset") return { kind: "set", items: [] };
   return { kind: "expression", expression };
 }
 

@@ -18,10 +18,7 @@ export function readDecimal(work: MathWork, text: string): Rational {
 export function takeProperFraction(cursor: Cursor): Rational | null {
   const found = findFraction(cursor);
   if (found === null) return null;
-  const [over, under] = [
-    readDecimal(cursor.work, found.over),
-    readDecimal(cursor.work, found.under),
-  ];
+  const [over, under] = [readDecimal(cursor.work, found.over), readDecimal(cursor.work, found.under)];
   if (over.under !== 1n || under.under !== 1n || over.over >= under.over) return null;
   cursor.skip(found.tokens);
   return rational(cursor.work, over.over, under.over);

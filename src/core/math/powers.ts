@@ -8,19 +8,7 @@
 import { absoluteVariable, isVariable, primePower, sumPower } from "./atoms.ts";
 import { factor, squareRoot } from "./factor.ts";
 import { type Quotient, quotient, raiseQuotient } from "./quotient.ts";
-import {
-  add,
-  HALF,
-  isWhole,
-  isZero,
-  multiply,
-  negate,
-  ONE,
-  type Rational,
-  rational,
-  same,
-  whole,
-} from "./rational.ts";
+import { add, HALF, isWhole, isZero, multiply, negate, ONE, type Rational, rational, same, whole } from "./rational.ts";
 import { constantOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
 import { unity } from "./unity.ts";
 
@@ -100,8 +88,7 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
   if (square === undefined || !isReal) return undefined;
   const s = rationalRoot(ring, add(ring.work, multiply(ring.work, a, a), negate(square)));
   if (s === undefined) return undefined;
-  const part = (sign: Rational) =>
-    rootOfNumber(ring, multiply(ring.work, add(ring.work, a, sign), HALF), HALF);
+  const part = (sign: Rational) => rootOfNumber(ring, multiply(ring.work, add(ring.work, a, sign), HALF), HALF);
   const [large, small] = [part(s), part(negate(s))];
   return surd.coefficient.over < 0n ? ring.subtract(large, small) : ring.add(large, small);
 }
@@ -109,10 +96,6 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
 function rationalRoot(ring: Ring, value: Rational): Rational | undefined {
   if (value.over < 0n) return undefined;
   if (isZero(value)) return value;
-  const root = rational(
-    ring.work,
-    squareRoot(ring.work, value.over),
-    squareRoot(ring.work, value.under),
-  );
+  const root = rational(ring.work, squareRoot(ring.work, value.over), squareRoot(ring.work, value.under));
   return same(multiply(ring.work, root, root), value) ? root : undefined;
 }

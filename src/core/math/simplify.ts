@@ -22,17 +22,7 @@ import {
   sameValue,
   scaleQuotient,
 } from "./quotient.ts";
-import {
-  floor,
-  HALF,
-  invert,
-  MINUS_ONE,
-  negate,
-  ONE,
-  type Rational,
-  rational,
-  whole,
-} from "./rational.ts";
+import { floor, HALF, invert, MINUS_ONE, negate, ONE, type Rational, rational, whole } from "./rational.ts";
 import { keyOf, type Ring, type Sum, soleTerm } from "./ring.ts";
 import type { CallName, Expression } from "./syntax.ts";
 
@@ -52,10 +42,7 @@ export class Simplifier {
       case "number":
         return constant(ring, expression.value);
       case "symbol":
-        return fromSum(
-          ring,
-          expression.name === "i" ? imaginary(ring) : ring.atom(expression.name),
-        );
+        return fromSum(ring, expression.name === "i" ? imaginary(ring) : ring.atom(expression.name));
       case "sum":
         return this.#fold(expression.parts, addQuotients);
       case "product":
@@ -69,10 +56,7 @@ export class Simplifier {
     }
   }
 
-  #fold(
-    parts: readonly Expression[],
-    join: (ring: Ring, a: Quotient, b: Quotient) => Quotient,
-  ): Quotient {
+  #fold(parts: readonly Expression[], join: (ring: Ring, a: Quotient, b: Quotient) => Quotient): Quotient {
     const [first, ...rest] = parts.map((part) => this.of(part));
     return rest.reduce((a, b) => join(this.#ring, a, b), first ?? constant(this.#ring, ONE));
   }

@@ -28,13 +28,7 @@ export const FUNCTIONS = [
   "log",
   "exp",
 ] as const;
-export type CallName =
-  | (typeof FUNCTIONS)[number]
-  | "abs"
-  | "floor"
-  | "ceil"
-  | "factorial"
-  | "binomial";
+export type CallName = (typeof FUNCTIONS)[number] | "abs" | "floor" | "ceil" | "factorial" | "binomial";
 
 export type Comparison = "=" | "!=" | "<" | "<=";
 

@@ -16,10 +16,7 @@ export function unity(ring: Ring, turn: Rational): Sum {
   // 60 q = 5 a + 12 b, and 12 b ≡ 2 b (mod 5).
   const fifths = modulo(3n * rest, 5n);
   const twelfths = modulo((rest - 12n * fifths) / 5n, 24n);
-  const wholes = ring.multiply(
-    ring.power(fifteenDegrees(ring), twelfths),
-    fifthOfHalfTurn(ring, fifths),
-  );
+  const wholes = ring.multiply(ring.power(fifteenDegrees(ring), twelfths), fifthOfHalfTurn(ring, fifths));
   return eighth === 0n ? wholes : ring.multiply(wholes, eighthOfHalfTurn(ring));
 }
 

@@ -2,7 +2,7 @@
  * What one comparison may cost: limits of its own within the budget of a score. Whatever would go beyond ends in a
  * `WorkBudgetError` before it is computed.
  */
-import { Work, WorkBudgetError } from "../work.ts";
+import { Work, WorkBudgetError } from "../rubrics/work.ts";
 
 export const MATH_LIMITS = {
   /** Nodes of one parsed text, brackets included: with them the depth is bounded. */

@@ -5,7 +5,7 @@
  * A string holds one answer to find, and no messages whose form could be judged. Parsing takes time linear in the text:
  * models write hostile text by accident.
  */
-import { type Messages, textOf } from "../messages.ts";
+import { type Messages, textOf } from "../../contract/messages.ts";
 
 /** Takes the answer out of a text; null when there is none. */
 export type Extract = (text: string) => string | null;
@@ -41,10 +41,7 @@ export function assistantTexts(completion: Messages): string[] {
 }
 
 /** The mean of `score` over the assistant's messages; 0 when there is none, as in a string (verifiers' rule). */
-export function meanOverReplies(
-  completion: Messages | string,
-  score: (text: string) => number,
-): number {
+export function meanOverReplies(completion: Messages | string, score: (text: string) => number): number {
   const texts = typeof completion === "string" ? [] : assistantTexts(completion);
   if (texts.length === 0) return 0;
   return texts.reduce((sum, text) => sum + score(text), 0) / texts.length;

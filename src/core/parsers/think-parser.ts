@@ -1,5 +1,5 @@
 /** Replies that think first: `<think>…</think>`, then the answer. */
-import type { Messages } from "../messages.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { type Extract, meanOverReplies, Parser } from "./parser.ts";
 
 const OPEN = "<think>";

@@ -5,7 +5,7 @@
  * text, exactly spelt: `<a >` is no tag, `a.b` is no pattern, nothing nests. A match runs from an opening tag to the
  * first closing tag after it and is trimmed. The scan only goes forward, so time is linear in the text.
  */
-import type { Messages } from "../messages.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { assistantTexts, meanOverReplies, Parser } from "./parser.ts";
 
 export type XMLField = string | readonly string[];
@@ -76,9 +76,7 @@ export class XMLParser extends Parser {
   }
 
   #formOf(text: string): number {
-    const parsed = this.#fields.some((names) =>
-      names.some((tag) => firstMatch(text, tag) !== null),
-    );
+    const parsed = this.#fields.some((names) => names.some((tag) => firstMatch(text, tag) !== null));
     const present = this.#fields.filter((names) =>
       names.some((tag) => text.includes(open(tag)) || text.includes(close(tag))),
     );
@@ -119,11 +117,7 @@ function lastMatch(text: string, tag: string): string | null {
   return last;
 }
 
-function matchFrom(
-  text: string,
-  tag: string,
-  from: number,
-): { content: string; end: number } | null {
+function matchFrom(text: string, tag: string, from: number): { content: string; end: number } | null {
   const opened = text.indexOf(open(tag), from);
   if (opened === -1) return null;
   const start = opened + open(tag).length;

@@ -1,7 +1,7 @@
 /**
  * Text that is judged, made fit for a judge's prompt: it is not trusted, so it is fenced; it may be long, so it is cut.
  */
-import { type Messages, textOf } from "../messages.ts";
+import { type Messages, textOf } from "../../contract/messages.ts";
 
 const BACKTICKS = /`+/g;
 const SHORTEST_FENCE = 3;

@@ -10,10 +10,11 @@
  * These scores mean something inside their group only: they belong into advantages. As a mean over an eval they say
  * nothing; there, give the rubric the weight 0.
  */
+
+import { commonPrefix, type Messages } from "../../contract/messages.ts";
+import { seededRandom, seededWords } from "../../contract/random.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
-import { commonPrefix, type Messages } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
-import { seededRandom, seededWords } from "../random.ts";
 import { shuffledOrder } from "../shuffled-order.ts";
 import { cutMiddle, fenced, transcriptOf } from "./evidence.ts";
 import type { Judge } from "./judges.ts";
@@ -79,9 +80,7 @@ export class GroupJudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, 
       const contest = contestOf(group, this.#options.maxCharacters);
       if (contest.attempts.length < 2) return group.map(() => of([NO_DIFFERENCE]));
       const passes = await this.#passes(judge, contest);
-      return contest.made.map((attempt) =>
-        of(passes.map((scores) => scores[attempt] ?? Number.NaN)),
-      );
+      return contest.made.map((attempt) => of(passes.map((scores) => scores[attempt] ?? Number.NaN)));
     };
     this.addGroupRewardFunc(name, score, weight);
   }
@@ -139,10 +138,7 @@ function contestOf(group: readonly Args[], maxCharacters: number): Contest {
 /** Messages with which every history begins. */
 function sharedPrefix(histories: readonly Messages[]): number {
   const [first = [], ...others] = histories;
-  return others.reduce(
-    (shared, other) => Math.min(shared, commonPrefix(first, other)),
-    first.length,
-  );
+  return others.reduce((shared, other) => Math.min(shared, commonPrefix(first, other)), first.length);
 }
 
 /**
@@ -151,18 +147,13 @@ function sharedPrefix(histories: readonly Messages[]): number {
  * a later one.
  */
 function seedOf(name: string, { context, attempts }: Contest, pass: number): number {
-  return Math.floor(
-    seededRandom("group judge order 2", name, pass, context, ...attempts)() * 2 ** 32,
-  );
+  return Math.floor(seededRandom("group judge order 2", name, pass, context, ...attempts)() * 2 ** 32);
 }
 
 function drawIds(count: number, random: () => number): string[] {
   const ids = new Set<string>();
   while (ids.size < count) {
-    const letters = Array.from(
-      { length: ID_LETTERS },
-      () => LETTERS[Math.floor(random() * LETTERS.length)],
-    );
+    const letters = Array.from({ length: ID_LETTERS }, () => LETTERS[Math.floor(random() * LETTERS.length)]);
     ids.add(letters.join(""));
   }
   return [...ids];
@@ -188,23 +179,11 @@ function spread(scores: readonly number[]): number {
   return Math.max(...scores) - Math.min(...scores);
 }
 
-function checkOptions({
-  name,
-  passes,
-  maxPasses,
-}: {
-  name: string;
-  passes: number;
-  maxPasses: number;
-}): void {
+function checkOptions({ name, passes, maxPasses }: { name: string; passes: number; maxPasses: number }): void {
   if (!Number.isInteger(passes) || passes < FEWEST_PASSES) {
-    throw new RangeError(
-      `passes of the group judge ${name} is ${passes}: one call decides nothing, take 2 or more`,
-    );
+    throw new RangeError(`passes of the group judge ${name} is ${passes}: one call decides nothing, take 2 or more`);
   }
   if (!Number.isInteger(maxPasses) || maxPasses < passes) {
-    throw new RangeError(
-      `maxPasses of the group judge ${name} is ${maxPasses}, below its passes (${passes})`,
-    );
+    throw new RangeError(`maxPasses of the group judge ${name} is ${maxPasses}, below its passes (${passes})`);
   }
 }

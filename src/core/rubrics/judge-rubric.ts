@@ -6,8 +6,9 @@
  * text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the middle
  * when it is too long. A verdict that is missing is a null score, never 0.
  */
+
+import { textOf } from "../../contract/messages.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
-import { textOf } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
 import { cutMiddle, fenced } from "./evidence.ts";
@@ -37,17 +38,7 @@ interface Rendered {
   readonly leftOut: number;
 }
 
-const OPTIONS = [
-  "name",
-  "weight",
-  "prompt",
-  "choices",
-  "slots",
-  "judge",
-  "parser",
-  "passes",
-  "maxCharacters",
-];
+const OPTIONS = ["name", "weight", "prompt", "choices", "slots", "judge", "parser", "passes", "maxCharacters"];
 const SLOT = /\{(\w+)\}/g;
 const MAX_CHARACTERS = 100_000;
 
@@ -78,9 +69,7 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const { prompt, leftOut } = this.#rendered(args);
     const labels = Object.keys(choices);
     const verdicts = await Promise.all(
-      Array.from({ length: passes }, (_, pass) =>
-        args.judge(prompt, { judge, labels, pass, leftOut }),
-      ),
+      Array.from({ length: passes }, (_, pass) => args.judge(prompt, { judge, labels, pass, leftOut })),
     );
     return verdicts.reduce((sum, label) => sum + (choices[label] ?? Number.NaN), 0) / passes;
   }
@@ -113,15 +102,11 @@ function checkOptions<Task, S>(options: JudgeOptions<Task, S>): void {
   }
   const folded = new Set(Object.keys(choices).map((label) => label.trim().toLowerCase()));
   if (folded.size < scores.length) {
-    throw new RangeError(
-      `two choices of the judge of ${name} differ in nothing a reply would show`,
-    );
+    throw new RangeError(`two choices of the judge of ${name} differ in nothing a reply would show`);
   }
   for (const [option, value] of Object.entries({ passes, maxCharacters })) {
     if (!Number.isInteger(value) || value < 1) {
-      throw new RangeError(
-        `${option} of the judge of ${name} is ${value}, not a whole number from 1`,
-      );
+      throw new RangeError(`${option} of the judge of ${name} is ${value}, not a whole number from 1`);
     }
   }
 }

@@ -7,9 +7,9 @@
  * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the score
  * is null, never 0. The policy's endpoint is no judge.
  */
-import { cloneJson } from "../json.ts";
-import type { Messages } from "../messages.ts";
-import type { Sampling } from "../sampling.ts";
+import { cloneJson } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
+import type { Sampling } from "../../contract/sampling.ts";
 import { NoScoreError } from "./score-value.ts";
 import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 
@@ -41,10 +41,7 @@ export interface Judge {
   /** A number within the range, both ends included. */
   (prompt: string | Messages, options: AskOptions & { readonly range: Range }): Promise<number>;
   /** How alike an embedding model finds two texts: the cosine of their embeddings, 0 where it is negative. */
-  (
-    texts: readonly [string, string],
-    options: AskOptions & { readonly cosine: true },
-  ): Promise<number>;
+  (texts: readonly [string, string], options: AskOptions & { readonly cosine: true }): Promise<number>;
   /** The reply as it is. */
   (prompt: string | Messages, options?: AskOptions): Promise<string>;
 }
@@ -116,11 +113,7 @@ export class JudgeBench implements Judges {
     return judgeThat((prompt, options) => this.#ask(rolloutId, prompt, options));
   }
 
-  async #ask(
-    rollout_id: string | null,
-    prompt: Prompt,
-    options: AnyAskOptions,
-  ): Promise<VerdictValue> {
+  async #ask(rollout_id: string | null, prompt: Prompt, options: AnyAskOptions): Promise<VerdictValue> {
     const { judge = "default" } = options;
     const { known, named, hash, most } = this.#options;
     if (!named.includes(judge)) {
@@ -163,10 +156,7 @@ type Asking = (prompt: Prompt, options: AnyAskOptions) => Promise<VerdictValue>;
 
 /** One function with the four faces of `Judge`: what the menu asks for is what the verdict was read as. */
 function judgeThat(ask: Asking): Judge {
-  function judge<Value extends VerdictValue>(
-    prompt: Prompt,
-    options: AnyAskOptions = {},
-  ): Promise<Value> {
+  function judge<Value extends VerdictValue>(prompt: Prompt, options: AnyAskOptions = {}): Promise<Value> {
     const verdict = ask(prompt, options) as Promise<Value>;
     // A function may ask and never wait; the rejection is kept for whoever does.
     verdict.catch(() => undefined);

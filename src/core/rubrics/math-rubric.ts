@@ -5,14 +5,15 @@
  * (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule decides
  * (`UndecidedError`) give no score.
  */
+
+import { textOf } from "../../contract/messages.ts";
 import type { Awaitable, ScoringArgs } from "../environments/contract.ts";
 import { mathEqual } from "../math/equivalence.ts";
 import { extractMathAnswer, extractMathTarget } from "../math/extract.ts";
-import { textOf } from "../messages.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import { Parser } from "../parsers/parser.ts";
-import { scoreWork } from "../work.ts";
 import { Rubric } from "./rubric.ts";
+import { scoreWork } from "./work.ts";
 
 export interface MathOptions<Task, S> {
   /** The name of the score; `correct_answer` when left out. */

@@ -12,9 +12,7 @@ export class RubricGroup {
 
   constructor(rubrics: readonly (AnyRubric | RubricGroup)[]) {
     if (rubrics.length === 0) throw new RangeError("a rubric group needs at least one rubric");
-    this.rubrics = rubrics.flatMap((entry) =>
-      entry instanceof RubricGroup ? entry.rubrics : [entry],
-    );
+    this.rubrics = rubrics.flatMap((entry) => (entry instanceof RubricGroup ? entry.rubrics : [entry]));
   }
 
   /** Judges a run must name, each once. */
@@ -68,16 +66,11 @@ export class RubricGroup {
 }
 
 /** A group from whatever an environment was given. Options without a parser of their own get `parser`. */
-export function asRubric<Task, S>(
-  like: RubricLike<Task, S> | RubricGroup,
-  parser?: Parser,
-): RubricGroup {
+export function asRubric<Task, S>(like: RubricLike<Task, S> | RubricGroup, parser?: Parser): RubricGroup {
   if (like instanceof RubricGroup) return like;
   const entries = isList(like) ? like : [like];
   const shared = parser === undefined ? {} : { parser };
-  return new RubricGroup(
-    entries.map((entry) => (isRubric(entry) ? entry : new Rubric({ ...shared, ...entry }))),
-  );
+  return new RubricGroup(entries.map((entry) => (isRubric(entry) ? entry : new Rubric({ ...shared, ...entry }))));
 }
 
 type Entry<Task, S> = Exclude<RubricLike<Task, S>, readonly unknown[]>;

@@ -5,6 +5,8 @@
  * makes a metric: reported, never part of the reward. Names are given, never read off a function, because a minifier
  * renames functions. A rubric holds no results: one serves any number of rollouts at once.
  */
+
+import { requireName } from "../../contract/short-text.ts";
 import type {
   Awaitable,
   Cleanup,
@@ -19,15 +21,12 @@ import type {
 import { type CleanupHandler, cleanupHandlers } from "../environments/stops.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { requireName } from "../short-text.ts";
 
 export interface RubricOptions<Task = unknown, S = unknown, Objects extends object = object> {
   /** Weight 1 unless given as `{ fn, weight }`. */
   readonly rewards?: Readonly<Record<string, Weighted<Reward<Task, S, NoInfer<Objects>>>>>;
   /** Called once with all members of a group that ended well; a score for each, in their order. */
-  readonly groupRewards?: Readonly<
-    Record<string, Weighted<GroupReward<Task, S, NoInfer<Objects>>>>
-  >;
+  readonly groupRewards?: Readonly<Record<string, Weighted<GroupReward<Task, S, NoInfer<Objects>>>>>;
   /** Weight 0. */
   readonly metrics?: Readonly<Record<string, Reward<Task, S, NoInfer<Objects>>>>;
   readonly groupMetrics?: Readonly<Record<string, GroupReward<Task, S, NoInfer<Objects>>>>;
@@ -59,9 +58,7 @@ const OPTIONS: readonly (keyof RubricOptions)[] = [
 ];
 
 /** Named objects for one call of a scoring function. */
-export type ScoreProvider<Task, S, Objects = object> = (
-  args: ScoringArgs<Task, S>,
-) => Awaitable<Partial<Objects>>;
+export type ScoreProvider<Task, S, Objects = object> = (args: ScoringArgs<Task, S>) => Awaitable<Partial<Objects>>;
 
 // `score` is a method, not a function property: its parameters are compared both ways, so that a rubric written for one
 // task and state fits wherever rubrics are handled without knowing them. A stored row was parsed by the environment's
@@ -77,10 +74,7 @@ export type ScoreFunction<Task = unknown, S = unknown> =
       readonly name: string;
       readonly weight: number;
       readonly group: true;
-      score(
-        group: readonly RewardArgs<Task, S>[],
-        shared: GroupArgs,
-      ): ReturnType<GroupReward<Task, S>>;
+      score(group: readonly RewardArgs<Task, S>[], shared: GroupArgs): ReturnType<GroupReward<Task, S>>;
     };
 
 /** A rubric as whoever scores with it sees it. */
@@ -109,9 +103,7 @@ type ListedFunction<Task, S> =
   | { readonly name: string; readonly fn: GroupReward<Task, S>; readonly group: true };
 
 /** `Objects`: what functions get beside their arguments, by name: class objects, and what providers give. */
-export class Rubric<Task = unknown, S = unknown, Objects extends object = object>
-  implements AnyRubric<Task, S>
-{
+export class Rubric<Task = unknown, S = unknown, Objects extends object = object> implements AnyRubric<Task, S> {
   readonly parser: Parser | undefined;
   readonly judges: readonly string[];
   readonly cleanupHandlers: readonly CleanupHandler<State<Task, S>>[];

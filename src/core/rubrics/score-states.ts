@@ -1,21 +1,15 @@
 /**
  * Scores states that no platform made: what an author tests a rubric with, by the very functions that score runs.
  */
+
+import type { Json } from "../../contract/json.ts";
+import type { Messages } from "../../contract/messages.ts";
 import { gateForScoring } from "../environments/capabilities.ts";
-import type { Json } from "../json.ts";
-import type { Messages } from "../messages.ts";
 import { advantagesOf } from "../training/advantage.ts";
 import { NO_JUDGES } from "./judges.ts";
 import type { AnyRubric } from "./rubric.ts";
 import { RubricGroup } from "./rubric-group.ts";
-import {
-  type AnyRewardArgs,
-  type Scored,
-  type ScoringFailure,
-  type Sheet,
-  scoreSheets,
-  settle,
-} from "./scoring.ts";
+import { type AnyRewardArgs, type Scored, type ScoringFailure, type Sheet, scoreSheets, settle } from "./scoring.ts";
 import { creditOf, type StepCredit } from "./step-credit.ts";
 
 /** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
@@ -44,10 +38,7 @@ export interface ScoredMember extends ScoredState {
 }
 
 /** Throws RangeError for a rubric that must see a whole group: `scoreGroup` has it. */
-export async function scoreState(
-  rubric: AnyRubric | RubricGroup,
-  state: StateToScore,
-): Promise<ScoredState> {
+export async function scoreState(rubric: AnyRubric | RubricGroup, state: StateToScore): Promise<ScoredState> {
   const rubrics = new RubricGroup([rubric]);
   if (rubrics.hasGroupFunctions) {
     throw new RangeError("a rubric with group functions scores whole groups: use scoreGroup");
@@ -75,10 +66,7 @@ export async function scoreGroup(
   });
 }
 
-async function scoreAll(
-  rubrics: RubricGroup,
-  states: readonly StateToScore[],
-): Promise<readonly Scored[]> {
+async function scoreAll(rubrics: RubricGroup, states: readonly StateToScore[]): Promise<readonly Scored[]> {
   const sheets = states.map(sheetOf);
   await scoreSheets(rubrics, sheets, {
     judges: NO_JUDGES,

@@ -1,5 +1,5 @@
 /** What counts as a score. A score that was not produced is null with a reason, never 0. */
-import { isError, ScoringError, type UnscoredCause } from "../errors.ts";
+import { isError, ScoringError, type UnscoredCause } from "../../contract/errors.ts";
 
 /** Why a function gave no score, where the platform knows it. */
 export class NoScoreError extends ScoringError {

@@ -5,16 +5,17 @@
  * state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is null with
  * its error, and then so is the reward, if the function has weight. A group function that throws, or
  * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing
- * here throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/work.ts).
+ * here throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
  */
+
+import { serializeError, type UnscoredCause } from "../../contract/errors.ts";
 import type { GroupArgs, RewardArgs, ScoringCapabilities } from "../environments/contract.ts";
-import { serializeError, type UnscoredCause } from "../errors.ts";
 import { Parser } from "../parsers/parser.ts";
-import { unitWork, WORK, type Work } from "../work.ts";
 import type { Judges } from "./judges.ts";
 import type { AnyRubric, ScoreFunction } from "./rubric.ts";
 import type { RubricGroup } from "./rubric-group.ts";
 import { causeOf, NoScoreError, toScore } from "./score-value.ts";
+import { unitWork, WORK, type Work } from "./work.ts";
 
 export interface ScoringFailure {
   /** The score's name; `reward` when the sum itself is not finite, `cleanup` where a handler failed. */
@@ -88,16 +89,9 @@ export async function scoreSheets(
   }
 }
 
-function ask(
-  fn: ScoreFunction,
-  rubric: AnyRubric,
-  sheets: readonly Sheet[],
-  tools: BudgetedTools,
-): Promise<Outcome[]> {
+function ask(fn: ScoreFunction, rubric: AnyRubric, sheets: readonly Sheet[], tools: BudgetedTools): Promise<Outcome[]> {
   if (fn.group) return askGroup(fn, rubric, sheets, tools);
-  return Promise.all(
-    sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))),
-  );
+  return Promise.all(sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))));
 }
 
 async function askGroup(
@@ -174,9 +168,7 @@ export function settle({ verdicts }: Sheet): Scored {
 }
 
 function scoresByName(verdicts: readonly Verdict[]): Score[] {
-  const lastOfRubric = new Map(
-    verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]),
-  );
+  const lastOfRubric = new Map(verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]));
   const byName = new Map<string, Score>();
   for (const { name, score, weight } of lastOfRubric.values()) {
     const other = byName.get(name);

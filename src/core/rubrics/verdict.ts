@@ -7,9 +7,9 @@
  * Sources: the rules of verifiers' rubric judge (closed menu, off the menu = unscored) and of structured output there.
  */
 import * as z from "zod";
-import { cosineOf, type Vector } from "../embeddings.ts";
-import { LIMITS } from "../limits.ts";
-import type { Message, Messages } from "../messages.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Message, Messages } from "../../contract/messages.ts";
+import { cosineOf, type Vector } from "./embeddings.ts";
 import { jsonObjectsWith } from "./json-objects.ts";
 
 /**

@@ -47,8 +47,7 @@ export function keysOf(
   const reads = program.slice(first, first + count);
   const [source] = reads;
   const plain = reads.every(
-    ({ opcode, p1, p3 }, index) =>
-      opcode === "Column" && p1 === source?.p1 && p3 === made.p1 + index,
+    ({ opcode, p1, p3 }, index) => opcode === "Column" && p1 === source?.p1 && p3 === made.p1 + index,
   );
   if (source === undefined || !plain) return null;
   return { cursor: source.p1, columns: reads.map(({ p2 }) => p2) };

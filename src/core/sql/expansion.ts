@@ -5,8 +5,8 @@
  * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too late. A
  * part that names itself counts once: SQLite writes such a part out once, or finds an error.
  */
-import { SqlWorkError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { SqlWorkError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { words } from "./program.ts";
 import { nameOf, statementsOf } from "./statements.ts";
 
@@ -43,8 +43,7 @@ export function requireModest(tokens: readonly string[], stored: readonly Stored
     else blocks.push(block);
   }
   const growth = new Growth(definitions);
-  const total = (count: (block: Block) => number) =>
-    blocks.reduce((sum, block) => sum + count(block), 0);
+  const total = (count: (block: Block) => number) => blocks.reduce((sum, block) => sum + count(block), 0);
   const references = total((block) => growth.references(block));
   if (references > LIMITS.sqlReferences) {
     throw new SqlWorkError(
@@ -80,12 +79,7 @@ function blockOf(tokens: readonly string[], definitions: Definitions): Block {
 }
 
 /** What stands in a bracket: a block of its own, or more of the one around it. */
-function opened(
-  tokens: readonly string[],
-  at: number,
-  around: Block,
-  definitions: Definitions,
-): Block {
+function opened(tokens: readonly string[], at: number, around: Block, definitions: Definitions): Block {
   if (!/^(select|with|values)$/i.test(tokens[at + 1] ?? "")) return around;
   const block: Block = { tokens: [], inner: [] };
   const name = definedAt(tokens, at);
@@ -125,10 +119,7 @@ class Growth {
 
   /** Times that a definition is written out for this block. */
   references(block: Block): number {
-    const own = this.#named(block).reduce(
-      (sum, name) => sum + 1 + this.#most("references", name),
-      0,
-    );
+    const own = this.#named(block).reduce((sum, name) => sum + 1 + this.#most("references", name), 0);
     return block.inner.reduce((sum, inner) => sum + this.references(inner), own);
   }
 
@@ -169,8 +160,6 @@ class Growth {
   /** A part that names itself. One that is hidden behind another of its name would not be counted. */
   #within(name: string): number {
     if ((this.#definitions.get(name) ?? []).length < 2) return 0;
-    throw new SqlWorkError(
-      `${name} is the name of more than one view or part of a with: rename one`,
-    );
+    throw new SqlWorkError(`${name} is the name of more than one view or part of a with: rename one`);
   }
 }

@@ -4,7 +4,7 @@
  * Invariant. Both are from above. A function that is not named here reads its arguments once, and its result is no longer than
  * they are together (an escaped character of JSON: six).
  */
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../../contract/limits.ts";
 
 /** Bytes of a value: at most, and on the average of all the rows it is taken from. */
 export interface Length {
@@ -34,8 +34,7 @@ export function lengthOf(most: number, mean = most): Length {
 }
 
 export function sumOf(lengths: readonly Length[]): Length {
-  const sum = (pick: (length: Length) => number) =>
-    lengths.reduce((total, length) => total + pick(length), 0);
+  const sum = (pick: (length: Length) => number) => lengths.reduce((total, length) => total + pick(length), 0);
   return lengthOf(
     sum(({ most }) => most),
     sum(({ mean }) => mean),

@@ -100,9 +100,7 @@ export class Lengths {
 
   /** Of registers that follow each other, together. */
   sum(first: number, count: number, at: number): Length {
-    const all = Array.from({ length: Math.max(0, count) }, (_, index) =>
-      this.of(first + index, at),
-    );
+    const all = Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index, at));
     return sumOf(all);
   }
 
@@ -136,9 +134,7 @@ export class Lengths {
 
   /** What a register holds before it is counted down. */
   constant(register: number): number | null {
-    const numbers = this.#opsOf([...(this.#writes.get(register) ?? NOWHERE)]).map((op) =>
-      this.#numberOf(op),
-    );
+    const numbers = this.#opsOf([...(this.#writes.get(register) ?? NOWHERE)]).map((op) => this.#numberOf(op));
     if (numbers.length === 0 || numbers.includes(null)) return null;
     return Math.max(...numbers.map(Number));
   }
@@ -211,8 +207,7 @@ export class Lengths {
     for (const [at, op] of this.#program.entries()) {
       const [cursor, record] = this.#recorded(op, at);
       grew = this.#longer(this.#records, cursor, record, round) || grew;
-      grew =
-        this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
+      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
       for (const register of writtenBy(op)) {
         const length = this.#lengthAt(op, at, register);
         if (length !== null) this.#written.set(keyOf(register, at), length);
@@ -335,8 +330,7 @@ const ROWS_IN: Readonly<Record<string, (op: Op) => number>> = {
 function longerValue(one: Value, other: Value): Value {
   const longest = longerOf(one, other);
   if (one.parts === undefined || other.parts === undefined) return longest;
-  const [long, short] =
-    one.parts.length < other.parts.length ? [other.parts, one.parts] : [one.parts, other.parts];
+  const [long, short] = one.parts.length < other.parts.length ? [other.parts, one.parts] : [one.parts, other.parts];
   return { ...longest, parts: long.map((part, index) => longerOf(part, short[index] ?? part)) };
 }
 

@@ -4,7 +4,7 @@
  *
  * Invariant. An opcode that is not listed here is not understood, and a program that has one cannot be counted: it is refused.
  */
-import { SqlWorkError } from "../errors.ts";
+import { SqlWorkError } from "../../contract/errors.ts";
 
 export interface Op {
   readonly opcode: string;
@@ -44,20 +44,14 @@ export function words(text: string): ReadonlySet<string> {
 
 /** A table with computed columns is read once when it is made, and empty. */
 function isKnown(opcode: string, p4: string): boolean {
-  return (
-    JUMPS.has(opcode) ||
-    OTHERS.has(opcode) ||
-    (opcode === "SqlExec" && p4.startsWith("SELECT*FROM"))
-  );
+  return JUMPS.has(opcode) || OTHERS.has(opcode) || (opcode === "SqlExec" && p4.startsWith("SELECT*FROM"));
 }
 
 function opOf(row: Readonly<Record<string, unknown>>): Op {
   const opcode = String(row["opcode"]);
   const p4 = String(row["p4"] ?? "");
   if (!isKnown(opcode, p4)) {
-    throw new UncountableError(
-      `SQLite's ${opcode} is not offered here: its work cannot be counted`,
-    );
+    throw new UncountableError(`SQLite's ${opcode} is not offered here: its work cannot be counted`);
   }
   const number = (name: string) => Number(row[name] ?? 0);
   const [p1, p2, p3, p5] = [number("p1"), number("p2"), number("p3"), number("p5")];

@@ -1,6 +1,6 @@
 /** Statements that are not offered, by their first words. */
-import { EnvError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { EnvError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { exceedsUtf8 } from "../utf8.ts";
 import type { Statement } from "./statements.ts";
 
@@ -22,9 +22,7 @@ export function requireOffered({ tokens }: Statement): void {
     );
   }
   if (/^alter table$/i.test(`${first} ${second}`) && adds(tokens)) {
-    throw new EnvError(
-      "a column with a check, or a generated one, cannot be added here: create the table with it",
-    );
+    throw new EnvError("a column with a check, or a generated one, cannot be added here: create the table with it");
   }
 }
 

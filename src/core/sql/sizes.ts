@@ -116,9 +116,7 @@ export class CountedSizes implements Sizes {
     // A table that the statement makes, or one that only the platform reads.
     if (entry === null) return { rows: 0, row: LONGEST };
     const size = this.#ofTable(entry.table);
-    return entry.type === "index" && this.#isComputed(entry.name)
-      ? { rows: size.rows, row: LONGEST }
-      : size;
+    return entry.type === "index" && this.#isComputed(entry.name) ? { rows: size.rows, row: LONGEST } : size;
   }
 
   #entry(root: number): Entry | null {
@@ -127,10 +125,7 @@ export class CountedSizes implements Sizes {
     const query = "select type, name, tbl_name from sqlite_schema where rootpage = ?";
     const [row] = this.#database.rows(query, [root]);
     const text = (name: string) => String(row?.[name]);
-    const entry =
-      row === undefined
-        ? null
-        : { type: text("type"), name: text("name"), table: text("tbl_name") };
+    const entry = row === undefined ? null : { type: text("type"), name: text("name"), table: text("tbl_name") };
     this.#entries.set(root, entry);
     return entry;
   }
@@ -141,10 +136,7 @@ export class CountedSizes implements Sizes {
 
   #ofTable(table: string): Size {
     // Columns that are computed when they are read are not in a row.
-    const columns = this.#database.rows(
-      "select name from pragma_table_xinfo(?) where hidden in (0, 3)",
-      [table],
-    );
+    const columns = this.#database.rows("select name from pragma_table_xinfo(?) where hidden in (0, 3)", [table]);
     return this.#asked(
       table,
       [...columns].map(({ name }) => String(name)),

@@ -30,13 +30,7 @@ export interface Stores {
   readonly large: boolean;
 }
 
-export function stepsOf(
-  op: Op,
-  at: number,
-  times: number,
-  lengths: Lengths,
-  stores: Stores,
-): number {
+export function stepsOf(op: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
   const { opcode, p1, p2, p3, p4 } = op;
   const all = (fixed: number, length: Length, share: number) =>
     times * fixed + (times * length.mean + length.most) / share;
@@ -95,25 +89,13 @@ function storeSteps(op: Op, at: number, times: number, lengths: Lengths, stores:
   return times * (OPENS.has(opcode) ? OPEN : 1);
 }
 
-function writeSteps(
-  { opcode, p1, p2 }: Op,
-  at: number,
-  times: number,
-  lengths: Lengths,
-  stores: Stores,
-): number {
+function writeSteps({ opcode, p1, p2 }: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
   const row = opcode.endsWith("Insert") ? lengths.row(p2, at) : NUMBER;
   const [rows, keys] = stores.isTable(p1) ? [WRITE.row, WRITE.key] : [WRITE.ownRow, WRITE.ownKey];
   return times * ((opcode === "Insert" ? rows : keys) + row.mean) + row.most;
 }
 
-function lookupSteps(
-  { p1, p3, p4 }: Op,
-  at: number,
-  times: number,
-  lengths: Lengths,
-  stores: Stores,
-): number {
+function lookupSteps({ p1, p3, p4 }: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
   const key = /^\d+$/.test(p4) ? lengths.sum(p3, Number(p4), at) : { most: 0, mean: 0 };
   const inTable = stores.large ? LOOKUP.large : LOOKUP.table;
   return times * ((stores.isTable(p1) ? inTable : LOOKUP.own) + key.mean) + key.most;

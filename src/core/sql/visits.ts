@@ -8,16 +8,7 @@
  */
 import { componentsOf } from "./components.ts";
 import { equalityOf, keysOf } from "./equality.ts";
-import {
-  calledBy,
-  nextOf,
-  type Op,
-  type Part,
-  type Program,
-  reachedIn,
-  UncountableError,
-  words,
-} from "./program.ts";
+import { calledBy, nextOf, type Op, type Part, type Program, reachedIn, UncountableError, words } from "./program.ts";
 
 /** What a program's loops go over. */
 export interface Extents {
@@ -96,12 +87,7 @@ export class Visits {
     this.#countAll(this.#reachedIn(part), (at) => nextOf(this.#program, at, part), part, times);
   }
 
-  #countAll(
-    nodes: readonly number[],
-    next: (at: number) => readonly number[],
-    part: Part,
-    times: number,
-  ): void {
+  #countAll(nodes: readonly number[], next: (at: number) => readonly number[], part: Part, times: number): void {
     this.#look(nodes.length);
     const inside = new Set(nodes);
     const within = (at: number) => next(at).filter((to) => inside.has(to));
@@ -112,12 +98,7 @@ export class Visits {
     }
   }
 
-  #loop(
-    loop: readonly number[],
-    next: (at: number) => readonly number[],
-    part: Part,
-    times: number,
-  ): void {
+  #loop(loop: readonly number[], next: (at: number) => readonly number[], part: Part, times: number): void {
     const ops = this.#opsOf(loop, part);
     const advances = loop.flatMap((at) => {
       const advance = this.#advance(at, ops, part) ?? this.#flag(at, loop, next);
@@ -232,11 +213,7 @@ export class Visits {
   }
 
   /** `if r > 0`, where every way back to it sets r: it goes on behind itself once (the row of nulls of an outer join). */
-  #flag(
-    at: number,
-    loop: readonly number[],
-    next: (at: number) => readonly number[],
-  ): Advance | null {
+  #flag(at: number, loop: readonly number[], next: (at: number) => readonly number[]): Advance | null {
     const op = this.#program[at];
     if (op?.opcode !== "IfPos" || op.p3 !== 0) return null;
     const setters = loop.filter((other) => {
@@ -254,8 +231,7 @@ export class Visits {
   #moves(cursor: number, loop: readonly Op[]): boolean {
     const store = this.#storeOf(cursor);
     const moved = loop.some(
-      ({ opcode, p1, p3 }) =>
-        (POSITIONS.has(opcode) && p1 === cursor) || (opcode === "DeferredSeek" && p3 === cursor),
+      ({ opcode, p1, p3 }) => (POSITIONS.has(opcode) && p1 === cursor) || (opcode === "DeferredSeek" && p3 === cursor),
     );
     return moved || (!this.#roots.has(cursor) && fills(`store ${store}`, loop, this.#storeOf));
   }

@@ -7,8 +7,8 @@
  * the same database costs the same. What cannot be counted is refused. Nothing is written.
  */
 
-import { EnvError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { EnvError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { SqlDatabase, SqlValue } from "./database.ts";
 import { requireModest, type Stored } from "./expansion.ts";
 import { type Length, NUMBER } from "./functions.ts";
@@ -31,11 +31,7 @@ const HELD_BYTES = 1_500_000;
 const MOST_PROGRAMS = 200;
 const GROWTH_ROUNDS = 5;
 
-export function workOf(
-  database: SqlDatabase,
-  statement: Statement,
-  params: readonly SqlValue[],
-): number {
+export function workOf(database: SqlDatabase, statement: Statement, params: readonly SqlValue[]): number {
   const stored = storedIn(database);
   requireModest(statement.tokens, stored);
   const characters = stored.reduce((sum, { sql }) => sum + sql.length, 0);
@@ -43,13 +39,8 @@ export function workOf(
   if (/^explain$/i.test(statement.tokens[0] ?? "")) return LITTLE;
   const programs = programsIn(database, statement, params);
   const ops = programs.reduce((sum, program) => sum + program.length, 0);
-  const reading =
-    STEPS_PER_OP * ops +
-    STEPS_PER_CHARACTER * characters +
-    STEPS_PER_PLAN * tablesIn(programs) ** 3;
-  const nested = [statement.text, ...stored.map(({ sql }) => sql)].some((sql) =>
-    /jsonb?_tree/i.test(sql),
-  );
+  const reading = STEPS_PER_OP * ops + STEPS_PER_CHARACTER * characters + STEPS_PER_PLAN * tablesIn(programs) ** 3;
+  const nested = [statement.text, ...stored.map(({ sql }) => sql)].some((sql) => /jsonb?_tree/i.test(sql));
   const large = database.sizeBytes() > HELD_BYTES;
   const given = { programs, params, nested, large };
   const rough = new Estimate(given, roughSizes(database)).steps();
@@ -70,17 +61,11 @@ function storedIn(database: SqlDatabase): readonly Stored[] {
 }
 
 function tablesIn(programs: readonly Program[]): number {
-  const opened = programs.map(
-    (program) => program.filter(({ opcode }) => /^(OpenRead|VOpen)$/.test(opcode)).length,
-  );
+  const opened = programs.map((program) => program.filter(({ opcode }) => /^(OpenRead|VOpen)$/.test(opcode)).length);
   return Math.max(0, ...opened);
 }
 
-function programsIn(
-  database: SqlDatabase,
-  { text }: Statement,
-  params: readonly SqlValue[],
-): readonly Program[] {
+function programsIn(database: SqlDatabase, { text }: Statement, params: readonly SqlValue[]): readonly Program[] {
   const rows: Readonly<Record<string, unknown>>[] = [];
   for (const row of database.rows(`explain ${text}`, params)) {
     if (rows.length >= LIMITS.sqlOps) throw new EnvError("the statement is too long: split it");
@@ -142,8 +127,7 @@ class Estimate {
     const visits = new Visits(program, {
       rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
       equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#grown(root, index),
-      equalColumns: (root, columns) =>
-        this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
+      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
       functionRows: (at) => this.#functionRows(program, at, first),
       constant: (register) => first.constant(register),
     });
@@ -203,16 +187,10 @@ class Estimate {
     return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
   }
 
-  #lengths(
-    program: Program,
-    index: number,
-    param: Length,
-    visits: (at: number) => number | null,
-  ): Lengths {
+  #lengths(program: Program, index: number, param: Length, visits: (at: number) => number | null): Lengths {
     const { params, nested } = this.#given;
     // What a trigger reads may have been written by this very statement.
-    const row = (root: number) =>
-      index > 0 && this.#growth.has(root) ? LONGEST_ROW : this.#sizes.row(root);
+    const row = (root: number) => (index > 0 && this.#growth.has(root) ? LONGEST_ROW : this.#sizes.row(root));
     return new Lengths(program, { row, params, nested, param, visits });
   }
 

@@ -6,7 +6,7 @@
  * group is credited once, from final rewards, by one function that the consumer and the run share: what the one has
  * built samples for, the other trains.
  */
-import type { Advantage, LengthPenalty } from "./request.ts";
+import type { Advantage, LengthPenalty } from "../../contract/training-request.ts";
 
 /** Raised when a formula changes: batches say which one made their numbers. */
 const VERSION = 1;
@@ -51,10 +51,7 @@ export function advantagesOf(advantage: Advantage, rewards: Rewards): (number | 
   return rewards.map((reward) => (isGiven(reward) ? (credited[next++] ?? null) : null));
 }
 
-function estimate(
-  advantage: Exclude<Advantage, { name: "none" }>,
-  rewards: readonly number[],
-): readonly number[] {
+function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: readonly number[]): readonly number[] {
   if (rewards.length === 1 && "singleton" in advantage && advantage.singleton === "raw") {
     return rewards;
   }
@@ -92,17 +89,10 @@ export function penalised(
     const most = Math.max(1, ...scored.map(({ lengths }) => measure(lengths)));
     return (lengths: Lengths) => measure(lengths) / most;
   };
-  const [output, input, turns] = [
-    of((l) => l.output),
-    of((l) => l.total - l.output),
-    of((l) => l.turns),
-  ];
+  const [output, input, turns] = [of((l) => l.output), of((l) => l.total - l.output), of((l) => l.turns)];
   return members.map(({ reward, lengths }) => {
     if (!isGiven(reward)) return null;
-    const share =
-      penalty.output * output(lengths) +
-      penalty.input * input(lengths) +
-      penalty.turns * turns(lengths);
+    const share = penalty.output * output(lengths) + penalty.input * input(lengths) + penalty.turns * turns(lengths);
     return reward - mean * share;
   });
 }

@@ -6,8 +6,8 @@
  * raw digests of its objects in order, then of its credits: whoever checks each object has checked the batch.
  */
 import * as z from "zod";
+import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import type { estimatorOf } from "./advantage.ts";
-import type { BatchManifest } from "./trainer-wire.ts";
 
 /** Of bytes, in hex. */
 export type Sha256Hex = (bytes: Uint8Array<ArrayBuffer>) => Promise<string>;
@@ -41,11 +41,7 @@ export function parseCredits(text: string): CreditLine[] {
 }
 
 /** Digests are 64 hex digits; a batch may have no credits. */
-export function batchDigest(
-  objects: readonly string[],
-  credits: string | null,
-  sha256Hex: Sha256Hex,
-): Promise<string> {
+export function batchDigest(objects: readonly string[], credits: string | null, sha256Hex: Sha256Hex): Promise<string> {
   const digests = credits === null ? objects : [...objects, credits];
   return sha256Hex(Uint8Array.from(digests.flatMap(bytesOfHex)));
 }
@@ -108,10 +104,7 @@ export async function manifestOf(parts: BatchParts, sha256Hex: Sha256Hex): Promi
       (least, { policy_version_start }) => Math.min(least, policy_version_start),
       Number.POSITIVE_INFINITY,
     ),
-    max_policy_version: samples.reduce(
-      (most, { policy_version_end }) => Math.max(most, policy_version_end),
-      0,
-    ),
+    max_policy_version: samples.reduce((most, { policy_version_end }) => Math.max(most, policy_version_end), 0),
     estimator: parts.estimator,
     environment: parts.environment,
     model: parts.model,

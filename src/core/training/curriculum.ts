@@ -5,8 +5,8 @@
  * run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order they
  * finished makes it anew.
  */
-import { seededRandom } from "../random.ts";
-import type { Curriculum } from "./request.ts";
+import { seededRandom } from "../../contract/random.ts";
+import type { Curriculum } from "../../contract/training-request.ts";
 
 const POOLS = ["hard", "normal", "easy"] as const;
 type Pool = (typeof POOLS)[number];

@@ -4,7 +4,7 @@
  * Two calls are never the same to the last bit on a real engine, and which tokens it lists may change at the end of the list: what is
  * compared is large beside that.
  */
-import type { EndpointCapabilities, EngineExactness } from "../endpoint.ts";
+import type { EndpointCapabilities, EngineExactness } from "../../contract/endpoint.ts";
 import type { LikelyTokens } from "../probe-replies.ts";
 
 /** Below this a difference between two tokens says nothing. */

@@ -6,7 +6,7 @@
  * Two bounds that are not one: the *lead* is how many shipped batches the trainer has not yet turned into published
  * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it trains.
  */
-import type { BatchSize } from "./request.ts";
+import type { BatchSize } from "../../contract/training-request.ts";
 
 export interface Progress {
   /** Of the batch that is being collected, from 1. */
@@ -76,8 +76,7 @@ export function servedDuring(
   const first = served.findLastIndex(({ at }) => at <= from);
   const met = served.slice(Math.max(0, first)).filter(({ at }) => at <= to);
   const oldest = met[0]?.version ?? 0;
-  const known =
-    first >= 0 && met.every(({ version, taken_back }) => version >= oldest && taken_back === 0);
+  const known = first >= 0 && met.every(({ version, taken_back }) => version >= oldest && taken_back === 0);
   return { version: known ? oldest : null, newest: met.at(-1)?.newest ?? null };
 }
 
@@ -91,10 +90,7 @@ export interface OffPolicyLag {
 }
 
 /** `sampled`: the versions at the beginning and at the end of a rollout. */
-export function offPolicyLag(
-  step: number,
-  sampled: { readonly start: number; readonly end: number },
-): OffPolicyLag {
+export function offPolicyLag(step: number, sampled: { readonly start: number; readonly end: number }): OffPolicyLag {
   const total = Math.max(0, step - 1 - sampled.start);
   const in_flight = Math.min(total, Math.max(0, sampled.end - sampled.start));
   return { total, in_flight, in_queue: total - in_flight };

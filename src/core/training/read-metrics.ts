@@ -5,7 +5,7 @@
  * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON, as
  * everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
  */
-import { isRecord, type Json } from "../json.ts";
+import { isRecord, type Json } from "../../contract/json.ts";
 
 export interface ReadMetrics {
   readonly body: Json;

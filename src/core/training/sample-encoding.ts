@@ -7,7 +7,7 @@
  */
 import { decodeMulti, Encoder } from "@msgpack/msgpack";
 import * as z from "zod";
-import type { TrainerTarget } from "./request.ts";
+import type { TrainerTarget } from "../../contract/training-request.ts";
 import { SampleRow } from "./sample-row.ts";
 
 /** Arguments a call may have without running out of stack. */
@@ -20,10 +20,7 @@ export function formatOf(encoding: SampleEncoding): string {
   return `rl.sample/1+${encoding}+gzip`;
 }
 
-export function encodeRows(
-  rows: readonly SampleRow[],
-  encoding: SampleEncoding,
-): Uint8Array<ArrayBuffer> {
+export function encodeRows(rows: readonly SampleRow[], encoding: SampleEncoding): Uint8Array<ArrayBuffer> {
   if (encoding === "jsonl") {
     return asciiBytes(rows.map((row) => `${rowText(row)}\n`).join(""));
   }
@@ -97,8 +94,7 @@ function dtypeOf(values: Typed): string {
 }
 
 function rowText(row: SampleRow): string {
-  const plain = (values: Typed) =>
-    values instanceof Float32Array ? Array.from(values, shortest) : Array.from(values);
+  const plain = (values: Typed) => (values instanceof Float32Array ? Array.from(values, shortest) : Array.from(values));
   return JSON.stringify(inOrder(row, plain));
 }
 

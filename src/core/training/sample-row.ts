@@ -54,9 +54,7 @@ export const SampleRow = z.object({
   temperature: z.number().positive(),
   policy_version_start: Version,
   policy_version_end: Version,
-  weight_versions: z
-    .array(z.object({ version: Version, start: z.int().min(0), end: z.int().min(0) }))
-    .optional(),
+  weight_versions: z.array(z.object({ version: Version, start: z.int().min(0), end: z.int().min(0) })).optional(),
   ref_logprobs: Floats,
   rl_weights: Floats,
   ce_weights: Floats,
@@ -129,9 +127,7 @@ function arraysOf(row: SampleRow): { readonly length: number }[] {
 
 /** A mask is 0 or 1, and where it is 0 there is neither a logprob nor an advantage. */
 function creditsContext({ mask, logprobs, advantages }: SampleRow): boolean {
-  return mask.some(
-    (bit, at) => bit > 1 || (bit === 0 && (logprobs[at] !== 0 || (advantages?.[at] ?? 0) !== 0)),
-  );
+  return mask.some((bit, at) => bit > 1 || (bit === 0 && (logprobs[at] !== 0 || (advantages?.[at] ?? 0) !== 0)));
 }
 
 /** Whether the spans, in order and apart, are exactly what trains. Rows may have none. */

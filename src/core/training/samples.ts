@@ -7,8 +7,9 @@
  * its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is what
  * the next turn's ids are stored as a suffix of.
  */
-import { float32s, int32s } from "../tokens.ts";
-import type { StoredTurn, Trajectory } from "../trajectory.ts";
+
+import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import { float32s, int32s } from "../rollout/tokens.ts";
 import type { Lengths } from "./advantage.ts";
 import { type ServedWeights, servedDuring } from "./numbering.ts";
 import { OpenSample, type TokenSample } from "./open-sample.ts";
@@ -137,9 +138,7 @@ function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | Untrain
 }
 
 /** The first thing that is wrong with sampling logprobs, or null. */
-export function logprobFault(
-  logprobs: Float32Array,
-): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
+export function logprobFault(logprobs: Float32Array): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
   for (const logprob of logprobs) {
     if (!Number.isFinite(logprob)) return "nonfinite";
     if (logprob <= MISSING) return "missing_logprob";
@@ -157,8 +156,7 @@ function versionOf(
   const any = Number.MAX_SAFE_INTEGER;
   const newest = Math.min(newest_version ?? any, met?.newest ?? any);
   const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
-  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest))
-    return "unpublished_version";
+  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest)) return "unpublished_version";
   if (last !== null && last !== undefined) return last;
   if (met !== undefined) return met.version ?? "unknown_version";
   return turn.dispatch_version ?? dispatch_version;
@@ -237,8 +235,7 @@ function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Open
   if (longest !== null) return goOn(longest.sample, prompt.subarray(longest.shared));
   const drifted = furthest(
     common.filter(
-      ({ sample, shared }) =>
-        shared >= sample.answerStart && sample.length - shared < threshold && shared > 0,
+      ({ sample, shared }) => shared >= sample.answerStart && sample.length - shared < threshold && shared > 0,
     ),
   );
   if (drifted === null) return fork(prompt);
@@ -257,10 +254,7 @@ function fork(prompt: Int32Array): Place {
 }
 
 function furthest<Kind extends { readonly shared: number }>(found: readonly Kind[]): Kind | null {
-  return found.reduce<Kind | null>(
-    (best, one) => (best === null || one.shared > best.shared ? one : best),
-    null,
-  );
+  return found.reduce<Kind | null>((best, one) => (best === null || one.shared > best.shared ? one : best), null);
 }
 
 function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {

@@ -60,26 +60,17 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...untrainable(arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
-  return Object.fromEntries(
-    metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
-  );
+  return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
 /** Of each member of a group of environments; one environment alone is what `agg` says. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
-  const of = (groups: readonly GroupFacts[], name: string) =>
-    groups.filter(({ member }) => member === name);
-  return [...names].flatMap((name) =>
-    cohort(`train/${name}`, of(arrived, name), of(shipped, name)),
-  );
+  const of = (groups: readonly GroupFacts[], name: string) => groups.filter(({ member }) => member === name);
+  return [...names].flatMap((name) => cohort(`train/${name}`, of(arrived, name), of(shipped, name)));
 }
 
-function cohort(
-  prefix: string,
-  arrived: readonly GroupFacts[],
-  shipped: readonly GroupFacts[],
-): Named[] {
+function cohort(prefix: string, arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   return [
     ...measures(`${prefix}/all`, arrived),
     ...troubles(`${prefix}/all`, arrived),
@@ -89,9 +80,7 @@ function cohort(
 
 function measures(prefix: string, groups: readonly GroupFacts[]): Named[] {
   const rollouts = groups.flatMap((group) => group.rollouts);
-  const counted = rollouts.flatMap(({ lengths, samples }) =>
-    lengths === null ? [] : [{ ...lengths, samples }],
-  );
+  const counted = rollouts.flatMap(({ lengths, samples }) => (lengths === null ? [] : [{ ...lengths, samples }]));
   const rewards = rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   return [
     ...spread(`${prefix}/reward`, rewards),
@@ -127,9 +116,7 @@ function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {
   return [
     [`${prefix}/has_error`, share(rollouts, ({ error }) => error !== null)],
     [`${prefix}/cancelled`, share(rollouts, ({ outcome }) => outcome === "cancelled")],
-    ...errors.map(
-      (name): Named => [`${prefix}/error/${name}`, share(rollouts, ({ error }) => error === name)],
-    ),
+    ...errors.map((name): Named => [`${prefix}/error/${name}`, share(rollouts, ({ error }) => error === name)]),
     [`${prefix}/solved_none`, share(solved, (kind) => kind === "none")],
     [`${prefix}/solved_some`, share(solved, (kind) => kind === "some")],
     [`${prefix}/solved_all`, share(solved, (kind) => kind === "all")],

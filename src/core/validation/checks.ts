@@ -2,8 +2,9 @@
  * What a validation concludes. Each check reads what was played and says one thing: what was found and, unless all is
  * well, what to do about it.
  */
+
+import type { SerializedError } from "../../contract/errors.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { SerializedError } from "../errors.ts";
 import type { Play } from "./plays.ts";
 import type { ReadRows } from "./rows.ts";
 
@@ -41,9 +42,7 @@ export function checkRollouts(plays: readonly Play[]): Check {
   const faults = plays.flatMap((play) => {
     const { report } = play;
     const errors = report === null ? [] : [report.error, ...report.cleanup_errors];
-    const said = errors.flatMap((error) =>
-      error === null ? [] : `${error.error}: ${error.message}`,
-    );
+    const said = errors.flatMap((error) => (error === null ? [] : `${error.error}: ${error.message}`));
     return [play.fault, ...said].flatMap((fault) => (fault === null ? [] : at(play, fault)));
   });
   if (faults.length > 0) return bad("rollouts", faults);
@@ -83,16 +82,11 @@ export function checkRewards(environment: AnyEnvironment, plays: readonly Play[]
 }
 
 /** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
-export function checkVariety(
-  { rubric }: AnyEnvironment,
-  plays: readonly Play[],
-  goldIsSure: boolean,
-): Check {
+export function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
   const rewards = rewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
   if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
-  if (most - least > TOLERANCE)
-    return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
+  if (most - least > TOLERANCE) return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
   const found = `every play scores ${text(most)}`;
   if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
     const advice = "export goldPolicy(task) to show that something scores more";
@@ -114,10 +108,7 @@ export function checkGold(plays: readonly Play[], goldIsSure: boolean, exported:
     return reward === null ? [] : [{ play, reward }];
   });
   if (gold.length === 0) {
-    return skipped(
-      "gold",
-      "no row has an answer; export goldPolicy(task) to play one that is right",
-    );
+    return skipped("gold", "no row has an answer; export goldPolicy(task) to play one that is right");
   }
   if (scored.length === 0) return skipped("gold", "no gold play has a reward");
   const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);

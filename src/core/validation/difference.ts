@@ -1,5 +1,5 @@
 /** Where two JSON values first differ, and what stands there: "state.turns is 3 and then 0". */
-import type { Json } from "../json.ts";
+import type { Json } from "../../contract/json.ts";
 
 const SHOWN_CHARACTERS = 60;
 

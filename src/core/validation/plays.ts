@@ -1,16 +1,10 @@
 /** Plays every policy on every example, and once more with a restart after each step. */
+
+import { cloneJson, type Json } from "../../contract/json.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import { cloneJson, type Json } from "../json.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "../play.ts";
+import { type PlayOptions, playTask, type RolloutReport } from "../rollout/play.ts";
 import { firstDifference } from "./difference.ts";
-import {
-  type GoldPolicy,
-  goldPolicies,
-  nullPolicy,
-  type Policy,
-  type PolicyName,
-  randomPolicy,
-} from "./policies.ts";
+import { type GoldPolicy, goldPolicies, nullPolicy, type Policy, type PolicyName, randomPolicy } from "./policies.ts";
 import { type Example, SEED } from "./rows.ts";
 
 /** A rollout that is asked more often than this, with no limit of its own, is taken to have no end. */
@@ -63,19 +57,12 @@ function scoreOf({ report }: Play): number {
   return report?.reward ?? Number.NEGATIVE_INFINITY;
 }
 
-async function play(
-  stage: Stage,
-  example: Example,
-  policy: PolicyName,
-  make: Policy,
-): Promise<Play> {
+async function play(stage: Stage, example: Example, policy: PolicyName, make: Policy): Promise<Play> {
   const straight = await attempt(stage, example, make, false);
   const restarted = straight.report === null ? straight : await attempt(stage, example, make, true);
   const changed = differenceOf(straight, restarted);
   const unsteady =
-    changed === null
-      ? null
-      : differenceOf(straight, await stage.later(() => attempt(stage, example, make, false)));
+    changed === null ? null : differenceOf(straight, await stage.later(() => attempt(stage, example, make, false)));
   return {
     policy,
     example: example.index,

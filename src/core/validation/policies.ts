@@ -4,11 +4,12 @@
  * Invariants. A policy is made afresh for every rollout and says the same in each: what differs between two rollouts of
  * one task is the environment's doing.
  */
+
+import type { JsonObject } from "../../contract/json.ts";
+import { type ToolDefinition, textOf } from "../../contract/messages.ts";
+import { seededRandom } from "../../contract/random.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { JsonObject } from "../json.ts";
-import { type ToolDefinition, textOf } from "../messages.ts";
-import { seededRandom } from "../random.ts";
-import type { ModelRequest, Reply, TestModel } from "../test-model.ts";
+import type { ModelRequest, Reply, TestModel } from "../rollout/test-model.ts";
 import { drawValue, pick } from "./random-arguments.ts";
 
 export type PolicyName = "gold" | "null" | "random";
@@ -45,9 +46,7 @@ export function goldPolicies(
 
 /** Whether the answer, merely said, ought to score in full: not where it has to be reached through tools or turns. */
 export function answerIsEnough(environment: AnyEnvironment): boolean {
-  return environment.players.every(
-    (player) => player.toolDefinitions.length === 0 && player.maxTurns === 1,
-  );
+  return environment.players.every((player) => player.toolDefinitions.length === 0 && player.maxTurns === 1);
 }
 
 /** Scraps of the prompt, numbers, and tool calls with senseless arguments. */

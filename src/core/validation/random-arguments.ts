@@ -5,7 +5,7 @@
  * (patterns, references) is not followed: such a call is answered with what is wrong, as any model's would be.
  */
 import * as z from "zod";
-import type { Json } from "../json.ts";
+import type { Json } from "../../contract/json.ts";
 
 /** Numbers are drawn this far from zero, or from the bound nearest to it. */
 const SPAN = 100;
@@ -54,10 +54,7 @@ function drawTyped(type: unknown, node: SchemaNode, random: () => number): Json 
     }
     case "object":
       return Object.fromEntries(
-        Object.entries(node.properties ?? {}).map(([name, member]) => [
-          name,
-          drawValue(member, random),
-        ]),
+        Object.entries(node.properties ?? {}).map(([name, member]) => [name, drawValue(member, random)]),
       );
     default:
       return null;

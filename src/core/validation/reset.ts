@@ -2,13 +2,14 @@
  * Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second copy
  * of the environment: what was drawn while the first was loaded or built is then drawn again.
  */
+
+import type { JsonObject } from "../../contract/json.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
-import { openHarness } from "../harness.ts";
-import type { JsonObject } from "../json.ts";
-import { newRollout } from "../rollout.ts";
-import { databaseOf } from "../sqlite-handle.ts";
-import { RowError } from "../task.ts";
+import { openHarness } from "../rollout/harness.ts";
+import { newRollout } from "../rollout/rollout.ts";
+import { RowError } from "../rollout/task.ts";
+import { databaseOf } from "../sql/sqlite-handle.ts";
 import { firstDifference } from "./difference.ts";
 import type { Stage } from "./plays.ts";
 import { type Example, readExample, SEED } from "./rows.ts";
@@ -29,11 +30,7 @@ export async function unsteadyResets(
   });
 }
 
-async function reset(
-  stage: Stage,
-  { index }: Example,
-  uploaded: readonly unknown[],
-): Promise<JsonObject> {
+async function reset(stage: Stage, { index }: Example, uploaded: readonly unknown[]): Promise<JsonObject> {
   try {
     const example = readExample(stage.environment, index, uploaded);
     return { row: example.task.task, state: await stateAfterSetup(stage, example) };

@@ -1,7 +1,7 @@
 /** The rows a validation plays: the first ones of the dataset, each parsed once, as a run would. */
 import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { RolloutTask } from "../rollout.ts";
-import { buildTask, parseRow, RowError, rowAt } from "../task.ts";
+import type { RolloutTask } from "../rollout/rollout.ts";
+import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
 
 export const SEED = 0;
 
@@ -18,11 +18,7 @@ export interface ReadRows {
 }
 
 /** At most `count` rows; `uploaded` are those of a dataset whose rows come with the run. */
-export function readRows(
-  environment: AnyEnvironment,
-  count: number,
-  uploaded: readonly unknown[],
-): ReadRows {
+export function readRows(environment: AnyEnvironment, count: number, uploaded: readonly unknown[]): ReadRows {
   const { kind, length } = environment.dataset;
   const available = kind === "uploaded" ? uploaded.length : (length ?? count);
   const examples: Example[] = [];
@@ -39,15 +35,8 @@ export function readRows(
 }
 
 /** Throws `RowError`. */
-export function readExample(
-  environment: AnyEnvironment,
-  index: number,
-  uploaded: readonly unknown[],
-): Example {
+export function readExample(environment: AnyEnvironment, index: number, uploaded: readonly unknown[]): Example {
   const { dataset } = environment;
-  const row =
-    dataset.kind === "uploaded"
-      ? parseRow(dataset, uploaded[index], index)
-      : rowAt(dataset, index, SEED);
+  const row = dataset.kind === "uploaded" ? parseRow(dataset, uploaded[index], index) : rowAt(dataset, index, SEED);
   return { index, task: buildTask(environment, row, index) };
 }

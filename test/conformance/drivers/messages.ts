@@ -1,8 +1,8 @@
 /** Messages, errors and tokens. */
 import * as z from "zod";
-import { serializeError } from "../../../src/core/errors.ts";
-import { type Message, normalizeMessages } from "../../../src/core/messages.ts";
-import { cutTokens } from "../../../src/core/tokens.ts";
+import { serializeError } from "../../../src/contract/errors.ts";
+import { type Message, normalizeMessages } from "../../../src/contract/messages.ts";
+import { cutTokens } from "../../../src/core/rollout/tokens.ts";
 import { type Drivers, driver } from "../driver.ts";
 import { errorClass } from "../error-classes.ts";
 

@@ -1,13 +1,7 @@
 /** Metrics and bookkeeping: the numbers of result files. */
 import * as z from "zod";
-import { remainingInputs } from "../../../src/core/remaining-inputs.ts";
-import {
-  averageMetrics,
-  averageReward,
-  contextTokens,
-  environmentLabel,
-  passTables,
-} from "../../../src/core/verifiers-numbers.ts";
+import { environmentLabel, remainingInputs } from "../../../src/contract/output-rows.ts";
+import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/numbers.ts";
 import { type Drivers, driver } from "../driver.ts";
 
 const Reward = z.number().nullable();
@@ -39,15 +33,10 @@ export const NUMBERS: Drivers = {
       output_ids: z.array(z.int()),
       rollouts_per_example: z.int(),
     }),
-    ({ input_ids, output_ids, rollouts_per_example }) =>
-      remainingInputs(input_ids, output_ids, rollouts_per_example),
+    ({ input_ids, output_ids, rollouts_per_example }) => remainingInputs(input_ids, output_ids, rollouts_per_example),
   ),
   output_env_id: driver(z.looseObject({}), (row) => environmentLabel(row)),
   context_tokens: driver(z.object({ usage_per_step: z.array(UsagePair) }), ({ usage_per_step }) =>
-    contextTokens(
-      usage_per_step.map(
-        (usage) => usage && { prompt_tokens: usage[0], completion_tokens: usage[1] },
-      ),
-    ),
+    contextTokens(usage_per_step.map((usage) => usage && { prompt_tokens: usage[0], completion_tokens: usage[1] })),
   ),
 };

@@ -1,6 +1,6 @@
 /** Parsers: what stands in a text, and how well its form is kept. */
 import * as z from "zod";
-import { normalizeMessages } from "../../../src/core/messages.ts";
+import { normalizeMessages } from "../../../src/contract/messages.ts";
 import { extractBoxedAnswer, extractHashAnswer } from "../../../src/core/parsers/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { MaybeThinkParser, ThinkParser } from "../../../src/core/parsers/think-parser.ts";
@@ -16,18 +16,16 @@ const Completion = z.union([z.string(), RawMessages]).transform((completion) =>
 const Text = z.object({ text: z.string() });
 
 export const PARSERS: Drivers = {
-  xml_format_reward: driver(
-    z.object({ fields: Fields, completion: Completion }),
-    ({ fields, completion }) => new XMLParser(fields).formatReward(completion),
+  xml_format_reward: driver(z.object({ fields: Fields, completion: Completion }), ({ fields, completion }) =>
+    new XMLParser(fields).formatReward(completion),
   ),
   xml_parse: driver(
     // `strip` changes nothing in the reference either, so our parser has no such option.
     z.object({ fields: Fields, text: z.string(), last: z.boolean().default(false) }),
     ({ fields, text, last }) => new XMLParser(fields).parse(text, { last }),
   ),
-  xml_parse_answer: driver(
-    z.object({ fields: Fields, completion: Completion }),
-    ({ fields, completion }) => new XMLParser(fields).parseAnswer(completion),
+  xml_parse_answer: driver(z.object({ fields: Fields, completion: Completion }), ({ fields, completion }) =>
+    new XMLParser(fields).parseAnswer(completion),
   ),
   xml_format: driver(
     z.object({
@@ -36,9 +34,7 @@ export const PARSERS: Drivers = {
     }),
     ({ fields, values }) => new XMLParser(fields).format(values),
   ),
-  xml_format_str: driver(z.object({ fields: Fields }), ({ fields }) =>
-    new XMLParser(fields).formatDescription(),
-  ),
+  xml_format_str: driver(z.object({ fields: Fields }), ({ fields }) => new XMLParser(fields).formatDescription()),
   // May be malformed, which the constructor is to find out.
   xml_ctor: driver(z.object({ fields: z.custom<readonly XMLField[]>() }), ({ fields }) => ({
     fields: new XMLParser(fields).fields,

@@ -1,15 +1,15 @@
 /** Rollouts of three small environments against a scripted model, run directly and without scoring. */
 import * as z from "zod";
-import { dataset } from "../../../src/core/dataset.ts";
+import { ValueError } from "../../../src/contract/errors.ts";
+import { FinishReason, type Messages, normalizeMessages } from "../../../src/contract/messages.ts";
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
+import { dataset } from "../../../src/core/environments/dataset.ts";
 import { MultiTurnEnv } from "../../../src/core/environments/multi-turn-env.ts";
 import { StatefulToolEnv } from "../../../src/core/environments/stateful-tool-env.ts";
 import { tool } from "../../../src/core/environments/tool.ts";
 import { ToolEnv } from "../../../src/core/environments/tool-env.ts";
-import { ValueError } from "../../../src/core/errors.ts";
-import { FinishReason, type Messages, normalizeMessages } from "../../../src/core/messages.ts";
-import { playTask, type RolloutReport } from "../../../src/core/play.ts";
-import type { Reply } from "../../../src/core/test-model.ts";
+import { playTask, type RolloutReport } from "../../../src/core/rollout/play.ts";
+import type { Reply } from "../../../src/core/rollout/test-model.ts";
 import { type Drivers, driver } from "../driver.ts";
 import { errorClass, recordedName } from "../error-classes.ts";
 
@@ -33,9 +33,7 @@ const MultiTurn = z.object({
   max_turns: z.int().default(-1),
   max_total_completion_tokens: z.int().optional(),
   timeout_seconds: z.number().optional(),
-  stops: z
-    .array(z.object({ name: z.string(), priority: z.int().default(0), when: z.string() }))
-    .default([]),
+  stops: z.array(z.object({ name: z.string(), priority: z.int().default(0), when: z.string() })).default([]),
   final_env_response: RawMessages.optional(),
 });
 const Tools = z.object({
@@ -183,9 +181,7 @@ function outcome({ trajectory }: RolloutReport): object {
     steps: turns.length,
     step_truncated: turns.map((turn) => turn.is_truncated),
     completion: completion.map(({ role, content }) => [role, content]),
-    usage: reported
-      ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens }
-      : null,
+    usage: reported ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
     tool_messages: completion
       .filter(({ role }) => role === "tool")
       .map((message) => [message.tool_call_id, message.content]),

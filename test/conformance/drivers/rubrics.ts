@@ -47,14 +47,11 @@ export const RUBRICS: Drivers = {
     const weights = rubric.functions.map(({ weight }) => weight);
     return { reward, metrics, weights, scoring_error_counts: [scoring_errors.length] };
   }),
-  rubric_ctor: driver(
-    z.object({ n_funcs: z.int(), weights: z.array(z.number()) }),
-    ({ n_funcs, weights }) => {
-      const funcs = Array.from({ length: n_funcs }, (_, at) => ({ name: `f${at}`, fn: () => 1 }));
-      const rubric = Rubric.fromLists({ funcs, weights });
-      return { weights: rubric.functions.map(({ weight }) => weight) };
-    },
-  ),
+  rubric_ctor: driver(z.object({ n_funcs: z.int(), weights: z.array(z.number()) }), ({ n_funcs, weights }) => {
+    const funcs = Array.from({ length: n_funcs }, (_, at) => ({ name: `f${at}`, fn: () => 1 }));
+    const rubric = Rubric.fromLists({ funcs, weights });
+    return { weights: rubric.functions.map(({ weight }) => weight) };
+  }),
   rubric_group: driver(
     Given.extend({ n: z.int(), state1_steps: z.array(Step).optional() }),
     async ({ n, state1_steps, ...given }) => {

@@ -1,20 +1,11 @@
-import {
-  dataset,
-  defineEnvironment,
-  EnvGroup,
-  MultiTurnEnv,
-  SingleTurnEnv,
-  ToolEnv,
-  textOf,
-  tool,
-} from "rollcall";
+import { dataset, defineEnvironment, EnvGroup, MultiTurnEnv, SingleTurnEnv, ToolEnv, textOf, tool } from "rollcall";
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { canonicalJson } from "../../../src/contract/json.ts";
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
-import { canonicalJson } from "../../../src/core/json.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
-import { buildTask, parseRow, rowAt } from "../../../src/core/task.ts";
+import { buildTask, parseRow, rowAt } from "../../../src/core/rollout/task.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 
 const Sum = z.strictObject({ question: z.string(), answer: z.string() });
 const math = new SingleTurnEnv({
@@ -191,9 +182,7 @@ test("where the rows of one come with the run, all of them do, each parsed by it
     info: { env_id: "uploaded" },
   });
   const program = { question: "q", info: { env_id: "code", tests: [1] } };
-  expect(() => parseRow(group.dataset, program, 3)).toThrow(
-    expect.objectContaining({ path: "rows[3].info.tests[0]" }),
-  );
+  expect(() => parseRow(group.dataset, program, 3)).toThrow(expect.objectContaining({ path: "rows[3].info.tests[0]" }));
 });
 
 test("eval rows of a group are its members' eval rows, where one has any", () => {
@@ -264,8 +253,6 @@ test("a group holds so many environments, by names that are short and differ", (
   expect(many(64).members).toHaveLength(64);
   expect(() => many(65)).toThrow("a group of 65 environments: at most 64");
   expect(() => new EnvGroup({ all: many(64), math })).toThrow(/65 environments/);
-  expect(() => new EnvGroup({ outer: both, "outer/math": math })).toThrow(
-    "two environments are called outer/math",
-  );
+  expect(() => new EnvGroup({ outer: both, "outer/math": math })).toThrow("two environments are called outer/math");
   expect(() => new EnvGroup({ ["n".repeat(201)]: math })).toThrow(/over 200 characters/);
 });

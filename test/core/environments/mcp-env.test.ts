@@ -3,8 +3,8 @@ import { dataset, defineEnvironment, MCPEnv, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import type { FetchOptions } from "../../../src/core/environments/contract.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
 import { McpShop } from "../../fakes/mcp-shop.ts";
 
 const Task = z.object({ question: z.string() });
@@ -41,11 +41,7 @@ function street(shops: Readonly<Record<string, McpShop>>) {
 
 const call = (name: string, args: object = {}) => ({ tool_calls: [{ name, arguments: args }] });
 
-async function play(
-  shops: Readonly<Record<string, McpShop>>,
-  replies: readonly Reply[],
-  more = {},
-) {
+async function play(shops: Readonly<Record<string, McpShop>>, replies: readonly Reply[], more = {}) {
   const offered: string[][] = [];
   const next = scripted(replies);
   const environment = await shopping({ towns: Object.keys(shops) });
@@ -239,7 +235,5 @@ test("a message that is crowded with values is refused before it is looked at", 
     return new Response(body, { headers: { "content-type": "application/json" } });
   };
   const { report } = await play({ shop }, TEA, { capabilities: { fetch: crowded } });
-  expect(report.error?.message).toContain(
-    `a message of more than ${LIMITS.valuesPerMessage} values`,
-  );
+  expect(report.error?.message).toContain(`a message of more than ${LIMITS.valuesPerMessage} values`);
 });

@@ -93,12 +93,7 @@ test("R-loop-9: conditions are asked by priority, then by name", () => {
     another_default: () => false,
   };
   const names = stopConditions({}, given).map((stop) => stop.name);
-  expect(names.filter((name) => name in given)).toEqual([
-    "early_stop",
-    "another_default",
-    "default_stop",
-    "late_stop",
-  ]);
+  expect(names.filter((name) => name in given)).toEqual(["early_stop", "another_default", "default_stop", "late_stop"]);
 });
 
 test("R-loop-7: the built-in conditions stand in verifiers' order", () => {
@@ -120,8 +115,7 @@ test("null takes a built-in condition away, but not one the rollout cannot go on
     rubric: {},
   });
   expect(without.stopConditions.map((stop) => stop.name)).not.toContain("max_turns_reached");
-  const build = (stops: Record<string, null>) => () =>
-    new MultiTurnEnv({ dataset: rows, ...echo, stops, rubric: {} });
+  const build = (stops: Record<string, null>) => () => new MultiTurnEnv({ dataset: rows, ...echo, stops, rubric: {} });
   expect(build({ has_error: null })).toThrow(/stops.has_error cannot be changed/);
   expect(build({ max_turn_reached: null })).toThrow(/nothing of this name/);
 });
@@ -157,10 +151,7 @@ test("a subclass overrides hooks as methods, and may call the option through sup
     override setupState() {
       return { guesses: 0 };
     }
-    override async envResponse(
-      messages: Messages,
-      state: LiveState<z.infer<typeof Task>, { guesses: number }>,
-    ) {
+    override async envResponse(messages: Messages, state: LiveState<z.infer<typeof Task>, { guesses: number }>) {
       state.guesses += 1;
       return `${await super.envResponse(messages, state)} ${state.guesses}`;
     }
@@ -197,9 +188,7 @@ test("calling the model more often than scripted fails the test that did it", as
 
 test("a task that does not fit the dataset is refused before anything runs", async () => {
   const environment = new MultiTurnEnv({ dataset: rows, ...echo, rubric: {} });
-  await expect(runRollout(environment, { task: {}, model: scripted([]) })).rejects.toThrow(
-    /question is required/,
-  );
+  await expect(runRollout(environment, { task: {}, model: scripted([]) })).rejects.toThrow(/question is required/);
 });
 
 const counted = (completion_tokens: number) => ({

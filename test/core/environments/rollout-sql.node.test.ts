@@ -3,6 +3,8 @@ import { dataset, defineEnvironment, inject, type Sql, StatefulToolEnv, tool } f
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { SqlWorkError } from "../../../src/contract/errors.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import {
   NO_JOURNAL,
   RolloutSql,
@@ -10,9 +12,7 @@ import {
   type SqlJournal,
   type SqlValue,
 } from "../../../src/core/environments/rollout-sql.ts";
-import { SqlWorkError } from "../../../src/core/errors.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
-import { databaseOf } from "../../../src/core/sqlite-handle.ts";
+import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
 
 function opened(journal: SqlJournal = NO_JOURNAL) {
   const sql = new RolloutSql(databaseOf(new DatabaseSync(":memory:")), journal);
@@ -48,9 +48,7 @@ test("a call runs all its statements, takes parameters in the last and gives tha
 test("a call that fails leaves nothing behind, and says what SQLite says", () => {
   const { exec } = opened();
   exec("create table a(x)");
-  expect(() => exec("insert into a values (1); insert into b values (1)")).toThrow(
-    /^no such table: b$/,
-  );
+  expect(() => exec("insert into a values (1); insert into b values (1)")).toThrow(/^no such table: b$/);
   expect(exec("select count(*) as n from a")).toEqual([{ n: 0 }]);
   expect(() => exec("")).toThrow(/statement/);
 });
@@ -68,12 +66,8 @@ test("a call asked for again gives what the first asking gave, errors included, 
   // It would succeed by now.
   expect(() => again(2, "insert into b values (1)")).toThrow("no such table: b");
   expect(journal.entries.length).toBe(before);
-  expect(exec("select (select count(*) from a) as a, (select count(*) from b) as b")).toEqual([
-    { a: 1, b: 0 },
-  ]);
-  expect(() => again(1, "insert into a values (2)")).toThrow(
-    /asked something else after a restart/,
-  );
+  expect(exec("select (select count(*) from a) as a, (select count(*) from b) as b")).toEqual([{ a: 1, b: 0 }]);
+  expect(() => again(1, "insert into a values (2)")).toThrow(/asked something else after a restart/);
 });
 
 test("statements about the connection are refused, and triggers are not taken for them", () => {
@@ -96,8 +90,7 @@ test("statements about the connection are refused, and triggers are not taken fo
 test("what is returned is JSON within the limits; beyond them nothing of the call happens", () => {
   const { exec } = opened();
   exec("create table a(x)");
-  const numbers =
-    "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
+  const numbers = "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
   expect(exec(numbers, LIMITS.sqlRows).length).toBe(LIMITS.sqlRows);
   const more = LIMITS.sqlRows + 1;
   expect(() => exec(`insert into a ${numbers} returning x`, more)).toThrow(/add a limit/);
@@ -123,9 +116,7 @@ test("calls of one hook share what they may take; another hook, or a restart, be
   const spend = () => {
     for (; calls < 20; calls += 1) first.exec(count);
   };
-  expect(spend).toThrow(
-    /the sql calls of one hook would take about \S+ steps, and may take 1\.0e\+9/,
-  );
+  expect(spend).toThrow(/the sql calls of one hook would take about \S+ steps, and may take 1\.0e\+9/);
   expect(calls).toBeGreaterThan(1);
   expect(() => first.exec(count)).toThrow(SqlWorkError);
   expect(() => first.exec("pragma user_version")).toThrow("pragma is not offered here");
@@ -197,7 +188,5 @@ test("an environment with sql plays in a test, and restarts keep its tables", as
 
 test("without a database its setup fails and says how to give one", async () => {
   const report = await runRollout(await desk(), { task, model: scripted([]) });
-  expect(report.error?.message).toBe(
-    "sql is declared but not offered here: give runRollout openSqlite",
-  );
+  expect(report.error?.message).toBe("sql is declared but not offered here: give runRollout openSqlite");
 });

@@ -2,7 +2,7 @@ import { dataset, EnvError, inject, KeyError, StatefulToolEnv, tool, ValueError 
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { Json } from "../../../src/core/json.ts";
+import type { Json } from "../../../src/contract/json.ts";
 
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const task = { question: "q" };

@@ -26,10 +26,7 @@ test("a tool that is not there is stopped by KeyError and bad arguments by TypeE
     ["sq", { x: "one" }],
   ]);
   expect(read.report.error).toBeNull();
-  expect(read.texts).toEqual([
-    "there is no tool named nope",
-    expect.stringContaining("bad arguments for sq: x: "),
-  ]);
+  expect(read.texts).toEqual(["there is no tool named nope", expect.stringContaining("bad arguments for sq: x: ")]);
 });
 
 test.each(["[1]", '"s"', "null", "5", "true"])(

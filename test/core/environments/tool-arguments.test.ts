@@ -89,8 +89,5 @@ test("A11: an integer past 2^53 is rounded where a number is asked for, and refu
     ],
     { tools: [give, exact] },
   );
-  expect(texts).toEqual([
-    "9007199254740992",
-    expect.stringMatching(/^bad arguments for exact: n: /),
-  ]);
+  expect(texts).toEqual(["9007199254740992", expect.stringMatching(/^bad arguments for exact: n: /)]);
 });

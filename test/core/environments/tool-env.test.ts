@@ -2,10 +2,10 @@ import { dataset, InfraError, inject, ToolEnv, textOf, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Call } from "../../../src/core/environments/contract.ts";
-import { Harness } from "../../../src/core/harness.ts";
-import { LIMITS } from "../../../src/core/limits.ts";
-import { advance, newRollout, type Rollout } from "../../../src/core/rollout.ts";
+import { Harness } from "../../../src/core/rollout/harness.ts";
+import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 import { answersTo, environmentOf, returning, sq, task } from "../../fixtures/tool-answers.ts";
 
 /** A rollout whose last turn made these calls, and which waits for the environment's reply to it. */
@@ -18,10 +18,7 @@ function answeredWith(calls: readonly (readonly [string, string])[], turns: numb
   const ids = { prompt_ids: null, completion_ids: null, completion_logprobs: null };
   const said = { id: null, model: null, usage: null, policy_version: null, latency_ms: 0, ...ids };
   const response = { ...said, message, finish_reason: "tool_calls" } as const;
-  const begun = newRollout(
-    { id: "ro", task_key: "k", example_id: 0, task, prompt, answer: "", info: {} },
-    0,
-  );
+  const begun = newRollout({ id: "ro", task_key: "k", example_id: 0, task, prompt, answer: "", info: {} }, 0);
   const setUp = advance(begun, { type: "set_up", state: {} });
   return Array.from({ length: turns }).reduce<Rollout>((rollout) => {
     const replied = { type: "replied", prompt, state: {}, final_env_response: null } as const;
@@ -61,21 +58,18 @@ test.each([
   ["a getter that throws", Object.defineProperty(new Error("a"), "message", { get: refuse })],
   ["an object", Object.defineProperty(new Error("a"), "message", { value: {} })],
   ["an error that is no error", Object.create(null)],
-])(
-  "a message that is %s is answered with the tool's name, and the next call goes on",
-  async (_what, thrown) => {
-    const run = () => {
-      throw thrown;
-    };
-    const odd = tool({ name: "odd", description: "", parameters: z.object({}), run });
-    const calls: [string, object][] = [
-      ["odd", {}],
-      ["sq", { x: 2 }],
-    ];
-    const { texts } = await answersTo(calls, { tools: [odd, sq] });
-    expect(texts).toEqual(["the tool odd threw an error without a readable message", "4"]);
-  },
-);
+])("a message that is %s is answered with the tool's name, and the next call goes on", async (_what, thrown) => {
+  const run = () => {
+    throw thrown;
+  };
+  const odd = tool({ name: "odd", description: "", parameters: z.object({}), run });
+  const calls: [string, object][] = [
+    ["odd", {}],
+    ["sq", { x: 2 }],
+  ];
+  const { texts } = await answersTo(calls, { tools: [odd, sq] });
+  expect(texts).toEqual(["the tool odd threw an error without a readable message", "4"]);
+});
 
 test("attempted calls are counted, failed ones included; an unknown tool's in the total only", async () => {
   const { report } = await answersTo([

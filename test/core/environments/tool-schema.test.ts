@@ -70,14 +70,8 @@ test("objects are closed and list every property at any depth", () => {
       maybe: Place.optional(),
       list: z.array(Place),
       either: z.union([z.int(), Place]).optional(),
-      kind: z.discriminatedUnion("t", [
-        z.object({ t: z.literal("a"), at: Place }),
-        z.object({ t: z.literal("b") }),
-      ]),
-      both: z.intersection(
-        z.object({ a: z.int().optional() }),
-        z.object({ b: z.int().optional() }),
-      ),
+      kind: z.discriminatedUnion("t", [z.object({ t: z.literal("a"), at: Place }), z.object({ t: z.literal("b") })]),
+      both: z.intersection(z.object({ a: z.int().optional() }), z.object({ b: z.int().optional() })),
     }),
   ).toEqual({
     at: { title: "At", ...PLACE },

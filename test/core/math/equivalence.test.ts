@@ -76,16 +76,8 @@ const SAME: readonly (readonly [string, string, string])[] = [
     "\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}",
     "\\begin{bmatrix}1&2\\\\3&\\frac{8}{2}\\end{bmatrix}",
   ],
-  [
-    "structures",
-    "\\begin{array}{cc} 1 & 0 \\\\ 0 & 1 \\end{array}",
-    "\\begin{pmatrix} 1&0\\\\0&1\\\\ \\end{pmatrix}",
-  ],
-  [
-    "structures",
-    "\\begin{pmatrix} \\sin^2 x + \\cos^2 x \\end{pmatrix}",
-    "\\begin{pmatrix} 1 \\end{pmatrix}",
-  ],
+  ["structures", "\\begin{array}{cc} 1 & 0 \\\\ 0 & 1 \\end{array}", "\\begin{pmatrix} 1&0\\\\0&1\\\\ \\end{pmatrix}"],
+  ["structures", "\\begin{pmatrix} \\sin^2 x + \\cos^2 x \\end{pmatrix}", "\\begin{pmatrix} 1 \\end{pmatrix}"],
   ["structures", "((1,2),(3,4))", "((1,2), (3,4))"],
   ["relations", "x = 5", "5"],
   ["relations", "5", "x=5"],

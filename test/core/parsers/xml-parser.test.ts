@@ -11,11 +11,7 @@ function form(fields: readonly string[], text: string): number {
 function charactersScanned(run: () => void): number {
   const original = String.prototype.indexOf;
   let scanned = 0;
-  const spy = vi.spyOn(String.prototype, "indexOf").mockImplementation(function (
-    this: string,
-    sought,
-    from = 0,
-  ) {
+  const spy = vi.spyOn(String.prototype, "indexOf").mockImplementation(function (this: string, sought, from = 0) {
     const found = original.call(this, sought, from);
     scanned += (found === -1 ? this.length : found) - from;
     return found;
@@ -101,9 +97,7 @@ test("another answer field may be named; one that is no field gives no answer", 
 });
 
 test("values are rendered under canonical tags, the canonical key first", () => {
-  expect(parser.format({ reasoning: "r", answer: 4 })).toBe(
-    "<reasoning>\nr\n</reasoning>\n<code>\n4\n</code>",
-  );
+  expect(parser.format({ reasoning: "r", answer: 4 })).toBe("<reasoning>\nr\n</reasoning>\n<code>\n4\n</code>");
   expect(parser.format({ reasoning: "r", code: "c", answer: "a" })).toContain("<code>\nc\n</code>");
 });
 

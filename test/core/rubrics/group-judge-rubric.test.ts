@@ -19,9 +19,7 @@ function ranking(scoreOf: (said: string, ask: JudgeAsk) => number) {
 }
 
 function attemptsIn({ messages }: JudgeAsk): { id: string; said: string }[] {
-  const shown = String(messages.at(-1)?.content).matchAll(
-    /Attempt (\w+):\n`+\n\[assistant\]\n(\w+)/g,
-  );
+  const shown = String(messages.at(-1)?.content).matchAll(/Attempt (\w+):\n`+\n\[assistant\]\n(\w+)/g);
   return [...shown].map(([, id = "", said = ""]) => ({ id, said }));
 }
 

@@ -4,7 +4,7 @@ import { Parser } from "../../../src/core/parsers/parser.ts";
 import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
 import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { hearing, said } from "../../fixtures/judge-hearing.ts";
 import { scoringArgs } from "../../fixtures/scoring-args.ts";
@@ -77,8 +77,7 @@ test("the judge is told its duty and the menu, worst first, with the reason befo
   const { owed } = await hearing(judging("Is {response} supported?"), ["a"]);
   const [system, user] = owed[0]?.messages ?? [];
   expect(system).toMatchObject({ role: "system" });
-  const form =
-    '{"reason": "<why, in a few sentences>", "verdict": "<one of: unsupported | supported>"}';
+  const form = '{"reason": "<why, in a few sentences>", "verdict": "<one of: unsupported | supported>"}';
   expect(system?.content).toContain(form);
   expect(user).toEqual({ role: "user", content: "Is ```\na\n``` supported?" });
 });
@@ -87,11 +86,7 @@ test("a verdict is its choice's score; several passes are asked for apart, and t
   const once = await hearing(judging("{response}"), ["a"], () => said("supported"));
   expect(once.scores("explained")).toEqual([1]);
   const replies = [said("supported"), said("unsupported"), said("supported")];
-  const thrice = await hearing(
-    judging("{response}", { passes: 3 }),
-    ["a"],
-    ({ pass }) => replies[pass],
-  );
+  const thrice = await hearing(judging("{response}", { passes: 3 }), ["a"], ({ pass }) => replies[pass]);
   expect(thrice.scores("explained")).toEqual([2 / 3]);
   expect(thrice.asks.map(({ pass }) => pass)).toEqual([0, 1, 2]);
 });

@@ -12,8 +12,7 @@ function asking(fn: ConstructorParameters<typeof Rubric>[0]): Rubric {
 test("a function may ask for a label, a number, or the reply as it is", async () => {
   const rubric = asking({
     rewards: {
-      label: async ({ judge }) =>
-        (await judge("label?", { labels: ["no", "yes"] })) === "yes" ? 1 : 0,
+      label: async ({ judge }) => ((await judge("label?", { labels: ["no", "yes"] })) === "yes" ? 1 : 0),
       number: ({ judge }) => judge("number?", { range: [0, 10] }),
       text: async ({ judge }) => (await judge("text?")).length,
     },
@@ -30,13 +29,8 @@ test("an embedding model is asked for two texts as they are, and its cosine is n
     rewards: { near: ({ judge }) => judge(["one", "two"], { judge: "strict", cosine: true }) },
     metrics: { said: async ({ judge }) => (await judge("one", { judge: "strict" })).length },
   });
-  const heard = await hearing(rubric, ["a"], ({ menu }) =>
-    menu.kind === "cosine" ? "[[3, 4], [4, 3]]" : "four",
-  );
-  expect(heard.asks.map(({ messages }) => messages.map(({ content }) => content))).toEqual([
-    ["one", "two"],
-    ["one"],
-  ]);
+  const heard = await hearing(rubric, ["a"], ({ menu }) => (menu.kind === "cosine" ? "[[3, 4], [4, 3]]" : "four"));
+  expect(heard.asks.map(({ messages }) => messages.map(({ content }) => content))).toEqual([["one", "two"], ["one"]]);
   expect(heard.scores("near")).toEqual([expect.closeTo(0.96, 12)]);
 });
 
@@ -52,11 +46,7 @@ test("a function that asks in the light of a verdict is run again, and asks for 
       },
     },
   });
-  const heard = await hearing(
-    rubric,
-    ["a"],
-    ({ judge, messages }) => `${judge} ${messages[0]?.content}`,
-  );
+  const heard = await hearing(rubric, ["a"], ({ judge, messages }) => `${judge} ${messages[0]?.content}`);
   expect(heard.asks.map(({ judge }) => judge)).toEqual(["default", "strict"]);
   expect(heard.scores("deep")).toEqual(["strict then default first".length]);
   expect(runs).toBe(3);
@@ -70,10 +60,7 @@ test("asks of all functions and all members are gathered in one round", async ()
     judge: (prompt: string) => Promise<string>;
     completion: readonly { content: unknown }[];
   }) => judge(String(completion[0]?.content)).then(() => 1);
-  const { owed } = await hearing(asking({ rewards: { one: ask }, metrics: { two: ask } }), [
-    "a",
-    "b",
-  ]);
+  const { owed } = await hearing(asking({ rewards: { one: ask }, metrics: { two: ask } }), ["a", "b"]);
   expect(owed.map(({ rollout_id, messages }) => [rollout_id, messages[0]?.content])).toEqual([
     ["ro_0", "a"],
     ["ro_1", "b"],

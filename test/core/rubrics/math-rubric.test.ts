@@ -1,7 +1,7 @@
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { dataset } from "../../../src/core/dataset.ts";
+import { dataset } from "../../../src/core/environments/dataset.ts";
 import { SingleTurnEnv } from "../../../src/core/environments/single-turn-env.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { MathRubric } from "../../../src/core/rubrics/math-rubric.ts";
@@ -64,9 +64,7 @@ test("a row's answer that cannot be read leaves the rollout unscored, whatever w
 test("a comparison beyond its budget leaves the rollout unscored, with its class", async () => {
   const report = await score("\\boxed{9^{9^{9}}}", "5");
   expect(report.reward).toBeNull();
-  expect(report.scoring_errors).toMatchObject([
-    { error: expect.stringContaining("WorkBudgetError") },
-  ]);
+  expect(report.scoring_errors).toMatchObject([{ error: expect.stringContaining("WorkBudgetError") }]);
 });
 
 test("name, weight, target, strictness and parser are options", async () => {

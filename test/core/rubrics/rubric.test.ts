@@ -24,9 +24,7 @@ test.each(["a\nb", "a\u202eb", "a\ud800b", "a\u0007b"])(
   "a function called %j is refused, and its name is said so that it can be seen",
   (name) => {
     const add = () => new Rubric({ rewards: { [name]: () => 1 } });
-    expect(add).toThrow(
-      /^the score "a\\+(u[0-9a-f]{4}|n)b": a name must hold no control characters/,
-    );
+    expect(add).toThrow(/^the score "a\\+(u[0-9a-f]{4}|n)b": a name must hold no control characters/);
   },
 );
 
@@ -52,9 +50,7 @@ test("lists of functions and weights must be of one length, and the error names 
     ["f", 2, false],
     ["g", -1, false],
   ]);
-  expect(listOf(Rubric.fromLists({ funcs, weights: [] })).map(([, weight]) => weight)).toEqual([
-    1, 1,
-  ]);
+  expect(listOf(Rubric.fromLists({ funcs, weights: [] })).map(([, weight]) => weight)).toEqual([1, 1]);
 });
 
 test("a misspelt option is an error that names it", () => {

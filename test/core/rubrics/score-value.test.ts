@@ -29,12 +29,9 @@ test.each([null, undefined, "", "one", "0x10", "1_000", "Infinity", "NaN", "1 2"
   },
 );
 
-test.each([Number.NaN, Infinity, -Infinity, "1e999"])(
-  "%s is a score that is not finite",
-  (value) => {
-    expect(causeOf(refusalOf(value))).toBe("non_finite");
-  },
-);
+test.each([Number.NaN, Infinity, -Infinity, "1e999"])("%s is a score that is not finite", (value) => {
+  expect(causeOf(refusalOf(value))).toBe("non_finite");
+});
 
 test("any other error is the scorer's", () => {
   expect(causeOf(new Error("boom"))).toBe("scorer");

@@ -1,15 +1,11 @@
 /** What scoring functions are called with, and what comes of them: by the door that authors test rubrics with. */
 import { expect, test } from "vitest";
+import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric } from "../../../src/core/rubrics/rubric.ts";
 import { RubricGroup } from "../../../src/core/rubrics/rubric-group.ts";
-import {
-  type StateToScore,
-  scoreGroup,
-  scoreState,
-} from "../../../src/core/rubrics/score-states.ts";
-import { scoreUnit } from "../../../src/core/score.ts";
-import type { StoredTurn } from "../../../src/core/trajectory.ts";
+import { scoreUnit } from "../../../src/core/rubrics/score.ts";
+import { type StateToScore, scoreGroup, scoreState } from "../../../src/core/rubrics/score-states.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 
 interface Extra {
@@ -80,10 +76,7 @@ test("a provider that throws leaves the functions of its rubric without scores, 
     rewards: { f: () => 1 },
     provide: () => Promise.reject(new Error("no lexicon")),
   });
-  const scored = await scoreState(
-    new RubricGroup([failing, new Rubric({ metrics: { g: () => 2 } })]),
-    state(),
-  );
+  const scored = await scoreState(new RubricGroup([failing, new Rubric({ metrics: { g: () => 2 } })]), state());
   expect(scored).toMatchObject({ reward: null, metrics: { f: null, g: 2 } });
   expect(scored.scoring_errors).toMatchObject([{ function: "f", error: "Error: no lexicon" }]);
 });
@@ -113,15 +106,12 @@ test("group functions and group metrics get every member, and the class objects 
   expect(rubric.functions.map(({ weight }) => weight)).toEqual([0.5, 0]);
 });
 
-test.each([1, 3])(
-  "D1: %i scores for a group of two leave both members without one",
-  async (count) => {
-    const rubric = new Rubric({ groupRewards: { rank: () => Array<number>(count).fill(1) } });
-    const error = `NoScoreError: returned ${count} scores for a group of 2`;
-    const unscored = { reward: null, scoring_errors: [{ function: "rank", error }] };
-    expect(await scoreGroup(rubric, [state(), state()])).toMatchObject([unscored, unscored]);
-  },
-);
+test.each([1, 3])("D1: %i scores for a group of two leave both members without one", async (count) => {
+  const rubric = new Rubric({ groupRewards: { rank: () => Array<number>(count).fill(1) } });
+  const error = `NoScoreError: returned ${count} scores for a group of 2`;
+  const unscored = { reward: null, scoring_errors: [{ function: "rank", error }] };
+  expect(await scoreGroup(rubric, [state(), state()])).toMatchObject([unscored, unscored]);
+});
 
 test("one rollout is not scored by a rubric that must see its group", async () => {
   const rubric = Rubric.fromLists({
@@ -260,15 +250,11 @@ test("what functions write on a turn is kept with its scores, and nothing is whe
     { reward: null, advantage: null },
   ]);
   const silent = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
-  expect(
-    (await scoreUnit({ rubric: silent }, [finishedTrajectory({ turns })]))[0],
-  ).not.toHaveProperty("steps");
+  expect((await scoreUnit({ rubric: silent }, [finishedTrajectory({ turns })]))[0]).not.toHaveProperty("steps");
 });
 
 test("what a rubric needs of the outside world is what its environment declared", async () => {
-  const rubric = new RubricGroup([
-    new Rubric({ rewards: { f: ({ can }) => can.secret("KEY").length } }),
-  ]);
+  const rubric = new RubricGroup([new Rubric({ rewards: { f: ({ can }) => can.secret("KEY").length } })]);
   const capabilities = { now: () => 0, secret: () => "12345" };
   const score = (needs: readonly "secret:KEY"[]) =>
     scoreUnit({ rubric, needs }, [finishedTrajectory()], { capabilities });

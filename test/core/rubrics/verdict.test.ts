@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LIMITS } from "../../../src/core/limits.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { cutMiddle, fenced } from "../../../src/core/rubrics/evidence.ts";
 import { askedMessages, type Menu, readVerdict } from "../../../src/core/rubrics/verdict.ts";
 
@@ -56,9 +56,7 @@ test("labels that are numbers or booleans are read as they are written", () => {
   expect(readVerdict({ kind: "label", labels: ["1", "2"] }, '{"verdict": 2}')).toMatchObject({
     value: "2",
   });
-  expect(
-    readVerdict({ kind: "label", labels: ["false", "true"] }, '{"verdict": true}'),
-  ).toMatchObject({
+  expect(readVerdict({ kind: "label", labels: ["false", "true"] }, '{"verdict": true}')).toMatchObject({
     value: "true",
   });
 });
@@ -130,11 +128,9 @@ test("a reply that is all braces or quotes is given up after bounded work", () =
 test("a reply that begins to think a hundred thousand times is read once", () => {
   const thoughts = "<think>".repeat(500_000);
   const menu = { kind: "label", labels: ["no", "yes"] } as const;
-  expect(readVerdict(menu, `${thoughts}{"verdict": "no"}</think>{"verdict": "yes"}`)).toMatchObject(
-    {
-      value: "yes",
-    },
-  );
+  expect(readVerdict(menu, `${thoughts}{"verdict": "no"}</think>{"verdict": "yes"}`)).toMatchObject({
+    value: "yes",
+  });
   expect(readVerdict(menu, `{"verdict": "yes"}${thoughts}`)).toMatchObject({ value: "yes" });
 });
 

@@ -109,8 +109,7 @@ export const GROWTH: readonly Hostile[] = [
   {
     name: "a column with a check, added",
     setup: [filled(2000)],
-    query:
-      "alter table t add column z check (instr(hex(zeroblob(2000000)), hex(zeroblob(1000000)) || x) = 0)",
+    query: "alter table t add column z check (instr(hex(zeroblob(2000000)), hex(zeroblob(1000000)) || x) = 0)",
   },
 
   // What is written out before anything is known of it.
@@ -128,15 +127,11 @@ export const GROWTH: readonly Hostile[] = [
   },
   {
     name: "the same with names that hide others",
-    query:
-      "with a as (select 1), b as (with b as (select * from a x, a y) select * from b x, b y) select * from b",
+    query: "with a as (select 1), b as (with b as (select * from a x, a y) select * from b x, b y) select * from b",
   },
   {
     name: "views in each other",
-    setup: [
-      "create view v0(x) as select 1",
-      ...views(20, (from) => `select a.x from ${from} a, ${from} b`),
-    ],
+    setup: ["create view v0(x) as select 1", ...views(20, (from) => `select a.x from ${from} a, ${from} b`)],
     query: "select * from v20",
   },
   {

@@ -13,8 +13,7 @@ export const LOOPS: readonly Hostile[] = [
   },
   {
     name: "a count that a condition may end",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c where x < 1e15) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c where x < 1e15) select count(*) from c",
   },
   {
     name: "a recursion of the same row",
@@ -22,30 +21,25 @@ export const LOOPS: readonly Hostile[] = [
   },
   {
     name: "a limit outside of it",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c limit 1",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c limit 1",
   },
   {
     name: "a limit of none",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c limit -1) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c limit -1) select count(*) from c",
   },
   {
     name: "a limit that is computed",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c limit (select 1e15)) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c limit (select 1e15)) select count(*) from c",
   },
   { name: "a limit of very many", query: `${rows(1e12)} select count(*) from c` },
   {
     name: "a limit by a parameter",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select count(*) from c",
     params: [1e12],
   },
   {
     name: "a limit by a parameter that is a text",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select count(*) from c",
     params: ["-1"],
   },
   {
@@ -61,25 +55,20 @@ export const LOOPS: readonly Hostile[] = [
   },
   {
     name: "a queue in an order",
-    query:
-      "with recursive c(x) as (select 1 union all select x + 1 from c order by 1 desc) select count(*) from c",
+    query: "with recursive c(x) as (select 1 union all select x + 1 from c order by 1 desc) select count(*) from c",
   },
   {
     name: "a recursion in a subquery",
-    query:
-      "select (with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c)",
+    query: "select (with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c)",
   },
   {
     name: "a recursion in what is inserted",
     setup: ["create table t(x)"],
-    query:
-      "insert into t with recursive c(x) as (select 1 union all select x + 1 from c) select x from c",
+    query: "insert into t with recursive c(x) as (select 1 union all select x + 1 from c) select x from c",
   },
   {
     name: "a recursion in a view",
-    setup: [
-      "create view v as with recursive c(x) as (select 1 union all select x + 1 from c) select x from c",
-    ],
+    setup: ["create view v as with recursive c(x) as (select 1 union all select x + 1 from c) select x from c"],
     query: "select count(*) from v",
   },
   {
@@ -93,8 +82,7 @@ export const LOOPS: readonly Hostile[] = [
   },
   {
     name: "a recursion that texts grow in",
-    query:
-      "with recursive c(x) as (select 'a' union all select x || x from c limit 40) select max(length(x)) from c",
+    query: "with recursive c(x) as (select 'a' union all select x || x from c limit 40) select max(length(x)) from c",
   },
 
   // Lists of constants.

@@ -11,10 +11,8 @@ export interface Hostile {
   readonly runs?: true;
 }
 
-export const ten = (name: string) =>
-  `${name}(x) as (values (1),(2),(3),(4),(5),(6),(7),(8),(9),(10))`;
-export const rows = (count: number) =>
-  `with recursive c(x) as (select 1 union all select x + 1 from c limit ${count})`;
+export const ten = (name: string) => `${name}(x) as (values (1),(2),(3),(4),(5),(6),(7),(8),(9),(10))`;
+export const rows = (count: number) => `with recursive c(x) as (select 1 union all select x + 1 from c limit ${count})`;
 export const filled = (count: number) =>
   `create table t(id integer primary key, x, y); insert into t(x, y) ${rows(count)} select x, x % 7 from c`;
 export const chain = (length: number, link: (from: string) => string) =>

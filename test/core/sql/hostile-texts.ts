@@ -67,12 +67,8 @@ export const TEXTS: readonly Hostile[] = [
   },
   {
     name: "a pattern for each row",
-    setup: [
-      "create table l(x); insert into l select replace(hex(zeroblob(1000000)), '00', 'a')",
-      filled(2000),
-    ],
-    query:
-      "select count(*) from t, l where l.x like '%aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' || substr('', t.x) || 'b'",
+    setup: ["create table l(x); insert into l select replace(hex(zeroblob(1000000)), '00', 'a')", filled(2000)],
+    query: "select count(*) from t, l where l.x like '%aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' || substr('', t.x) || 'b'",
   },
   {
     name: "a pattern once",
@@ -103,10 +99,7 @@ export const TEXTS: readonly Hostile[] = [
   },
   {
     name: "long texts that are sorted",
-    setup: [
-      "create table l(x); insert into l select replace(hex(zeroblob(1000000)), '00', 'a')",
-      filled(2000),
-    ],
+    setup: ["create table l(x); insert into l select replace(hex(zeroblob(1000000)), '00', 'a')", filled(2000)],
     query: "select count(*) from (select l.x || t.x as z from t, l order by z)",
   },
   {

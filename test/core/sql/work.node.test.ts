@@ -1,12 +1,8 @@
-/** On `node:sqlite`; test/workers/rollout-sql.test.ts asks the same of the platform's. */
+/** On `node:sqlite`; test/runtime/rollout/rollout-sql.test.ts asks the same of the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import {
-  NO_JOURNAL,
-  RolloutSql,
-  type SqlValue,
-} from "../../../src/core/environments/rollout-sql.ts";
-import { databaseOf } from "../../../src/core/sqlite-handle.ts";
+import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";
+import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
 import { HOSTILE } from "./hostile.ts";
 
 function opened() {
@@ -90,8 +86,7 @@ test("rows come in by json_each, five thousand of them in one call", () => {
     name: `name ${id}`,
     tags: [id % 7],
   }));
-  const query =
-    "insert into t select value ->> 'id', value ->> 'name', value -> 'tags' from json_each(?)";
+  const query = "insert into t select value ->> 'id', value ->> 'name', value -> 'tags' from json_each(?)";
   exec(query, [JSON.stringify(rows)]);
   const asked = "select count(*) as n from t, json_each(t.tags) tag where tag.value = 3";
   expect(exec(asked)).toEqual([{ n: 714 }]);

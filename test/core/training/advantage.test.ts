@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { Advantage } from "../../../src/contract/training-request.ts";
 import {
   advantagesOf,
   creditGroup,
@@ -7,7 +8,6 @@ import {
   type GroupRules,
   penalised,
 } from "../../../src/core/training/advantage.ts";
-import { Advantage } from "../../../src/core/training/request.ts";
 
 const REWARDS = [1, 0, 0, 1, 1];
 const PENALTY = { output: 0.25, input: 0.1, turns: 0.1 };
@@ -26,11 +26,7 @@ test.each([
     { name: "mean_std", sd: "population", eps: 1e-8 },
     [0.816497, -1.224745, -1.224745, 0.816497, 0.816497],
   ],
-  [
-    "verl's",
-    { name: "mean_std", eps: 1e-6, singleton: "raw" },
-    [0.730295, -1.095443, -1.095443, 0.730295, 0.730295],
-  ],
+  ["verl's", { name: "mean_std", eps: 1e-6, singleton: "raw" }, [0.730295, -1.095443, -1.095443, 0.730295, 0.730295]],
   ["leave one out", { name: "rloo" }, [0.5, -0.75, -0.75, 0.5, 0.5]],
   ["max-RL", { name: "max_rl" }, [0.666667, -1, -1, 0.666667, 0.666667]],
 ])("%s gives the recorded advantages", (_name, advantage, expected) => {
@@ -68,10 +64,7 @@ test("length costs a share of the group's mean, as recorded", () => {
 test("one rollout alone is worth 0, or its reward where that is asked for", () => {
   expect(advantagesOf(named({ name: "mean" }), [0.7])).toEqual([0]);
   expect(advantagesOf(named({ name: "mean_std" }), [0.7])).toEqual([0]);
-  expect(advantagesOf(named({ name: "mean_std", singleton: "raw" }), [null, 0.7])).toEqual([
-    null,
-    0.7,
-  ]);
+  expect(advantagesOf(named({ name: "mean_std", singleton: "raw" }), [null, 0.7])).toEqual([null, 0.7]);
   expect(advantagesOf(named({ name: "rloo" }), [0.7])).toEqual([0]);
   expect(advantagesOf(named({ name: "rloo", singleton: "raw" }), [0.7])).toEqual([0.7]);
 });
@@ -107,10 +100,7 @@ test("advantages of a group sum to 0, and are exactly 0 where all rewards are eq
   fc.assert(
     fc.property(anyAdvantage, group, reward, (advantage, tenths, same) => {
       const rewards = tenths.map((count) => count / 10);
-      const sum = advantagesOf(advantage, rewards).reduce<number>(
-        (total, one) => total + (one ?? 0),
-        0,
-      );
+      const sum = advantagesOf(advantage, rewards).reduce<number>((total, one) => total + (one ?? 0), 0);
       expect(Math.abs(sum)).toBeLessThan(1e-6);
       expect(
         advantagesOf(
@@ -144,9 +134,7 @@ test("a group trains when enough of it is left and its members are not all worth
     mean: null,
   });
   expect(creditGroup(RULES, scored(0.3, 0.3, null)).verdict).toBe("zero_variance");
-  expect(creditGroup({ ...RULES, zero_variance: "refill" }, scored(1, 1)).verdict).toBe(
-    "zero_variance",
-  );
+  expect(creditGroup({ ...RULES, zero_variance: "refill" }, scored(1, 1)).verdict).toBe("zero_variance");
   expect(creditGroup({ ...RULES, zero_variance: "keep" }, scored(1, 1))).toMatchObject({
     verdict: "train",
     advantages: [0, 0],

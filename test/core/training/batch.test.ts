@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { BatchManifest } from "../../../src/contract/trainer-wire.ts";
 import {
   type BatchParts,
   batchDigest,
@@ -7,7 +8,6 @@ import {
   manifestOf,
   parseCredits,
 } from "../../../src/core/training/batch.ts";
-import { BatchManifest } from "../../../src/core/training/trainer-wire.ts";
 import { sha256Hex } from "./digest.ts";
 
 const digestOf = (text: string) => sha256Hex(Uint8Array.from(new TextEncoder().encode(text)));
@@ -18,12 +18,8 @@ test("a batch's digest is over the raw digests of its objects, then of its credi
   expect(await batchDigest([a, b], null, sha256Hex)).toBe(
     "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
   );
-  expect(await batchDigest([a, b], credits, sha256Hex)).toBe(
-    await batchDigest([a, b, credits], null, sha256Hex),
-  );
-  expect(await batchDigest([b, a], null, sha256Hex)).not.toBe(
-    await batchDigest([a, b], null, sha256Hex),
-  );
+  expect(await batchDigest([a, b], credits, sha256Hex)).toBe(await batchDigest([a, b, credits], null, sha256Hex));
+  expect(await batchDigest([b, a], null, sha256Hex)).not.toBe(await batchDigest([a, b], null, sha256Hex));
 });
 
 test("a batch's id is the same whenever it is asked, and another one after a reset", () => {
@@ -100,7 +96,5 @@ test("a manifest counts what is in the batch, and is what the wire says", async 
 });
 
 test("there is no batch without a sample", async () => {
-  await expect(manifestOf({ ...(await parts()), groups: [] }, sha256Hex)).rejects.toThrow(
-    RangeError,
-  );
+  await expect(manifestOf({ ...(await parts()), groups: [] }, sha256Hex)).rejects.toThrow(RangeError);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { Curriculum } from "../../../src/contract/training-request.ts";
 import { type CurriculumState, TaskPicker } from "../../../src/core/training/curriculum.ts";
-import { Curriculum } from "../../../src/core/training/request.ts";
 
 const difficulty = Curriculum.parse({ name: "difficulty" });
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
@@ -72,10 +72,7 @@ test("a pool with weight 0 is never drawn from", () => {
 test("a picker made anew from its state, or from the finished groups, goes on as the first one would", () => {
   const choice = { curriculum: difficulty, rows: 40, seed: 11 };
   const picker = new TaskPicker(choice);
-  const finished = upTo(60).map((group): [number, number] => [
-    picker.example(group),
-    (group % 5) / 4,
-  ]);
+  const finished = upTo(60).map((group): [number, number] => [picker.example(group), (group % 5) / 4]);
   for (const [example, mean] of finished) picker.note(example, mean);
   const stored = new TaskPicker(choice, JSON.parse(JSON.stringify(picker)) as CurriculumState);
   const replayed = new TaskPicker(choice);

@@ -66,20 +66,13 @@ test("no more is begun than may be under way at once, or than the remaining step
 test("capacity is AReaL's formula wherever batches are full", () => {
   const counts = fc.nat({ max: 40 });
   fc.assert(
-    fc.property(
-      counts,
-      counts,
-      counts,
-      counts,
-      fc.nat({ max: 8 }),
-      (cut, ahead, buffered, running, M) => {
-        const version = Math.max(0, cut - ahead);
-        const accepted = cut * 10 + buffered;
-        const areal = Math.min(1000 - running, (M + version + 1) * 10 - (accepted + running));
-        const ours = { ...now, step: cut + 1, version, buffered, running, max_off_policy_steps: M };
-        expect(capacityOf(ours)).toBe(Math.max(0, areal));
-      },
-    ),
+    fc.property(counts, counts, counts, counts, fc.nat({ max: 8 }), (cut, ahead, buffered, running, M) => {
+      const version = Math.max(0, cut - ahead);
+      const accepted = cut * 10 + buffered;
+      const areal = Math.min(1000 - running, (M + version + 1) * 10 - (accepted + running));
+      const ours = { ...now, step: cut + 1, version, buffered, running, max_off_policy_steps: M };
+      expect(capacityOf(ours)).toBe(Math.max(0, areal));
+    }),
   );
 });
 
@@ -131,9 +124,7 @@ test("whatever order things happen in, no batch gets further ahead than the lead
         expect(leadOf(loop.progress)).toBeLessThanOrEqual(lead + 1);
       }
       for (const { step, version } of loop.shipped) {
-        expect(offPolicyLag(step, { start: version, end: version }).total).toBeLessThanOrEqual(
-          bound,
-        );
+        expect(offPolicyLag(step, { start: version, end: version }).total).toBeLessThanOrEqual(bound);
       }
     }),
   );

@@ -1,12 +1,7 @@
 import { decode, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  decodeRows,
-  encodeRows,
-  formatOf,
-  SampleDecodeError,
-} from "../../../src/core/training/sample-encoding.ts";
+import { decodeRows, encodeRows, formatOf, SampleDecodeError } from "../../../src/core/training/sample-encoding.ts";
 import { rowsOf, type SampleRow, sampleFault } from "../../../src/core/training/sample-row.ts";
 import { sha256Hex } from "./digest.ts";
 
@@ -36,8 +31,7 @@ const GOLDEN: SampleRow = {
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytesOf = (json: string) => new TextEncoder().encode(json);
-const hex = (bytes: Uint8Array) =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 test("the golden row is the recorded JSON, to the byte", async () => {
   const encoded = encodeRows([GOLDEN], "jsonl");
@@ -59,24 +53,21 @@ test("the golden row in msgpack has the recorded arrays", () => {
   expect(data("logprobs")).toBe("000000000000000000000000000000bf000080be00000000000080bf");
 });
 
-test.each(["msgpack", "jsonl"] as const)(
-  "rows in %s come back as they were, also joined",
-  (encoding) => {
-    const other: SampleRow = {
-      ...GOLDEN,
-      sample_id: "s_ä€🙂",
-      advantages: Float32Array.of(0, 0, 0, 0.1, 0.2, 0, 0.3),
-      ref_logprobs: Float32Array.of(0, 0, 0, -1e-7, -123.456, 0, -3),
-    };
-    const [a, b] = [encodeRows([GOLDEN], encoding), encodeRows([other, GOLDEN], encoding)];
-    const joined = new Uint8Array(a.length + b.length);
-    joined.set(a);
-    joined.set(b, a.length);
-    expect(decodeRows(joined, encoding)).toEqual([GOLDEN, other, GOLDEN]);
-    expect(decodeRows(new Uint8Array(), encoding)).toEqual([]);
-    expect(formatOf(encoding)).toBe(`rl.sample/1+${encoding}+gzip`);
-  },
-);
+test.each(["msgpack", "jsonl"] as const)("rows in %s come back as they were, also joined", (encoding) => {
+  const other: SampleRow = {
+    ...GOLDEN,
+    sample_id: "s_ä€🙂",
+    advantages: Float32Array.of(0, 0, 0, 0.1, 0.2, 0, 0.3),
+    ref_logprobs: Float32Array.of(0, 0, 0, -1e-7, -123.456, 0, -3),
+  };
+  const [a, b] = [encodeRows([GOLDEN], encoding), encodeRows([other, GOLDEN], encoding)];
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  expect(decodeRows(joined, encoding)).toEqual([GOLDEN, other, GOLDEN]);
+  expect(decodeRows(new Uint8Array(), encoding)).toEqual([]);
+  expect(formatOf(encoding)).toBe(`rl.sample/1+${encoding}+gzip`);
+});
 
 test("every float32 logprob survives JSON", () => {
   fc.assert(
@@ -97,11 +88,7 @@ test.each([
   ["no JSON", "jsonl", bytesOf("{")],
   ["not ASCII", "jsonl", bytesOf(GOLDEN_TEXT.replace("s_01", "ä"))],
   ["another schema", "jsonl", bytesOf(GOLDEN_TEXT.replace("sample/1", "sample/2"))],
-  [
-    "a temperature of 0",
-    "jsonl",
-    bytesOf(GOLDEN_TEXT.replace('"temperature":1', '"temperature":0')),
-  ],
+  ["a temperature of 0", "jsonl", bytesOf(GOLDEN_TEXT.replace('"temperature":1', '"temperature":0'))],
   ["half a row", "msgpack", encodeRows([GOLDEN], "msgpack").slice(0, -9)],
 ] as const)("%s cannot be read, and the error says so", (_name, encoding, bytes) => {
   expect(() => decodeRows(bytes, encoding)).toThrow(SampleDecodeError);

@@ -14,13 +14,8 @@ const SERVED: readonly ServedWeights[] = [
 ];
 
 /** Calls that were under way so, of an engine that says this of its weights. */
-function called(
-  times: readonly (readonly [sent_at: number, answered_at: number])[],
-  version: string | null = null,
-) {
-  const turns = stored(
-    [FIRST, GOES_ON].slice(0, times.length).map((turn) => ({ ...turn, version })),
-  );
+function called(times: readonly (readonly [sent_at: number, answered_at: number])[], version: string | null = null) {
+  const turns = stored([FIRST, GOES_ON].slice(0, times.length).map((turn) => ({ ...turn, version })));
   return turns.flatMap((turn, index) => {
     const [sent_at = 0, answered_at = 0] = times[index] ?? [];
     return [{ ...turn, sent_at, answered_at, dispatch_version: 3 }];
@@ -42,19 +37,14 @@ test("a turn without a version has the oldest that its call can have met, whatev
 
 test("a turn without a version trains nothing where weights were taken back during its call, or nobody knows them", () => {
   const cause = (times: readonly [number, number], version: string | null = null, from = SERVED) =>
-    samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from })
-      .untrainable;
+    samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from }).untrainable;
   for (const times of [
     [399, 400],
     [390, 510],
     [410, 420],
     [499, 500],
   ] as const)
-    expect([times, cause(times), cause(times, "base")]).toEqual([
-      times,
-      "unknown_version",
-      "unknown_version",
-    ]);
+    expect([times, cause(times), cause(times, "base")]).toEqual([times, "unknown_version", "unknown_version"]);
   expect([cause([500, 510]), cause([390, 399])]).toEqual([null, null]);
   // Where no engine reports, what is published went back from one moment to the next.
   const published = SERVED.filter(({ taken_back }) => taken_back === 0);
@@ -82,9 +72,5 @@ test("a label that no weights could have when the turn was sampled is none, thou
       served: SERVED,
       newest_version: 9,
     }).untrainable;
-  expect([cause(299, "5"), cause(300, "5"), cause(299, "4")]).toEqual([
-    "unpublished_version",
-    null,
-    null,
-  ]);
+  expect([cause(299, "5"), cause(300, "5"), cause(299, "4")]).toEqual(["unpublished_version", null, null]);
 });

@@ -1,6 +1,7 @@
 /** Turns of a rollout as an engine samples them: token ids by hand, and what it says of its weights. */
-import { packTokens } from "../../../src/core/tokens.ts";
-import type { ModelResponse, StoredTurn } from "../../../src/core/trajectory.ts";
+
+import type { ModelResponse, StoredTurn } from "../../../src/contract/trajectory.ts";
+import { packTokens } from "../../../src/core/rollout/tokens.ts";
 
 export interface Sampled {
   readonly prompt: readonly number[];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { serializeError } from "../../../src/core/errors.ts";
+import { serializeError } from "../../../src/contract/errors.ts";
 import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
@@ -124,21 +124,9 @@ test("a label that is no version anybody can have published makes the rollout un
   const cause = (version: string, newest_version = 4) =>
     of([FIRST, { ...GOES_ON, version }], { newest_version }).untrainable;
   expect([cause("4"), cause("0"), cause(" 2 "), cause("4", 4)]).toEqual([null, null, null, null]);
-  const foreign = [
-    "5",
-    "-1",
-    "1.5",
-    "1e3",
-    "1795302000",
-    "9".repeat(30),
-    "NaN",
-    "-Infinity",
-    "0x2",
-  ];
-  for (const label of foreign)
-    expect([label, cause(label)]).toEqual([label, "unpublished_version"]);
-  for (const name of ["base", "step_9", "", "v7", "a1b2c3"])
-    expect([name, cause(name)]).toEqual([name, null]);
+  const foreign = ["5", "-1", "1.5", "1e3", "1795302000", "9".repeat(30), "NaN", "-Infinity", "0x2"];
+  for (const label of foreign) expect([label, cause(label)]).toEqual([label, "unpublished_version"]);
+  for (const name of ["base", "step_9", "", "v7", "a1b2c3"]) expect([name, cause(name)]).toEqual([name, null]);
   const [first] = stored([FIRST]);
   const turns = first === undefined ? [] : [{ ...first, first_policy_version: "9" }];
   const begun = samplesOf(rollout(turns), { ...DISPATCHED, newest_version: 4 });
@@ -198,16 +186,12 @@ test("a rollout without ids, without turns, cut to nothing, failed or cancelled 
   expect(samplesOf(rollout(cut), DISPATCHED).untrainable).toBe("tokens_cut");
   const error = serializeError(new Error("gone"));
   expect(samplesOf({ ...rollout(turns), error }, DISPATCHED).untrainable).toBe("errored");
-  expect(samplesOf({ ...rollout(turns), cancelled: "stale" }, DISPATCHED).untrainable).toBe(
-    "cancelled",
-  );
+  expect(samplesOf({ ...rollout(turns), cancelled: "stale" }, DISPATCHED).untrainable).toBe("cancelled");
 });
 
 /** The places its spans cover. */
 function covered({ weight_versions }: { weight_versions: readonly VersionSpan[] }): number[] {
-  return weight_versions.flatMap(({ start, end }) =>
-    Array.from({ length: end - start }, (_, at) => start + at),
-  );
+  return weight_versions.flatMap(({ start, end }) => Array.from({ length: end - start }, (_, at) => start + at));
 }
 
 test("each sampled token trains exactly once, arrays are of one length, and the first token never trains", () => {
@@ -229,22 +213,12 @@ test("each sampled token trains exactly once, arrays are of one length, and the 
         return { prompt: whole, answer, logprobs };
       });
       const made = plain(turns);
-      const trained = made.flatMap(({ mask, logprobs }) =>
-        logprobs.filter((_, at) => mask[at] === 1),
-      );
-      expect(trained.sort((a, b) => b - a)).toEqual(
-        Array.from({ length: sampled }, (_, at) => -(at + 1) / 64),
-      );
-      const lengths = made.map(({ mask, logprobs, token_ids }) => [
-        mask.length,
-        logprobs.length,
-        token_ids.length,
-      ]);
+      const trained = made.flatMap(({ mask, logprobs }) => logprobs.filter((_, at) => mask[at] === 1));
+      expect(trained.sort((a, b) => b - a)).toEqual(Array.from({ length: sampled }, (_, at) => -(at + 1) / 64));
+      const lengths = made.map(({ mask, logprobs, token_ids }) => [mask.length, logprobs.length, token_ids.length]);
       expect(lengths.every(([a, b, c]) => a === b && b === c)).toBe(true);
       expect(made.map(({ mask }) => mask[0])).toEqual(made.map(() => 0));
-      expect(made.map(covered)).toEqual(
-        made.map(({ mask }) => mask.flatMap((bit, at) => (bit === 1 ? [at] : []))),
-      );
+      expect(made.map(covered)).toEqual(made.map(({ mask }) => mask.flatMap((bit, at) => (bit === 1 ? [at] : []))));
     }),
   );
 });

@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  type GroupFacts,
-  type RolloutFacts,
-  stepMetrics,
-} from "../../../src/core/training/step-metrics.ts";
+import { type GroupFacts, type RolloutFacts, stepMetrics } from "../../../src/core/training/step-metrics.ts";
 
 function rollout(reward: number | null, change: Partial<RolloutFacts> = {}): RolloutFacts {
   const lengths = { output: 10, total: 30, turns: 2 };
@@ -54,9 +50,7 @@ test("what arrived and what shipped are told apart", () => {
 test("lag is that of what shipped, at this step", () => {
   const late = group([rollout(1), rollout(0, { policy_version_end: 2 })]);
   const fresh = group([rollout(1, { policy_version_end: 4 })], { dispatch_version: 4 });
-  expect(
-    stepMetrics({ step: 5, arrived: [], shipped: [late, fresh], dropped_stale: 0 }),
-  ).toMatchObject({
+  expect(stepMetrics({ step: 5, arrived: [], shipped: [late, fresh], dropped_stale: 0 })).toMatchObject({
     "off_policy/mean": 4 / 3,
     "off_policy/max": 2,
     "off_policy/in_flight/mean": 1 / 3,

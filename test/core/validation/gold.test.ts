@@ -1,13 +1,4 @@
-import {
-  dataset,
-  EnvGroup,
-  MaybeThinkParser,
-  SingleTurnEnv,
-  ThinkParser,
-  ToolEnv,
-  tool,
-  XMLParser,
-} from "rollcall";
+import { dataset, EnvGroup, MaybeThinkParser, SingleTurnEnv, ThinkParser, ToolEnv, tool, XMLParser } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
@@ -43,8 +34,7 @@ test.each([
 ])("an answer that is expected %s is found", async (_form, expected) => {
   const one = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
   const rewards = {
-    right: ({ completion }: { completion: readonly { content: unknown }[] }) =>
-      completion.at(-1)?.content === expected,
+    right: ({ completion }: { completion: readonly { content: unknown }[] }) => completion.at(-1)?.content === expected,
   };
   const checks = await checksOf(() => new SingleTurnEnv({ dataset: one, rubric: { rewards } }));
   expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
@@ -72,23 +62,15 @@ test("a gold policy that throws is an error of the rollouts", async () => {
   const gold: GoldPolicy = () => {
     throw new Error("no such key");
   };
-  const checks = await checksOf(
-    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
-    { gold },
-  );
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }), { gold });
   expect(checks["rollouts"]).toEqual(["error", "row 0, gold play: no such key (and 1 more)"]);
 });
 
 test("a gold policy that returns neither replies nor a model is told what to return", async () => {
   // As a module without types might.
   const gold: GoldPolicy = () => Object(Promise.resolve(["2"]));
-  const checks = await checksOf(
-    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
-    { gold },
-  );
-  expect(checks["rollouts"]?.[1]).toContain(
-    "goldPolicy returned [object Promise]: return a list of replies",
-  );
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }), { gold });
+  expect(checks["rollouts"]?.[1]).toContain("goldPolicy returned [object Promise]: return a list of replies");
 });
 
 test("a group is validated through its members: each row is played by its own", async () => {
@@ -117,8 +99,6 @@ test("a teardown that fails is an error, and only then a check", async () => {
   const rubric = { rewards: { said }, teardown };
   const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
   expect(checks["teardown"]).toEqual(["error", "teardown close: still busy (and 1 more)"]);
-  const rest = await checksOf(
-    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
-  );
+  const rest = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }));
   expect(rest["teardown"]).toBeUndefined();
 });

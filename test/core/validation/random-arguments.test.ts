@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { seededRandom } from "../../../src/contract/random.ts";
 import { parseArguments } from "../../../src/core/environments/tool-arguments.ts";
 import { toolSchema } from "../../../src/core/environments/tool-schema.ts";
-import { seededRandom } from "../../../src/core/random.ts";
 import { drawValue } from "../../../src/core/validation/random-arguments.ts";
 
 test.each([

@@ -1,23 +1,9 @@
-import {
-  dataset,
-  defineEnvironment,
-  MultiTurnEnv,
-  SingleTurnEnv,
-  StatefulToolEnv,
-  ToolEnv,
-  tool,
-} from "rollcall";
+import { dataset, defineEnvironment, MultiTurnEnv, SingleTurnEnv, StatefulToolEnv, ToolEnv, tool } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { loadEnvironment as calculator } from "../../../environments/calculator/environment.ts";
-import {
-  loadEnvironment as gridWalk,
-  goldPolicy as walk,
-} from "../../../environments/grid-walk/environment.ts";
-import {
-  loadEnvironment as guessNumber,
-  goldPolicy as halve,
-} from "../../../environments/guess-number/environment.ts";
+import { loadEnvironment as gridWalk, goldPolicy as walk } from "../../../environments/grid-walk/environment.ts";
+import { loadEnvironment as guessNumber, goldPolicy as halve } from "../../../environments/guess-number/environment.ts";
 import { loadEnvironment as reverseText } from "../../../environments/reverse-text/environment.ts";
 import { checksOf, named, rows, said, Task, validated } from "./validated.ts";
 
@@ -28,9 +14,7 @@ test.each([
   ["reverse-text", reverseText, undefined, 1],
 ])("%s has no fault, and its gold play scores in full", async (_name, load, gold, full) => {
   const validation = await validated(load, gold === undefined ? {} : { gold });
-  expect(
-    validation.checks.filter(({ status }) => status === "error" || status === "warning"),
-  ).toEqual([]);
+  expect(validation.checks.filter(({ status }) => status === "error" || status === "warning")).toEqual([]);
   expect(validation).toMatchObject({ ok: true, examples: 5 });
   expect(validation.policies.gold).toEqual({ mean: expect.closeTo(full), n: 5 });
   expect(validation.policies.null.mean).toBeLessThan(0.2);
@@ -42,17 +26,10 @@ test("a validation of the same environment says the same again", async () => {
 });
 
 test("a constant reward is an error, unless it is 0 and nobody knows what is right", async () => {
-  const constant = await checksOf(
-    () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { same: () => 1 } } }),
-  );
-  expect(constant["variety"]).toEqual([
-    "error",
-    "every play scores 1; the rubric must tell good play from bad",
-  ]);
+  const constant = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { same: () => 1 } } }));
+  expect(constant["variety"]).toEqual(["error", "every play scores 1; the rubric must tell good play from bad"]);
   const hard = dataset(z.object({ question: z.string() }), [{ question: "?" }]);
-  const unknown = await checksOf(
-    () => new SingleTurnEnv({ dataset: hard, rubric: { rewards: { never: () => 0 } } }),
-  );
+  const unknown = await checksOf(() => new SingleTurnEnv({ dataset: hard, rubric: { rewards: { never: () => 0 } } }));
   expect(unknown["variety"]?.[0]).toBe("warning");
   expect(unknown["gold"]).toEqual(["skipped", expect.stringContaining("export goldPolicy(task)")]);
 });
@@ -75,13 +52,8 @@ test("a row or a state that is drawn anew each time is not deterministic", async
     return drawn;
   };
   const moody = dataset(Task, () => ({ question: `${next()}?`, answer: "2" }));
-  const row = await checksOf(
-    () => new SingleTurnEnv({ dataset: moody, rubric: { rewards: { said } } }),
-  );
-  expect(row["reset"]).toEqual([
-    "error",
-    expect.stringMatching(/^row 0: row\.question is "\d+\?" and then "\d+\?"/),
-  ]);
+  const row = await checksOf(() => new SingleTurnEnv({ dataset: moody, rubric: { rewards: { said } } }));
+  expect(row["reset"]).toEqual(["error", expect.stringMatching(/^row 0: row\.question is "\d+\?" and then "\d+\?"/)]);
   const state = await checksOf(
     () =>
       new MultiTurnEnv({
@@ -92,30 +64,21 @@ test("a row or a state that is drawn anew each time is not deterministic", async
         rubric: { rewards: { said } },
       }),
   );
-  expect(state["reset"]).toEqual([
-    "error",
-    expect.stringMatching(/^row 0: state\.secret is \d+ and then \d+/),
-  ]);
+  expect(state["reset"]).toEqual(["error", expect.stringMatching(/^row 0: state\.secret is \d+ and then \d+/)]);
 });
 
 test("a row that depends on the day is found by making it again on another", async () => {
   let today = "Monday";
   const dated = dataset(Task, () => ({ question: today, answer: "2" }));
-  const checks = await checksOf(
-    () => new SingleTurnEnv({ dataset: dated, rubric: { rewards: { said } } }),
-    {
-      later: async (run) => {
-        today = "Tuesday";
-        return run().finally(() => {
-          today = "Monday";
-        });
-      },
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: dated, rubric: { rewards: { said } } }), {
+    later: async (run) => {
+      today = "Tuesday";
+      return run().finally(() => {
+        today = "Monday";
+      });
     },
-  );
-  expect(checks["reset"]).toEqual([
-    "error",
-    expect.stringContaining('row.question is "Monday" and then "Tuesday"'),
-  ]);
+  });
+  expect(checks["reset"]).toEqual(["error", expect.stringContaining('row.question is "Monday" and then "Tuesday"')]);
 });
 
 test("state that is kept beside the state does not survive a restart", async () => {
@@ -155,8 +118,7 @@ test("what a hook leaves beside the state for the rubric does not survive a rest
       maxTurns: 1,
       rubric: {
         rewards: {
-          right: ({ completion, task }) =>
-            completion.at(-1)?.content === secrets.get(task.question),
+          right: ({ completion, task }) => completion.at(-1)?.content === secrets.get(task.question),
         },
       },
     });
@@ -188,22 +150,13 @@ test("play that differs every time says nothing about restarts", async () => {
       return calls;
     },
   });
-  const checks = await checksOf(
-    () => new ToolEnv({ dataset: rows, tools: [count], rubric: { rewards: { said } } }),
-  );
-  expect(checks["restarts"]).toEqual([
-    "warning",
-    expect.stringContaining("each time it is played it differs"),
-  ]);
+  const checks = await checksOf(() => new ToolEnv({ dataset: rows, tools: [count], rubric: { rewards: { said } } }));
+  expect(checks["restarts"]).toEqual(["warning", expect.stringContaining("each time it is played it differs")]);
 });
 
 test("rows and states that are no JSON are named by their path", async () => {
-  const dates = dataset(z.object({ question: z.string(), when: z.date() }), [
-    { question: "?", when: new Date(0) },
-  ]);
-  const row = await checksOf(
-    () => new SingleTurnEnv({ dataset: dates, rubric: { rewards: { r: () => 1 } } }),
-  );
+  const dates = dataset(z.object({ question: z.string(), when: z.date() }), [{ question: "?", when: new Date(0) }]);
+  const row = await checksOf(() => new SingleTurnEnv({ dataset: dates, rubric: { rewards: { r: () => 1 } } }));
   expect(row["rows"]).toEqual(["error", "rows[0].when: JSON cannot hold an instance of Date"]);
   expect(row["rollouts"]).toEqual(["skipped", "nothing was played"]);
   const handle: { open: number[] } = { open: [] };
@@ -218,10 +171,7 @@ test("rows and states that are no JSON are named by their path", async () => {
         rubric: { rewards: { said } },
       }),
   );
-  expect(state["rollouts"]).toEqual([
-    "error",
-    expect.stringContaining("(state.handle.open[0] is a function)"),
-  ]);
+  expect(state["rollouts"]).toEqual(["error", expect.stringContaining("(state.handle.open[0] is a function)")]);
 });
 
 test("hooks that throw, rewards that are not finite, and rollouts without end are named", async () => {
@@ -254,9 +204,7 @@ test("hooks that throw, rewards that are not finite, and rollouts without end ar
         rubric: { rewards: { said } },
       }),
   );
-  expect(endless["rollouts"]?.[1]).toContain(
-    "no end after 100 model calls; set maxTurns or add a stop",
-  );
+  expect(endless["rollouts"]?.[1]).toContain("no end after 100 model calls; set maxTurns or add a stop");
 });
 
 test("a tool without description is a warning, and random play calls it with arguments that fit", async () => {
@@ -284,10 +232,7 @@ test("a tool without description is a warning, and random play calls it with arg
         rubric: { rewards: { said } },
       }),
   );
-  expect(checks["tools"]).toEqual([
-    "warning",
-    "step has no description; the model knows nothing else about a tool",
-  ]);
+  expect(checks["tools"]).toEqual(["warning", "step has no description; the model knows nothing else about a tool"]);
   const Args = z.object({
     way: z.enum(["up", "down"]),
     far: z.int().min(3).max(4),
@@ -307,9 +252,7 @@ test("what it needs is listed, and nothing is played while a need is not met", a
     gold: ["skipped", "nothing was played"],
   });
   expect([ok, examples]).toEqual([false, 0]);
-  const met = await validated(
-    defineEnvironment({ args: z.strictObject({}), needs: ["fetch"], build }),
-  );
+  const met = await validated(defineEnvironment({ args: z.strictObject({}), needs: ["fetch"], build }));
   expect(named(met.checks)["needs"]).toEqual(["ok", "it needs fetch"]);
 });
 

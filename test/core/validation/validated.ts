@@ -10,13 +10,8 @@ export const rows = dataset(Task, [
   { question: "1 + 1?", answer: "2" },
   { question: "1 + 2?", answer: "3" },
 ]);
-export const said = ({
-  completion,
-  answer,
-}: {
-  completion: readonly { content: unknown }[];
-  answer: string;
-}) => completion.at(-1)?.content === answer;
+export const said = ({ completion, answer }: { completion: readonly { content: unknown }[]; answer: string }) =>
+  completion.at(-1)?.content === answer;
 
 type Build = Parameters<typeof defineEnvironment>[0]["build"];
 

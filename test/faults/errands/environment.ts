@@ -2,15 +2,7 @@
  * Tools with effects outside the rollout: each run is reported, under its idempotency key, to a desk that counts them.
  * `look_up` may run again, `book` must not. Scored by whole groups, and by a judge where that is asked for.
  */
-import {
-  type Capabilities,
-  dataset,
-  defineEnvironment,
-  inject,
-  JudgeRubric,
-  StatefulToolEnv,
-  tool,
-} from "rollcall";
+import { type Capabilities, dataset, defineEnvironment, inject, JudgeRubric, StatefulToolEnv, tool } from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string() });

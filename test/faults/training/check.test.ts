@@ -1,8 +1,8 @@
 /** Each rule of training plans notices what it is there for; a plan is decided by its seed. */
 import { expect, test } from "vitest";
-import { MANIFEST } from "../../../src/api/trainer-examples.ts";
-import { TRAINING_RUN } from "../../../src/api/training-examples.ts";
-import type { RunView } from "../../../src/core/run.ts";
+import { MANIFEST } from "../../../src/api/openapi/trainer-examples.ts";
+import { TRAINING_RUN } from "../../../src/api/openapi/training-examples.ts";
+import type { RunView } from "../../../src/contract/run.ts";
 import { finishedRun } from "../finished-run.ts";
 import { trainingViolations } from "./check.ts";
 import { trainingPlanOf } from "./plan.ts";
@@ -59,10 +59,7 @@ test.each<[string, TrainingAccount]>([
     "batch_unchanged",
     {
       ...good,
-      taken: [
-        ...good.taken,
-        { ...taken(2), manifest: { ...taken(2).manifest, tokens: MANIFEST.tokens + 1 } },
-      ],
+      taken: [...good.taken, { ...taken(2), manifest: { ...taken(2).manifest, tokens: MANIFEST.tokens + 1 } }],
     },
   ],
   [

@@ -26,9 +26,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...(audit.sources.d1.rows === results.length ? [] : ["D1 has not caught up"]),
   ],
   steps_in_order: ({ taken, lineage }) => {
-    const steps = lineage.map(
-      (id) => taken.find((it) => it.manifest.batch_id === id)?.manifest.step,
-    );
+    const steps = lineage.map((id) => taken.find((it) => it.manifest.batch_id === id)?.manifest.step);
     return steps.every((step, index) => step === index + 1) ? [] : [`trained steps ${steps}`];
   },
   trained_once: ({ lineage, plan }) => {
@@ -48,9 +46,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   group_once: (account) => {
     const objects = trainedManifests(account).flatMap((manifest) => manifest.objects);
     const digests = objects.map(({ sha256 }) => sha256);
-    return digests
-      .filter((digest, at) => digests.indexOf(digest) < at)
-      .map((digest) => `${digest} was trained twice`);
+    return digests.filter((digest, at) => digests.indexOf(digest) < at).map((digest) => `${digest} was trained twice`);
   },
   credited: ({ taken }) =>
     taken.flatMap(({ manifest, credits }) => {
@@ -80,9 +76,7 @@ function trainedManifests({ taken, lineage }: TrainingAccount) {
 }
 
 export function trainingViolations(account: TrainingAccount): Violation[] {
-  return Object.entries(RULES).flatMap(([rule, check]) =>
-    check(account).map((detail) => ({ rule, detail })),
-  );
+  return Object.entries(RULES).flatMap(([rule, check]) => check(account).map((detail) => ({ rule, detail })));
 }
 
 export function trainingLine(account: TrainingAccount, violations: readonly Violation[]): string {

@@ -2,8 +2,8 @@
  * What is said in a training plan: right about half of the time, by the call's place alone, and with the ids and
  * logprobs of an engine.
  */
-import { textOf } from "../../../src/core/messages.ts";
-import { seededRandom } from "../../../src/core/random.ts";
+import { textOf } from "../../../src/contract/messages.ts";
+import { seededRandom } from "../../../src/contract/random.ts";
 import type { ReplyParts } from "../../fakes/completion-body.ts";
 import { probeReply } from "../../fakes/probe-reply.ts";
 import type { ModelRequest } from "../../fakes/scripted-model.ts";

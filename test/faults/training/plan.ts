@@ -2,7 +2,7 @@
  * What goes wrong in one training run, decided by its seed alone. Moments are steps, since a trainer's progress is what
  * clocks of different machines agree on.
  */
-import { seededRandom } from "../../../src/core/random.ts";
+import { seededRandom } from "../../../src/contract/random.ts";
 import type { CrashPoint } from "../../fakes/scripted-trainer.ts";
 import type { QueueFaults, Victim } from "../plan.ts";
 

@@ -1,6 +1,6 @@
 /** `npm run faults -- --training`: plans of training runs, one after another. */
 import { EXIT, type ExitCode } from "../../../src/cli/exit.ts";
-import { printJson } from "../../../src/cli/terminal.ts";
+import { printJson } from "../../../src/cli/terminal/terminal.ts";
 import { trainingLine, trainingViolations, type Violation } from "./check.ts";
 import { trainingPlanOf } from "./plan.ts";
 import { playTraining } from "./play.ts";

@@ -3,19 +3,14 @@
  * back to an earlier version. Nothing here judges; check.ts does.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunAudit } from "../../../src/core/audit.ts";
-import type { ResultRow, RunView } from "../../../src/core/run.ts";
-import type { TrainingRequestInput } from "../../../src/core/training/request.ts";
-import type { BatchManifest, Leased } from "../../../src/core/training/trainer-wire.ts";
+import type { RunAudit } from "../../../src/contract/audit.ts";
+import type { ResultRow, RunView } from "../../../src/contract/run.ts";
+import type { BatchManifest, Leased } from "../../../src/contract/trainer-wire.ts";
+import type { TrainingRequestInput } from "../../../src/contract/training-request.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { ApiRequestError } from "../../../src/sdk/request-error.ts";
 import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";
-import {
-  type Checkpoint,
-  ScriptedTrainer,
-  TrainerDied,
-  TrainerRefused,
-} from "../../fakes/scripted-trainer.ts";
+import { type Checkpoint, ScriptedTrainer, TrainerDied, TrainerRefused } from "../../fakes/scripted-trainer.ts";
 import { deathOf, rebooted, type Served } from "../../local/served-platform.ts";
 import { Boot } from "../boot.ts";
 import { type Desk, openDesk } from "../desk.ts";
@@ -47,9 +42,7 @@ export interface TrainingAccount {
   readonly taken: readonly Taken[];
   /** Batches in the weights at the end. */
   readonly lineage: readonly string[];
-  readonly faults: Readonly<
-    Record<"crashes" | "kills" | "outages" | "rewinds" | "dropped", number>
-  >;
+  readonly faults: Readonly<Record<"crashes" | "kills" | "outages" | "rewinds" | "dropped", number>>;
   /** From the platform's word that it answers again to the trainer's next reply, at each kill. */
   readonly recovery_ms: readonly number[];
 }
@@ -193,9 +186,7 @@ class Scene {
     const dead = deathOf(served.workerd);
     const pid = { node: served.node.pid, workerd: served.workerd.pid, group: -served.group };
     process.kill(pid[victim], "SIGKILL");
-    this.#boot.served = await (victim === "workerd"
-      ? rebooted(this.#boot.directory, served)
-      : this.#boot.start());
+    this.#boot.served = await (victim === "workerd" ? rebooted(this.#boot.directory, served) : this.#boot.start());
     await dead;
     this.#backAt = this.#boot.served.readyAt;
   }

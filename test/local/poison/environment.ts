@@ -2,18 +2,7 @@
 import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
 import * as z from "zod";
 
-const HOW = [
-  "setup",
-  "crash",
-  "fetched",
-  "queried",
-  "row",
-  "score",
-  "slept",
-  "tools",
-  "closed",
-  "reply",
-] as const;
+const HOW = ["setup", "crash", "fetched", "queried", "row", "score", "slept", "tools", "closed", "reply"] as const;
 
 const Task = z.object({
   question: z.string(),

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";
-import type { ResultRow, RunView } from "../../../src/core/run.ts";
+import type { ResultRow, RunView } from "../../../src/contract/run.ts";
 import { resolveEnvironmentPackage } from "../../../src/local/environment-package.ts";
 import { healthOf } from "../../../src/local/healthz.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
@@ -115,11 +115,7 @@ async function startRun(
   return id;
 }
 
-async function playedOut(
-  { said, model }: Stage,
-  platform: Platform,
-  id: string,
-): Promise<Poisoned> {
+async function playedOut({ said, model }: Stage, platform: Platform, id: string): Promise<Poisoned> {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const run = await ended(client, id);
   const results: ResultRow[] = [];
@@ -164,5 +160,4 @@ export function without({ results }: Poisoned): Record<number, { reason: string;
   );
 }
 
-export const again = (during: string) =>
-  expect.stringContaining(`or hung until it was ended, 3 times while ${during}`);
+export const again = (during: string) => expect.stringContaining(`or hung until it was ended, 3 times while ${during}`);

@@ -16,12 +16,13 @@ const FENCES: readonly Fence[] = Array.from(
 );
 
 /** Shell blocks in the order of the page, each with the reply shown below it. */
-export const STEPS: readonly { readonly command: string; readonly shown: Fence | null }[] =
-  FENCES.flatMap(({ kind, text }, index) => {
+export const STEPS: readonly { readonly command: string; readonly shown: Fence | null }[] = FENCES.flatMap(
+  ({ kind, text }, index) => {
     const next = FENCES[index + 1];
     const shown = next?.kind === "json" || next?.kind === "http" ? next : null;
     return kind === "sh" ? [{ command: text.trimEnd(), shown }] : [];
-  });
+  },
+);
 
 /** The one block of that kind. */
 export function block(kind: string): string {
@@ -56,11 +57,7 @@ function alike(shown: unknown, got: unknown, path: string): boolean {
   return shown === got;
 }
 
-function membersApart(
-  shown: Record<string, unknown>,
-  got: Record<string, unknown>,
-  path: string,
-): string[] {
+function membersApart(shown: Record<string, unknown>, got: Record<string, unknown>, path: string): string[] {
   const { "…": more, ...named } = shown;
   const unsaid = more === undefined ? Object.keys(got).filter((name) => !(name in named)) : [];
   return [

@@ -24,20 +24,14 @@ afterAll(async () => {
 test(
   "the evals before and after a shuffled training play the same tasks, none of which it trains on",
   async () => {
-    const flags =
-      "--shuffle --seed 5 --eval-examples 5 --max-steps 1 --group-size 2 --batch-size 30";
+    const flags = "--shuffle --seed 5 --eval-examples 5 --max-steps 1 --group-size 2 --batch-size 30";
     // Nobody gets these right: their groups train nothing, and are shipped all the same.
     const request = { filters: { zero_variance: "keep" }, holdout: 2 };
     const eval_ = { every: 1, num_examples: 4 };
     writeFileSync(join(directory, "request.json"), JSON.stringify({ ...request, eval: eval_ }));
     const rows = Array.from({ length: 15 }, (_, at) => ({ question: `${at}?`, answer: "#### x" }));
     writeFileSync(join(directory, "rows.jsonl"), rows.map((row) => JSON.stringify(row)).join("\n"));
-    const files = [
-      "--dataset",
-      join(directory, "rows.jsonl"),
-      "-f",
-      join(directory, "request.json"),
-    ];
+    const files = ["--dataset", join(directory, "rows.jsonl"), "-f", join(directory, "request.json")];
     const argv = ["train", "gsm8k", ...flags.split(" "), ...files, "-t", "8", "--force", "--json"];
     const said = await rollcall(argv, { ROLLCALL_DIR: directory });
     expect(said.code, said.stderr).toBe(0);
@@ -54,9 +48,7 @@ test(
     );
     expect(before?.size).toBe(5);
     expect(again).toEqual(before);
-    const began = await Promise.all(
-      training?.evals.map(({ run_id }) => taskKeysOf(client, run_id ?? "")) ?? [],
-    );
+    const began = await Promise.all(training?.evals.map(({ run_id }) => taskKeysOf(client, run_id ?? "")) ?? []);
     expect(began.map(({ size }) => size)).toContain(4);
     expect(began.flatMap((keys) => [...keys]).filter((key) => !before?.has(key))).toEqual([]);
     // Its rows but for those that are held out: ten of fifteen.

@@ -63,10 +63,7 @@ export class PagePrograms {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #trainer(
-    program: readonly [string, string],
-    { url, run, token }: Assignment,
-  ): Promise<TrainedStep[]> {
+  async #trainer(program: readonly [string, string], { url, run, token }: Assignment): Promise<TrainedStep[]> {
     return parsed(await succeedIn(this.folder, [...program, url, run, token, `${run}.json`]));
   }
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { until } from "../served-platform.ts";
 
-const MAIN = join(import.meta.dirname, "../../../src/local/trainer/main.ts");
+const MAIN = join(import.meta.dirname, "../../../packages/trainer/main.ts");
 const SAYS_WITHIN_MS = 60_000;
 
 export interface TrainerEvent {

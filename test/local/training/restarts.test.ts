@@ -2,10 +2,10 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { embeddedTrainer } from "../../../src/cli/train-stage.ts";
+import type { TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+import { embeddedTrainer } from "../../../src/cli/train/stage.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
-import type { TrainerProcess } from "../../../src/local/trainer-process.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { until } from "../served-platform.ts";
 import { testPort } from "../test-port.ts";
@@ -58,9 +58,7 @@ test(
       training: { steps_trained: 3, batches: { acked: 3 } },
     });
     expect(await kept.exited).toMatchObject({ code: 0 });
-    expect(said).toContain(
-      "The trainer was killed by SIGKILL; it is started again from its checkpoint (1 of 3).",
-    );
+    expect(said).toContain("The trainer was killed by SIGKILL; it is started again from its checkpoint (1 of 3).");
   },
   LIMIT_MS,
 );

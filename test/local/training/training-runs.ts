@@ -1,7 +1,7 @@
 /** Training runs and evals of them on a served platform. */
 import { gunzipSync } from "node:zlib";
-import type { RunView } from "../../../src/core/run.ts";
-import type { TrainingRequestInput } from "../../../src/core/training/request.ts";
+import type { RunView } from "../../../src/contract/run.ts";
+import type { TrainingRequestInput } from "../../../src/contract/training-request.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
 import type { Served } from "../served-platform.ts";
@@ -46,10 +46,7 @@ export function calculator(policy: string) {
   };
 }
 
-export async function createTraining(
-  served: Served,
-  request: TrainingRequestInput,
-): Promise<CreatedTraining> {
+export async function createTraining(served: Served, request: TrainingRequestInput): Promise<CreatedTraining> {
   const client = clientOf(served);
   const { id, trainer } = await client.createRun(request);
   if (!trainer) throw new Error(`${id} came without a token for its trainer`);

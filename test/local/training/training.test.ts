@@ -6,8 +6,8 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { WeightLedger } from "../../../src/core/training/trainer-wire.ts";
-import { startPolicyServer } from "../../../src/local/policy/policy-server.ts";
+import { startPolicyServer } from "../../../packages/policy/policy-server.ts";
+import type { WeightLedger } from "../../../src/contract/trainer-wire.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { Terminal } from "../../cli/newcomer-terminal.ts";
 import { startPushReceiver } from "../../fakes/push-receiver.ts";
@@ -116,10 +116,7 @@ test(
   "a pushed trainer that is busy is offered the same batch again, and holds the lease of what it takes",
   async () => {
     const taken: Promise<boolean>[] = [];
-    const [secret, trainer] = [
-      Promise.withResolvers<string>(),
-      Promise.withResolvers<ScriptedTrainer>(),
-    ];
+    const [secret, trainer] = [Promise.withResolvers<string>(), Promise.withResolvers<ScriptedTrainer>()];
     const receiver = await startPushReceiver({
       secret: () => secret.promise,
       reply: async ({ offer }) => {

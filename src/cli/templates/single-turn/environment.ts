@@ -1,12 +1,5 @@
 /** One question, one reply: how often a letter occurs in a word of random letters. */
-import {
-  dataset,
-  defineEnvironment,
-  extractBoxedAnswer,
-  Parser,
-  SingleTurnEnv,
-  textOf,
-} from "rollcall";
+import { dataset, defineEnvironment, extractBoxedAnswer, Parser, SingleTurnEnv, textOf } from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string(), answer: z.string() });

@@ -10,18 +10,13 @@ export function bestAssignment(scores: readonly (readonly number[])[]): number {
   if (rows === 0 || columns === 0) return 0;
   const tall = rows > columns;
   const [few, many] = tall ? [columns, rows] : [rows, columns];
-  const score = (row: number, column: number) =>
-    (tall ? scores[column]?.[row] : scores[row]?.[column]) ?? 0;
+  const score = (row: number, column: number) => (tall ? scores[column]?.[row] : scores[row]?.[column]) ?? 0;
   const pairs = assign(few, many, (row, column) => -score(row, column));
   return pairs.reduce((sum, row, column) => sum + (row < 0 ? 0 : score(row, column)), 0);
 }
 
 /** The row of each column, −1 for none, at the least sum of costs. There are no more rows than columns. */
-function assign(
-  rows: number,
-  columns: number,
-  cost: (row: number, column: number) => number,
-): number[] {
+function assign(rows: number, columns: number, cost: (row: number, column: number) => number): number[] {
   const rowOf = new Array<number>(columns + 1).fill(-1);
   const potentials = {
     rows: new Float64Array(rows),
@@ -90,12 +85,7 @@ function nearest(
   return best.column;
 }
 
-function shift(
-  by: number,
-  rowOf: readonly number[],
-  { rows, columns }: Potentials,
-  { slack, used }: Search,
-): void {
+function shift(by: number, rowOf: readonly number[], { rows, columns }: Potentials, { slack, used }: Search): void {
   for (const [at, isUsed] of used.entries()) {
     if (isUsed === 1) {
       const owner = rowOf[at] ?? 0;

@@ -40,11 +40,7 @@ export const gleu = scorer(z.strictObject({ max_n: MaxN }), ({ max_n }) =>
   }),
 );
 
-function sharedOf(
-  said: readonly string[],
-  expected: readonly string[],
-  n: number,
-): { shared: number; total: number } {
+function sharedOf(said: readonly string[], expected: readonly string[], n: number): { shared: number; total: number } {
   const shared = sharedRuns(countRuns(said, n), countRuns(expected, n));
   return { shared, total: Math.max(0, said.length - n + 1) };
 }

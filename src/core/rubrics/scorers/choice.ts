@@ -23,9 +23,7 @@ export const choice = scorer(
         .replace(/^\(?([A-Za-z])\)?[.:]?$/, "$1")
         .toUpperCase();
       if (wanted.length !== 1 || !choices.includes(wanted)) {
-        throw new MalformedReferenceError(
-          `${JSON.stringify(reference.slice(0, 40))} is none of ${choices}`,
-        );
+        throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is none of ${choices}`);
       }
       return chosen(output, choices) === wanted ? 1 : 0;
     },

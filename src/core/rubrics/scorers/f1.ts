@@ -8,14 +8,12 @@ import { countRuns, overlap, sharedRuns, wordsOf } from "./words.ts";
 
 const ARTICLES = new Set(["a", "an", "the"]);
 
-export const f1 = scorer(
-  z.strictObject({ ignore_articles: z.boolean().default(false) }),
-  ({ ignore_articles }) =>
-    withinCharacters((output, reference) => {
-      const [said, expected] = [output, reference].map((text) =>
-        wordsOf(text).filter((word) => !ignore_articles || !ARTICLES.has(word)),
-      ) as [string[], string[]];
-      const shared = sharedRuns(countRuns(said, 1), countRuns(expected, 1));
-      return overlap(shared, said.length, expected.length);
-    }),
+export const f1 = scorer(z.strictObject({ ignore_articles: z.boolean().default(false) }), ({ ignore_articles }) =>
+  withinCharacters((output, reference) => {
+    const [said, expected] = [output, reference].map((text) =>
+      wordsOf(text).filter((word) => !ignore_articles || !ARTICLES.has(word)),
+    ) as [string[], string[]];
+    const shared = sharedRuns(countRuns(said, 1), countRuns(expected, 1));
+    return overlap(shared, said.length, expected.length);
+  }),
 );

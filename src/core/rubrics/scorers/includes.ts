@@ -1,18 +1,15 @@
 /** 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used. */
 import * as z from "zod";
-import { grouped, type Work } from "../../work.ts";
+import { grouped, type Work } from "../work.ts";
 import { plainText, TEXT_OPTIONS, type TextOptions } from "./plain-text.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
-export const includes = scorer(
-  z.strictObject(TEXT_OPTIONS),
-  (options) => (output, reference, work) => {
-    const wanted = needle(reference, options, work);
-    const text = plainText(output, options, work);
-    spendSearch(text, wanted, work);
-    return text.includes(wanted) ? 1 : 0;
-  },
-);
+export const includes = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
+  const wanted = needle(reference, options, work);
+  const text = plainText(output, options, work);
+  spendSearch(text, wanted, work);
+  return text.includes(wanted) ? 1 : 0;
+});
 
 /** 1 when the output begins with the reference. */
 export const startsWith = scorer(

@@ -4,8 +4,8 @@
  * which compares values of different kinds as texts; here they are 0.
  */
 import * as z from "zod";
-import type { Json, JsonObject } from "../../json.ts";
-import type { Work } from "../../work.ts";
+import type { Json, JsonObject } from "../../../contract/json.ts";
+import type { Work } from "../work.ts";
 import { readReference, readSaid } from "./json-text.ts";
 import { likeness } from "./levenshtein.ts";
 import { closeness } from "./numeric.ts";

@@ -3,9 +3,9 @@
  * a fenced block counts, where it is the only block.
  */
 import * as z from "zod";
-import type { Json, JsonObject } from "../../json.ts";
-import { type SchemaChecker, schemaChecker } from "../../json-schema.ts";
-import { type Work, WorkBudgetError } from "../../work.ts";
+import type { Json, JsonObject } from "../../../contract/json.ts";
+import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
+import { type Work, WorkBudgetError } from "../work.ts";
 import { readReference, readSaid } from "./json-text.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 

@@ -1,5 +1,5 @@
 /** JSON in texts: a model's, which may stand in a fenced block, and a reference's, which may not be anything else. */
-import { findOddity, type Json } from "../../json.ts";
+import { findOddity, type Json } from "../../../contract/json.ts";
 import { MalformedReferenceError } from "./scorer.ts";
 
 const FENCE = "```";

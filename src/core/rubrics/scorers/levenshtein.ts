@@ -4,7 +4,7 @@
  */
 import { distance } from "fastest-levenshtein";
 import * as z from "zod";
-import { grouped, type Work } from "../../work.ts";
+import { grouped, type Work } from "../work.ts";
 import { plainText, TEXT_OPTIONS } from "./plain-text.ts";
 import { scorer, withinCharacters } from "./scorer.ts";
 

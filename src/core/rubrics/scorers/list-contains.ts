@@ -4,7 +4,7 @@
  * `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none scores 0.
  */
 import * as z from "zod";
-import type { Json } from "../../json.ts";
+import type { Json } from "../../../contract/json.ts";
 import { bestAssignment } from "./assignment.ts";
 import { readReferenceList, readSaid } from "./json-text.ts";
 import { likeness } from "./levenshtein.ts";

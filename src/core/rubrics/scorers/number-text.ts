@@ -1,8 +1,7 @@
 /** Numbers in texts: `1,234.5`, `-3`, `2e5`, `$18`. */
 import { MalformedReferenceError } from "./scorer.ts";
 
-const NUMBER =
-  /(?:(?<![\w)])[-−+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
+const NUMBER = /(?:(?<![\w)])[-−+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
 
 /** The last number of a text; null when it holds none. A minus after a digit or a letter is no sign. */
 export function lastNumber(text: string): number | null {

@@ -1,6 +1,6 @@
 /** Spellings that a comparison of texts may put aside, each only where its option says so. White space at the ends never counts. */
 import * as z from "zod";
-import { grouped, type Work } from "../../work.ts";
+import { grouped, type Work } from "../work.ts";
 
 export const TEXT_OPTIONS = {
   ignore_case: z.boolean().default(false),
@@ -34,11 +34,7 @@ export function plainText(text: string, options: TextOptions, work: Work): strin
   return (loosened ? plain.replace(/\s+/g, " ") : plain).trim();
 }
 
-function stepsEach({
-  normalize_unicode,
-  ignore_punctuation,
-  ignore_articles,
-}: TextOptions): number {
+function stepsEach({ normalize_unicode, ignore_punctuation, ignore_articles }: TextOptions): number {
   return (
     (normalize_unicode ? STEPS.normalize : 0) +
     (ignore_punctuation ? STEPS.punctuation : 0) +

@@ -2,12 +2,12 @@
  * 1 when a pattern matches somewhere in the output: the option's, else the reference.
  *
  * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references. What
- * compiling and matching take is counted beforehand (core/pattern.ts).
+ * compiling and matching take is counted beforehand (core/schema/pattern.ts).
  */
 import { RE2JS } from "re2js";
 import * as z from "zod";
-import { Pattern, PatternError } from "../../pattern.ts";
-import { scoreWork, type Work, WorkBudgetError } from "../../work.ts";
+import { Pattern, PatternError } from "../../schema/pattern.ts";
+import { scoreWork, type Work, WorkBudgetError } from "../work.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 const PatternText = z
@@ -35,9 +35,7 @@ export const regex = scorer(
   }),
   ({ pattern, ignore_case, dot_all, multiline, full }) => {
     const flags =
-      (ignore_case ? RE2JS.CASE_INSENSITIVE : 0) |
-      (dot_all ? RE2JS.DOTALL : 0) |
-      (multiline ? RE2JS.MULTILINE : 0);
+      (ignore_case ? RE2JS.CASE_INSENSITIVE : 0) | (dot_all ? RE2JS.DOTALL : 0) | (multiline ? RE2JS.MULTILINE : 0);
     const given = pattern === undefined ? undefined : usable(pattern, flags, scoreWork());
     return (output, reference, work) => {
       const compiled = given ?? usable(reference, flags, work);

@@ -3,7 +3,7 @@
  * of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
  */
 import * as z from "zod";
-import { grouped } from "../../work.ts";
+import { grouped } from "../work.ts";
 import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 import { countRuns, MEASURES, overlap, sharedRuns, wordsOf } from "./words.ts";
 
@@ -38,8 +38,7 @@ export const rouge = scorer(
 /** Length of the longest common subsequence, row by row, over words told apart by number. */
 function commonSubsequence(a: readonly string[], b: readonly string[]): number {
   const numbers = new Map([...a, ...b].map((word, at) => [word, at]));
-  const numbered = (words: readonly string[]) =>
-    Uint32Array.from(words, (word) => numbers.get(word) ?? 0);
+  const numbered = (words: readonly string[]) => Uint32Array.from(words, (word) => numbers.get(word) ?? 0);
   const [rows, columns] = [numbered(a), numbered(b)];
   const lengths = new Uint32Array(columns.length);
   for (const row of rows) {

@@ -7,8 +7,8 @@
  */
 import type * as z from "zod";
 import type { Reward } from "../../environments/contract.ts";
-import { type Budgeted, scoreWork, type Work } from "../../work.ts";
 import { NoScoreError } from "../score-value.ts";
+import { type Budgeted, scoreWork, type Work } from "../work.ts";
 
 export interface Scorer<Options extends z.ZodObject> {
   /** A reward function over the parser's answer and the row's `answer`. */
@@ -18,12 +18,7 @@ export interface Scorer<Options extends z.ZodObject> {
    * The same, of two texts. Throws `ZodError` for other options, `NoScoreError` where there is no score. `args`: of the
    * scoring function that asks, whose unit the work counts for.
    */
-  score(
-    output: string,
-    reference: string,
-    options?: Readonly<Record<string, unknown>>,
-    args?: Budgeted,
-  ): number;
+  score(output: string, reference: string, options?: Readonly<Record<string, unknown>>, args?: Budgeted): number;
 }
 
 export type Compare = (output: string, reference: string, work: Work) => number;

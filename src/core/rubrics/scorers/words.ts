@@ -1,5 +1,5 @@
 /** Words and runs of words, as the overlap metrics count them. */
-import type { Work } from "../../work.ts";
+import type { Work } from "../work.ts";
 import { type Compare, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
@@ -39,12 +39,7 @@ export function sharedRuns(a: ReadonlyMap<string, number>, b: ReadonlyMap<string
 }
 
 /** Precision, recall or their harmonic mean, where `shared` of `said` and of `expected` items agree. */
-export function overlap(
-  shared: number,
-  said: number,
-  expected: number,
-  measure: Measure = "f1",
-): number {
+export function overlap(shared: number, said: number, expected: number, measure: Measure = "f1"): number {
   // Nothing where nothing was asked for is right; nothing otherwise is not.
   if (said === 0 && expected === 0) return 1;
   if (said === 0 || expected === 0) return 0;

@@ -1,7 +1,7 @@
 import { runRollout, scripted } from "rollcall/testing";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { dataset } from "../../../../src/core/dataset.ts";
+import { dataset } from "../../../../src/core/environments/dataset.ts";
 import { SingleTurnEnv } from "../../../../src/core/environments/single-turn-env.ts";
 import { NoScoreError } from "../../../../src/core/rubrics/score-value.ts";
 import { SCORER_NAMES, scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
@@ -192,14 +192,11 @@ describe("what a model says is bounded", () => {
     expect(scorers[name].score(long, reference)).toBe(0);
   });
 
-  test.each<Name>(["json_schema", "json_diff", "list_contains"])(
-    "%s of JSON nested 20,000 deep is 0",
-    (name) => {
-      const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
-      const reference = name === "json_schema" ? "{}" : "[[1]]";
-      expect(scorers[name].score(deep, reference)).toBe(0);
-    },
-  );
+  test.each<Name>(["json_schema", "json_diff", "list_contains"])("%s of JSON nested 20,000 deep is 0", (name) => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const reference = name === "json_schema" ? "{}" : "[[1]]";
+    expect(scorers[name].score(deep, reference)).toBe(0);
+  });
 
   test("a pattern that takes exponential time elsewhere ends", () => {
     expect(scorers.regex.score(`${"a".repeat(20_000)}!`, "^(a+)+$")).toBe(0);

@@ -1,0 +1,239 @@
+/**
+ * Continuous batching over one model: every step computes a row for each sequence that decodes, fills up with the
+ * prompts of those that begin, and leaves the event loop free before the next.
+ *
+ * Invariants. What a request samples depends on its prompt, its seed and the weights, never on who runs beside it.
+ * Requests start in the order they came; at most `maxRunning` run, the others wait. Weights change between two steps:
+ * a running sequence goes on with the keys and values it has (vLLM calls this `keep`), and nothing computed under old
+ * weights is shared with a later request, unless the cache was asked to be kept. Each request is settled exactly once.
+ */
+import { createHash, randomInt } from "node:crypto";
+import { seededRandom } from "../../src/contract/random.ts";
+import { Decoder, decoderCapacity } from "./decoder.ts";
+import { Arena } from "./gemm.ts";
+import { ContextOverflow, type EngineStats, type Generation, type GenerationRequest } from "./generation.ts";
+import { KvCache, kvCapacity } from "./kv-cache.ts";
+import { type ModelConfig, POLICY } from "./model-config.ts";
+import { parameterCount } from "./parameters.ts";
+import { Sequence, type Waiting } from "./sequence.ts";
+import { bytesFromWeights } from "./weights.ts";
+
+/** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
+const MAX_ROWS = 256;
+const MAX_RUNNING = 256;
+
+export interface EngineOptions {
+  readonly weights: Float32Array;
+  /** The weights' name, given back with every generation. */
+  readonly version: string;
+  /** Sequences at once; twice as many are kept in the cache. 256 by default, which takes 58 MB when all are used. */
+  readonly maxRunning?: number;
+  /** The base of the seeds of requests that name none; random by default. */
+  readonly seed?: number;
+  readonly config?: ModelConfig;
+  /** New weights leave what the cache holds, for requests with the same salt, until `resetPrefixCache`. */
+  readonly keepPrefixCache?: boolean;
+}
+
+export class Engine {
+  readonly contextLength: number;
+  readonly vocabularySize: number;
+  readonly #config: ModelConfig;
+  readonly #decoder: Decoder;
+  readonly #cache: KvCache;
+  readonly #maxRunning: number;
+  readonly #seed: number;
+  readonly #keepsPrefixCache: boolean;
+  readonly #running = new Set<Sequence>();
+  #waiting: Waiting[] = [];
+  #version: string;
+  #digest = "";
+  #scheduled = false;
+  #stopped = false;
+  #accepted = 0;
+  readonly #totals = {
+    promptTokens: 0,
+    generationTokens: 0,
+    cachedTokens: 0,
+    requests: 0,
+    steps: 0,
+  };
+
+  constructor(options: EngineOptions) {
+    const { config = POLICY, maxRunning = MAX_RUNNING, seed = randomInt(2 ** 31) } = options;
+    const slots = 2 * maxRunning;
+    const arena = new Arena(decoderCapacity(config, MAX_ROWS) + kvCapacity(config, slots));
+    this.#config = config;
+    this.contextLength = config.context;
+    this.vocabularySize = config.vocabulary;
+    this.#decoder = new Decoder(config, arena, MAX_ROWS);
+    this.#cache = new KvCache(config, arena, slots);
+    this.#maxRunning = maxRunning;
+    this.#seed = seed;
+    this.#keepsPrefixCache = options.keepPrefixCache ?? false;
+    this.#version = options.version;
+    this.#load(options.weights);
+  }
+
+  get weightVersion(): string {
+    return this.#version;
+  }
+
+  /** SHA-256 of the weights as a file or an update holds them, in hex. */
+  get weightsDigest(): string {
+    return this.#digest;
+  }
+
+  /**
+   * Rejects with ContextOverflow when the prompt and its tokens do not fit, with RangeError for a prompt that is empty
+   * or names an unknown token, and with what `onToken` throws. A request whose signal is aborted ends with `abort`.
+   */
+  async generate(request: GenerationRequest): Promise<Generation> {
+    this.#check(request);
+    const outcome = Promise.withResolvers<Generation>();
+    const seed = request.seed === null ? [this.#seed, this.#accepted] : [request.seed];
+    this.#accepted += 1;
+    this.#waiting.push({ request, random: seededRandom("sample", ...seed), outcome });
+    this.#schedule();
+    return outcome.promise;
+  }
+
+  /** From the next step on. Rejects with RangeError when they are not as many as the model has, or not finite. */
+  async updateWeights(weights: Float32Array, version: string): Promise<void> {
+    this.#load(weights);
+    this.#version = version;
+    if (!this.#keepsPrefixCache) this.#cache.invalidate();
+  }
+
+  /** Nothing computed so far is handed to a later request. */
+  resetPrefixCache(): void {
+    this.#cache.invalidate();
+  }
+
+  stats(): EngineStats {
+    return {
+      ...this.#totals,
+      running: this.#running.size,
+      waiting: this.#waiting.length,
+      kvUsage: this.#cache.usage,
+    };
+  }
+
+  /** Ends everything under way with `abort` and takes no more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const sequence of this.#running) this.#finish(sequence, "abort");
+    this.#drop(() => true);
+  }
+
+  #check({ prompt, maxTokens }: GenerationRequest): void {
+    if (this.#stopped) throw new Error("the engine has been stopped");
+    const { contextLength } = this;
+    if (prompt.length >= contextLength || prompt.length + maxTokens > contextLength) {
+      throw new ContextOverflow(prompt.length, maxTokens, contextLength);
+    }
+    if (prompt.length === 0) throw new RangeError("the prompt is empty: it needs at least 1 token");
+    if (!(maxTokens >= 1)) throw new RangeError(`maxTokens is ${maxTokens}: ask for at least 1`);
+    const unknown = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < this.vocabularySize));
+    if (unknown !== undefined) {
+      throw new RangeError(`${unknown} is no token: ids go from 0 to ${this.vocabularySize - 1}`);
+    }
+  }
+
+  #load(weights: Float32Array): void {
+    const expected = parameterCount(this.#config);
+    if (weights.length !== expected) {
+      throw new RangeError(`the model has ${expected} weights, but ${weights.length} were given`);
+    }
+    if (!weights.every(Number.isFinite)) throw new RangeError("a weight is not a finite number");
+    this.#decoder.load(weights);
+    this.#digest = createHash("sha256").update(bytesFromWeights(weights)).digest("hex");
+  }
+
+  /** One step in a turn of the event loop of its own, as long as there is anything to do. */
+  #schedule(): void {
+    if (this.#scheduled || this.#running.size + this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#step();
+      this.#schedule();
+    });
+  }
+
+  #step(): void {
+    this.#drop(({ request }) => request.signal?.aborted === true);
+    for (const sequence of this.#running) {
+      if (sequence.request.signal?.aborted === true) this.#finish(sequence, "abort");
+    }
+    this.#admit();
+    const rows = [];
+    const asking: Sequence[] = [];
+    for (const sequence of this.#running) {
+      const next = sequence.nextRows(MAX_ROWS - rows.length);
+      rows.push(...next);
+      if (next.at(-1)?.sampled === true) asking.push(sequence);
+    }
+    const logits = this.#decoder.step(rows);
+    // A listener may change the weights or stop the engine: this step's tokens are of the weights it began with.
+    const version = this.#version;
+    this.#totals.steps += 1;
+    for (const [index, sequence] of asking.entries()) {
+      const first = index * this.vocabularySize;
+      this.#sample(sequence, logits.subarray(first, first + this.vocabularySize), version);
+    }
+  }
+
+  #admit(): void {
+    while (this.#running.size < this.#maxRunning) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      const { prompt, cacheSalt } = next.request;
+      const slot = this.#cache.acquire(prompt, cacheSalt);
+      const sequence = new Sequence(next, slot);
+      this.#running.add(sequence);
+      this.#totals.promptTokens += prompt.length;
+      this.#totals.cachedTokens += sequence.cachedTokens;
+    }
+  }
+
+  #sample(sequence: Sequence, logits: Float32Array, version: string): void {
+    if (!this.#running.has(sequence)) return;
+    this.#totals.generationTokens += 1;
+    try {
+      const reason = sequence.sample(logits, version);
+      if (reason !== null) this.#finish(sequence, reason);
+    } catch (error) {
+      this.#leave(sequence);
+      sequence.outcome.reject(error);
+    }
+  }
+
+  #finish(sequence: Sequence, reason: Generation["finishReason"]): void {
+    this.#leave(sequence);
+    sequence.outcome.resolve(sequence.generation(reason, this.#version));
+  }
+
+  #leave(sequence: Sequence): void {
+    if (!this.#running.delete(sequence)) return;
+    this.#cache.release(sequence.slot);
+    this.#totals.requests += 1;
+  }
+
+  /** Ends requests that still wait. */
+  #drop(unwanted: (waiting: Waiting) => boolean): void {
+    const weightVersions = { first: this.#version, last: this.#version };
+    for (const { outcome } of this.#waiting.filter(unwanted)) {
+      this.#totals.requests += 1;
+      const finishReason = "abort";
+      outcome.resolve({
+        tokens: [],
+        finishReason,
+        stopToken: null,
+        cachedTokens: 0,
+        weightVersions,
+      });
+    }
+    this.#waiting = this.#waiting.filter((waiting) => !unwanted(waiting));
+  }
+}

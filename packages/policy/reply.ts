@@ -1,0 +1,100 @@
+/** What every kind of reply shares: how a handler answers, the parts that chat and plain completions have in common. */
+import { randomUUID } from "node:crypto";
+import type { Choice } from "./choice.ts";
+import type { Engine } from "./engine.ts";
+import { RequestError } from "./errors.ts";
+import type { ServingOptions } from "./serving-options.ts";
+import { tokenText } from "./tokenizer.ts";
+
+/** What a handler works with. */
+export interface PolicyContext {
+  readonly engine: Engine;
+  /** The one model served. */
+  readonly model: string;
+  readonly serving: ServingOptions;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+export interface PolicyRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Buffer;
+  /** The body, which must be JSON: throws a `RequestError` otherwise. */
+  readonly json: () => unknown;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Sends one event of a stream. */
+export type Send = (event: object) => void;
+
+export type PolicyReply =
+  | { readonly kind: "json"; readonly body: object }
+  | { readonly kind: "text"; readonly type: string; readonly text: string }
+  | { readonly kind: "events"; readonly run: (send: Send) => Promise<void> };
+
+export type Handler = (context: PolicyContext, request: PolicyRequest) => PolicyReply | Promise<PolicyReply>;
+
+/** Identity of one completion, the same in all its chunks. */
+export interface Heading {
+  readonly id: string;
+  readonly object: string;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly model: string;
+}
+
+export function headingOf(
+  context: PolicyContext,
+  prefix: "chatcmpl" | "cmpl",
+  object: string,
+  requestId: string | null | undefined,
+): Heading {
+  return {
+    id: `${prefix}-${requestId ?? hexId()}`,
+    object,
+    created: Math.floor(context.now() / 1000),
+    model: context.model,
+  };
+}
+
+/** 32 hex digits. */
+export function hexId(): string {
+  return randomUUID().replaceAll("-", "");
+}
+
+/** One model is served; no name at all means that one, as in vLLM. */
+export function requireModel(context: PolicyContext, model: string | null | undefined): void {
+  if (model === null || model === undefined || model === "" || model === context.model) return;
+  throw new RequestError(404, `The model \`${model}\` does not exist.`, "model");
+}
+
+/** A prompt is counted once, however many choices were sampled after it. */
+export function usageOf(choices: readonly Choice[]): object {
+  const prompts = [...new Map(choices.map((choice) => [choice.prompt, choice])).values()];
+  const prompt_tokens = sum(prompts.map(({ prompt }) => prompt.length));
+  const completion_tokens = sum(choices.map(({ tokens }) => tokens.length));
+  return {
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: sum(prompts.map((choice) => choice.cachedTokens)) },
+  };
+}
+
+/** Ours, not vLLM's: which weights sampled the first and the last token. */
+export function versionsOf(choices: readonly Choice[]): object {
+  return {
+    weight_version: choices.at(-1)?.weightVersions.last,
+    first_weight_version: choices[0]?.weightVersions.first,
+  };
+}
+
+/** A token as logprobs name it. */
+export function tokenLabel(id: number, asId: boolean | null | undefined): string {
+  return asId ? `token_id:${id}` : tokenText(id);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,144 @@
+/**
+ * One token from one row of logits.
+ *
+ * Invariants. Log probabilities are those of the distribution before truncation: log_softmax(logits / temperature), so
+ * that top-p, top-k and min-p do not change them and a trainer can compute the same; greedy (temperature 0) reports
+ * log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities are log_softmax of the logits as
+ * they came, whatever is drawn from. The same logits, options and random number give the same token.
+ */
+
+export interface SamplingOptions {
+  /** 0 is greedy. */
+  readonly temperature: number;
+  /** The smallest set of likely tokens with this share of the probability; 1 is off. */
+  readonly topP: number;
+  /** The k likeliest tokens; -1 or 0 is off. */
+  readonly topK: number;
+  /** Tokens with at least this share of the likeliest one's probability; 0 is off. */
+  readonly minP: number;
+  /** How many of the likeliest tokens to name beside the sampled one. */
+  readonly topLogprobs: number;
+}
+
+export interface TokenLogprob {
+  readonly id: number;
+  readonly logprob: number;
+}
+
+export interface SampledToken extends TokenLogprob {
+  /** The likeliest tokens, `topLogprobs` of them. */
+  readonly top: readonly TokenLogprob[];
+}
+
+/** What holds for one token beside its request's options. */
+export interface Held {
+  /** Never drawn; log probabilities do not know of it. */
+  readonly forbidden?: readonly number[];
+  /** All that may be drawn, which log probabilities do know of; null: any may. */
+  readonly allowed?: readonly number[] | null;
+  /** What log probabilities are told of; absent: of the logits that are drawn from. */
+  readonly raw?: Float32Array;
+}
+
+/** `random` gives numbers in [0, 1). */
+export function sampleToken(
+  given: Float32Array,
+  options: SamplingOptions,
+  random: () => number,
+  { forbidden = [], allowed: only = null, raw }: Held = {},
+): SampledToken {
+  const logits = only === null ? given : onlyOf(given, only);
+  const greedy = options.temperature === 0;
+  const temperature = greedy ? 1 : options.temperature;
+  const distribution = softmax(logits, temperature);
+  const told = raw === undefined ? distribution : softmax(raw, 1);
+  const top = likeliest(told.weights, options.topLogprobs).map((id) => ({
+    id,
+    logprob: told.logprob(id),
+  }));
+  const { weights: allowed } = forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
+  const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
+  return { id, logprob: told.logprob(id), top };
+}
+
+function onlyOf(logits: Float32Array, ids: readonly number[]): Float32Array {
+  const kept = new Float32Array(logits.length).fill(Number.NEGATIVE_INFINITY);
+  for (const id of ids) kept[id] = logits[id] ?? 0;
+  return kept;
+}
+
+/** Their weights are made anew, not cut: beside a forbidden peak a low temperature leaves nothing of the others. */
+function without(logits: Float32Array, forbidden: readonly number[]): Float32Array {
+  const kept = logits.slice();
+  for (const id of forbidden) kept[id] = Number.NEGATIVE_INFINITY;
+  return kept;
+}
+
+interface Distribution {
+  /** Probabilities times an unknown factor; the largest is 1. */
+  readonly weights: Float64Array;
+  readonly logprob: (id: number) => number;
+}
+
+function softmax(logits: Float32Array, temperature: number): Distribution {
+  let peak = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) if (logit > peak) peak = logit;
+  const weights = new Float64Array(logits.length);
+  let total = 0;
+  for (let id = 0; id < logits.length; id += 1) {
+    const weight = Math.exp(((logits[id] ?? 0) - peak) / temperature);
+    weights[id] = weight;
+    total += weight;
+  }
+  const logTotal = Math.log(total);
+  return { weights, logprob: (id) => ((logits[id] ?? 0) - peak) / temperature - logTotal };
+}
+
+/** Leaves what every filter that is on keeps: the k likeliest, then min-p, then top-p of what is left. */
+function truncate(weights: Float64Array, { topK, topP, minP }: SamplingOptions): Float64Array {
+  if (topK < 1 && topP >= 1 && minP <= 0) return weights;
+  const ranked = likeliest(weights, topK < 1 ? weights.length : topK);
+  const floor = minP * (weights[ranked[0] ?? 0] ?? 0);
+  const candidates = ranked.filter((id) => (weights[id] ?? 0) >= floor);
+  const kept = new Float64Array(weights.length);
+  let missing = topP * candidates.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
+  for (const id of candidates) {
+    const weight = weights[id] ?? 0;
+    kept[id] = weight;
+    missing -= weight;
+    if (missing <= 0) break;
+  }
+  return kept;
+}
+
+/** The first id at which the running sum of weights passes `share` of their total. */
+function draw(weights: Float64Array, share: number): number {
+  let left = 0;
+  for (const weight of weights) left += weight;
+  left *= share;
+  let last = 0;
+  for (let id = 0; id < weights.length; id += 1) {
+    const weight = weights[id] ?? 0;
+    if (weight === 0) continue;
+    last = id;
+    left -= weight;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+/** The lowest id of the largest weight. */
+function argmax(weights: Float64Array): number {
+  let best = 0;
+  for (let id = 1; id < weights.length; id += 1) {
+    if ((weights[id] ?? 0) > (weights[best] ?? 0)) best = id;
+  }
+  return best;
+}
+
+/** Ids of the `count` largest weights, largest first; the lower id goes first among equals. */
+function likeliest(weights: Float64Array, count: number): number[] {
+  if (count < 1) return [];
+  const ids = Array.from(weights.keys());
+  return ids.sort((one, other) => (weights[other] ?? 0) - (weights[one] ?? 0)).slice(0, count);
+}

@@ -1,0 +1,166 @@
+/**
+ * The policy server: vLLM's HTTP surface over the engine, on loopback.
+ *
+ * Invariants. Every reply is JSON but metrics, health and streams; every refusal has vLLM's error body. A request
+ * whose Host is not loopback is refused: a page that made a name of its own point here gets nothing. A client that goes away
+ * aborts what it asked for. What fails after a stream began is said in the stream.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { readBody } from "./body.ts";
+import { chatCompletions } from "./chat-completions.ts";
+import { completions } from "./completions.ts";
+import { errorBody, RequestError } from "./errors.ts";
+import { load, metrics } from "./metrics.ts";
+import type { Handler, PolicyContext, PolicyReply } from "./reply.ts";
+import { detokenize, tokenize } from "./tokenize.ts";
+import { resetPrefixCache, updateWeights, weightInfo } from "./weights-routes.ts";
+
+/** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
+const KEEP_ALIVE_MS = 600_000;
+/** Of this surface, not of vLLM: a client that reads a number into it would read the wrong one. */
+const VERSION = "rollcall-policy-1";
+
+const empty: Handler = () => ({ kind: "text", type: "text/plain", text: "" });
+
+const models: Handler = ({ engine, model, now }) => ({
+  kind: "json",
+  body: {
+    object: "list",
+    data: [
+      {
+        id: model,
+        object: "model",
+        created: Math.floor(now() / 1000),
+        owned_by: "rollcall",
+        root: model,
+        parent: null,
+        max_model_len: engine.contextLength,
+      },
+    ],
+  },
+});
+
+const version: Handler = () => ({ kind: "json", body: { version: VERSION } });
+
+const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  "/v1/chat/completions": { POST: chatCompletions },
+  "/v1/completions": { POST: completions },
+  "/v1/models": { GET: models },
+  "/tokenize": { POST: tokenize },
+  "/detokenize": { POST: detokenize },
+  "/health": { GET: empty },
+  "/ping": { GET: empty, POST: empty },
+  "/version": { GET: version },
+  "/load": { GET: load },
+  "/metrics": { GET: metrics },
+  "/weight_info": { GET: weightInfo },
+  "/update_weights": { POST: updateWeights },
+  "/reset_prefix_cache": { POST: resetPrefixCache },
+};
+
+export interface PolicyListener {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Listens on 127.0.0.1; 0 = any free port, and a busy port falls back to any free one. */
+export async function servePolicy(context: PolicyContext, port: number): Promise<PolicyListener> {
+  const server = createServer((request, response) => {
+    answer(context, request, response).catch((error: unknown) => fail(response, error));
+  });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  return {
+    port: await listen(server, port),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(context: PolicyContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const gone = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  const handler = handlerOf(request);
+  const body = await readBody(request);
+  const reply = await handler(context, { ...body, headers: request.headers, signal: gone.signal });
+  if (!gone.signal.aborted) await write(response, reply);
+}
+
+function handlerOf({ headers, method = "", url = "" }: IncomingMessage): Handler {
+  if (!isLoopback(headers.host)) {
+    throw new RequestError(403, `this server answers to 127.0.0.1 only, not to ${headers.host}`);
+  }
+  const path = url.split("?")[0] ?? "";
+  const route = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined;
+  if (route === undefined) throw new RequestError(404, `there is no route ${path}`);
+  const handler = Object.hasOwn(route, method) ? route[method] : undefined;
+  if (handler !== undefined) return handler;
+  const methods = Object.keys(route).join(" or ");
+  throw new RequestError(405, `${path} takes ${methods}, not ${method}`);
+}
+
+function isLoopback(host: string | undefined): boolean {
+  return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? "");
+}
+
+async function write(response: ServerResponse, reply: PolicyReply): Promise<void> {
+  switch (reply.kind) {
+    case "json":
+      return send(response, 200, "application/json", JSON.stringify(reply.body));
+    case "text":
+      return send(response, 200, reply.type, reply.text);
+    case "events":
+      return writeEvents(response, reply.run);
+  }
+}
+
+type EventRun = Extract<PolicyReply, { kind: "events" }>["run"];
+
+async function writeEvents(response: ServerResponse, run: EventRun): Promise<void> {
+  response.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+  });
+  const event = (body: object) => {
+    if (!response.destroyed) response.write(`data: ${JSON.stringify(body)}\n\n`);
+  };
+  try {
+    await run(event);
+  } catch (error) {
+    event(errorBody(error));
+  }
+  if (!response.destroyed) response.end("data: [DONE]\n\n");
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  const body = errorBody(error);
+  const status = body.error.code;
+  // What is left of a body too large is not worth reading.
+  if (status === 413) response.setHeader("connection", "close");
+  send(response, status, "application/json", JSON.stringify(body));
+}
+
+function send(response: ServerResponse, status: number, type: string, text: string): void {
+  // Nobody is left to hear it, and a write would be an error nobody handles.
+  if (response.destroyed) return;
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) });
+  response.end(text);
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => {
+      if (port !== 0 && "code" in error && error.code === "EADDRINUSE") {
+        listen(server, 0).then(resolve, reject);
+      } else {
+        reject(error);
+      }
+    });
+    server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+  });
+}

@@ -1,0 +1,95 @@
+/**
+ * Text to token ids and back.
+ *
+ * Invariants. No text yields a special: `<|end|>` in a user's message is seven characters. Pieces are matched longest
+ * first, so a text has one encoding; ids sampled otherwise ("u", "p" for "up") decode to the same text, but do not come
+ * back from it. `decode(encodeText(text))` is `text` with lone surrogates replaced by U+FFFD.
+ */
+import { FIRST_NIBBLE, FIRST_PIECE, PIECES, TOKENS } from "./vocabulary.ts";
+
+interface Piece {
+  readonly text: string;
+  readonly id: number;
+}
+
+const PIECES_BY_FIRST_CHARACTER = byFirstCharacter();
+const utf8 = new TextEncoder();
+const REPLACEMENT = "\ufffd";
+
+export function encodeText(text: string): number[] {
+  const ids: number[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const piece = pieceAt(text, at);
+    if (piece !== undefined) {
+      ids.push(piece.id);
+      at += piece.text.length;
+      continue;
+    }
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    for (const byte of utf8.encode(character)) ids.push(...nibblesOf(byte));
+    at += character.length;
+  }
+  return ids;
+}
+
+/** The text of these ids. Specials have none; bytes that are no UTF-8 become U+FFFD. */
+export function decode(ids: readonly number[]): string {
+  const decoder = new IncrementalDecoder();
+  return ids.map((id) => decoder.push(id)).join("") + decoder.end();
+}
+
+/** The token's own name: its text, `<|end|>` for a special, `<0xa>` for half a byte. Empty for an id out of range. */
+export function tokenText(id: number): string {
+  return TOKENS[id] ?? "";
+}
+
+/** The UTF-8 bytes of a token's text. A special has those of its name, and half a byte has none. */
+export function tokenBytes(id: number): number[] {
+  return id >= FIRST_NIBBLE ? [] : [...utf8.encode(tokenText(id))];
+}
+
+/** Decodes token by token. What may be the beginning of a longer character is held back until the rest or `end`. */
+export class IncrementalDecoder {
+  readonly #bytes = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+  #high: number | null = null;
+  #pending = false;
+
+  /** The text that this token settles, often none. */
+  push(id: number): string {
+    if (id < FIRST_NIBBLE) return this.end() + (id < FIRST_PIECE ? "" : tokenText(id));
+    this.#pending = true;
+    const nibble = id - FIRST_NIBBLE;
+    if (this.#high === null) {
+      this.#high = nibble;
+      return "";
+    }
+    const byte = this.#high * 16 + nibble;
+    this.#high = null;
+    return this.#bytes.decode(Uint8Array.of(byte), { stream: true });
+  }
+
+  /** What was held back, and a fresh start. */
+  end(): string {
+    if (!this.#pending) return "";
+    const half = this.#high === null ? "" : REPLACEMENT;
+    this.#high = null;
+    this.#pending = false;
+    return this.#bytes.decode() + half;
+  }
+}
+
+function pieceAt(text: string, at: number): Piece | undefined {
+  return PIECES_BY_FIRST_CHARACTER.get(text.charAt(at))?.find((piece) => text.startsWith(piece.text, at));
+}
+
+function nibblesOf(byte: number): [number, number] {
+  return [FIRST_NIBBLE + (byte >> 4), FIRST_NIBBLE + (byte & 15)];
+}
+
+/** Longest first, so that the first match is the longest. */
+function byFirstCharacter(): ReadonlyMap<string, readonly Piece[]> {
+  const pieces = PIECES.map((text, index): Piece => ({ text, id: FIRST_PIECE + index }));
+  const longestFirst = pieces.sort((one, other) => other.text.length - one.text.length);
+  return Map.groupBy(longestFirst, (piece) => piece.text.charAt(0));
+}

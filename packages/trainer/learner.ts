@@ -1,0 +1,103 @@
+/**
+ * The policy's weights and the optimiser that moves them, one batch at a time.
+ *
+ * Invariants. A batch moves the weights by a few optimiser steps, one for each minibatch of each pass over it, and the
+ * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other of its
+ * minibatch. What `train` was given is not changed.
+ */
+import { seededRandom } from "../../src/contract/random.ts";
+import { Adam, type AdamOptions, type AdamState } from "./adam.ts";
+import { BatchFault } from "./batch-fault.ts";
+import type { GradientOf } from "./gradient.ts";
+import { layOut } from "./row-batch.ts";
+import { TokenStatistics } from "./token-statistics.ts";
+import { type TrainingSample, trainableTokens } from "./training-sample.ts";
+
+export interface LearnerOptions {
+  readonly learningRate: number;
+  /** Of the order in which samples are taken. */
+  readonly seed: number;
+  /** How often a batch is trained on, GRPO's mu: from the second time on the loss weighs by how far the weights have moved. */
+  readonly passes: number;
+}
+
+export interface LearnerState {
+  readonly weights: Float32Array<ArrayBuffer>;
+  readonly adam: AdamState;
+  /** 0 before any batch; batch n makes version n. */
+  readonly version: number;
+}
+
+/** Rollouts arrive a version or two late: few and small steps, and a short memory for a gradient that changes quickly. */
+const ADAM: AdamOptions = { meanDecay: 0.9, squareDecay: 0.95, weightDecay: 0, maxNorm: 1 };
+const MINIBATCHES = 2;
+
+/** What a batch made of the weights, and what was measured on the way. */
+export interface Trained {
+  readonly state: LearnerState;
+  readonly metrics: Record<string, number>;
+}
+
+export class Learner {
+  readonly #options: LearnerOptions;
+  readonly #gradientOf: Pick<GradientOf, "at">;
+
+  constructor(options: LearnerOptions, gradientOf: Pick<GradientOf, "at">) {
+    this.#options = options;
+    this.#gradientOf = gradientOf;
+  }
+
+  /**
+   * The version after `before`, made of these samples. How far the samples are from the policy (`ratio`, `kl`) is told
+   * before the first update, by the first minibatch. Rejects with BatchFault when no token trains or a sample is too long.
+   */
+  async train(before: LearnerState, samples: readonly TrainingSample[]): Promise<Trained> {
+    const weights = before.weights.slice();
+    const { mean, square, steps } = before.adam;
+    const adam = new Adam(ADAM, { mean: mean.slice(), square: square.slice(), steps });
+    const minibatches = this.#minibatches(samples, before.version);
+    const every = new TokenStatistics();
+    let drift: TokenStatistics["drift"] | null = null;
+    let [loss, norm] = [0, 0];
+    for (const minibatch of minibatches) {
+      const batches = layOut(minibatch, 1 / trainableTokens(minibatch));
+      const gradient = await this.#gradientOf.at(weights, batches);
+      every.add(batches, gradient.facts);
+      drift ??= every.drift;
+      loss += gradient.loss / minibatches.length;
+      const length = adam.step(weights, gradient.vector, this.#options.learningRate);
+      norm = Math.max(norm, length);
+    }
+    const learning_rate = this.#options.learningRate;
+    return {
+      state: { weights, adam: adam.state, version: before.version + 1 },
+      metrics: { loss, ...every.health, ...drift, grad_norm: norm, learning_rate },
+    };
+  }
+
+  /** Of all passes, each in an order of its own. */
+  #minibatches(samples: readonly TrainingSample[], version: number): TrainingSample[][] {
+    const able = samples.filter((sample) => trainableTokens([sample]) > 0);
+    if (able.length === 0) throw new BatchFault("invalid", "no sample has a token to train");
+    const { seed, passes } = this.#options;
+    const size = Math.ceil(able.length / MINIBATCHES);
+    const count = Math.ceil(able.length / size);
+    return Array.from({ length: passes }, (_, pass) => {
+      const mixed = shuffled(able, seededRandom("minibatches", seed, version, pass));
+      return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));
+    }).flat();
+  }
+}
+
+/** Fisher and Yates. */
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const mixed = [...items];
+  for (let last = mixed.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    const [one, two] = [mixed[last], mixed[other]];
+    if (one === undefined || two === undefined) continue;
+    mixed[last] = two;
+    mixed[other] = one;
+  }
+  return mixed;
+}

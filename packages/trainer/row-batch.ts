@@ -1,0 +1,86 @@
+/**
+ * Samples laid out as the model reads them: a fixed number of rows of a fixed length, because each shape is compiled once.
+ *
+ * Invariants. A place holds a token and, as its target, the token that follows it in its sample, so a sample of n tokens
+ * takes n - 1 places. Whatever is not a trainable target has weight 0: prompts, what tools said, padding. Places of
+ * padding belong to sample 0, real samples count from 1 in each row.
+ */
+import { BatchFault } from "./batch-fault.ts";
+import { packRows } from "./packing.ts";
+import type { TrainingSample } from "./training-sample.ts";
+
+export interface Shape {
+  readonly rows: number;
+  readonly length: number;
+}
+
+/** What nearly every batch of short replies needs. */
+export const FIRST_SHAPE: Shape = { rows: 16, length: 48 };
+/** About as many places each: enough to fill the processor, few enough that other work gets its turn in between. */
+const SHAPES = [FIRST_SHAPE, { rows: 10, length: 80 }, { rows: 7, length: 112 }];
+
+export interface RowBatch {
+  readonly shape: Shape;
+  readonly tokens: Int32Array<ArrayBuffer>;
+  readonly positions: Int32Array<ArrayBuffer>;
+  readonly samples: Int32Array<ArrayBuffer>;
+  readonly targets: Int32Array<ArrayBuffer>;
+  readonly logprobs: Float32Array<ArrayBuffer>;
+  readonly advantages: Float32Array<ArrayBuffer>;
+  /** 1 over the number of trainable tokens, or 0. */
+  readonly weights: Float32Array<ArrayBuffer>;
+}
+
+/** `weight` is what each trainable token counts. Throws BatchFault when a sample is longer than the model's context. */
+export function layOut(samples: readonly TrainingSample[], weight: number): RowBatch[] {
+  const places = samples.map(({ ids }) => ids.length - 1);
+  const longest = Math.max(0, ...places);
+  const shape = SHAPES.find(({ length }) => length >= longest);
+  if (shape === undefined)
+    throw new BatchFault("invalid", `a sample of ${longest + 1} tokens is longer than the model's context`);
+  const rows = packRows(places, shape.length);
+  const batches: RowBatch[] = [];
+  for (let first = 0; first < rows.length; first += shape.rows) {
+    const batch = emptyBatch(shape);
+    for (const [row, indices] of rows.slice(first, first + shape.rows).entries()) {
+      fillRow(
+        batch,
+        row,
+        indices.map((index) => samples[index]).filter((sample) => sample !== undefined),
+        weight,
+      );
+    }
+    batches.push(batch);
+  }
+  return batches;
+}
+
+export function emptyBatch(shape: Shape): RowBatch {
+  const places = shape.rows * shape.length;
+  return {
+    shape,
+    tokens: new Int32Array(places),
+    positions: new Int32Array(places),
+    samples: new Int32Array(places),
+    targets: new Int32Array(places),
+    logprobs: new Float32Array(places),
+    advantages: new Float32Array(places),
+    weights: new Float32Array(places),
+  };
+}
+
+function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[], weight: number): void {
+  let place = row * batch.shape.length;
+  for (const [index, { ids, mask, logprobs, advantage }] of samples.entries()) {
+    for (let at = 0; at + 1 < ids.length; at += 1, place += 1) {
+      batch.tokens[place] = ids[at] ?? 0;
+      batch.positions[place] = at;
+      batch.samples[place] = index + 1;
+      batch.targets[place] = ids[at + 1] ?? 0;
+      if (mask[at + 1] !== 1) continue;
+      batch.logprobs[place] = logprobs[at + 1] ?? 0;
+      batch.advantages[place] = advantage;
+      batch.weights[place] = weight;
+    }
+  }
+}

@@ -1,0 +1,368 @@
+/**
+ * A training run from the trainer's side: take a batch, train, remember it, acknowledge it, serve what came of it.
+ *
+ * Invariants. The order of a step is train, checkpoint, acknowledge and publish, serve: whatever is cut off in between, the
+ * next registration says which batch the weights have seen, so none is trained twice and none is left out. Meanwhile the
+ * next step trains already, on the batch that was read ahead: what came of it counts once that very batch is leased, and
+ * the step before is acknowledged; until then it is only in memory, and nobody has heard of it. Told to stop, a trainer
+ * ends the step whose lease it has.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import type { Leased, Registered } from "../../src/contract/trainer-wire.ts";
+import { ApiRequestError } from "../../src/sdk/request-error.ts";
+import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+import { downloadBatch } from "./batch-download.ts";
+import { BatchFault } from "./batch-fault.ts";
+import type { Batches, Registration } from "./batches.ts";
+import { type Checkpoint, writeCheckpoint } from "./checkpoint.ts";
+import { type Applied, Fleet, type PackedWeights, packWeights, type Replica } from "./fleet.ts";
+import { holdLease } from "./held-lease.ts";
+import type { Learner, LearnerState, Trained } from "./learner.ts";
+import { type BatchRead, ReadAhead } from "./read-ahead.ts";
+import { trainableTokens } from "./training-sample.ts";
+
+export interface TrainerParts {
+  readonly client: Omit<TrainerClient, "lease" | "object" | "stream" | "ledger">;
+  readonly batches: Batches;
+  readonly replicas: readonly Replica[];
+  readonly learner: Learner;
+  /** The checkpoint's directory. */
+  readonly directory: string;
+  readonly run_id: string;
+  readonly trainer_id: string;
+  /** What it goes on from: its checkpoint, or a beginning. */
+  readonly from: Pick<Checkpoint, "batch" | "state">;
+  /** Where later versions were published already, everything sampled by them is given up. */
+  readonly rewind: boolean;
+  /** For people. */
+  readonly say: (line: string) => void;
+  /** For programs: right after the fact. */
+  readonly tell: (event: TrainerEvent) => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+export type TrainerEvent =
+  | {
+      readonly event: "checkpoint";
+      readonly step: number;
+      readonly batch_id: string;
+      readonly sha256: string;
+    }
+  | { readonly event: "acked"; readonly step: number }
+  | { readonly event: "published"; readonly version: number; readonly sha256: string };
+
+interface Taken extends Leased {
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What a batch came to, and the times in which it did: epoch milliseconds. */
+interface Attempt {
+  readonly read: BatchRead;
+  readonly made: Trained | BatchFault;
+  readonly began: number;
+  readonly ended: number;
+}
+
+interface Step {
+  readonly taken: Taken;
+  readonly state: LearnerState;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** The end of a step, which goes on while the next one trains. */
+interface Closing {
+  /** In the checkpoint, acknowledged, published. */
+  readonly acked: Promise<void>;
+  /** And given to every replica that is in reach. */
+  readonly served: Promise<void>;
+}
+
+const KIND = "rollcall-reference";
+/** How often replicas are asked what they serve. */
+const WATCH_MS = 1000;
+/** Registrations in a row, with nothing trained in between, and longer and longer waits: close to a minute in all. */
+const MAX_TRIES = 10;
+const WAIT_MS = 1000;
+
+export class Trainer {
+  readonly #parts: TrainerParts;
+  readonly #fleet: Fleet;
+  readonly #ahead: ReadAhead;
+  /** What the checkpoint has. */
+  #kept: TrainerParts["from"];
+  /** Null: not registered. */
+  #epoch: number | null = null;
+  /** The lease that is kept alive. */
+  #held: { end(): void } | null = null;
+
+  constructor(parts: TrainerParts) {
+    this.#parts = parts;
+    this.#fleet = new Fleet(parts.replicas, (applied) => this.#report(applied), parts.say);
+    this.#ahead = new ReadAhead(parts.client);
+    this.#kept = parts.from;
+  }
+
+  get version(): number {
+    return this.#kept.state.version;
+  }
+
+  /** Until the run is over and its last weights are served, or until `stop` aborts. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { say } = this.#parts;
+    this.#fleet.set(packWeights(this.version, this.#kept.state.weights));
+    const watch = setInterval(() => {
+      this.#fleet.sync().catch((error: unknown) => say(`nothing was reported: ${String(error)}`));
+    }, WATCH_MS);
+    try {
+      await this.#runRegistered(stop).catch((error: unknown) => {
+        if (!isRefused(error, "run_finished")) throw error;
+      });
+      while (!(await this.#fleet.sync())) await wait(WATCH_MS, undefined, { signal: stop });
+    } catch (error) {
+      if (!(stop.aborted && isAbort(error))) throw error;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  /** What the platform does not know of this trainer, or did not manage to keep, a new registration tells it. */
+  async #runRegistered(stop: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      const before = this.version;
+      try {
+        return await this.#trainAll(await this.#register(stop), stop);
+      } catch (error) {
+        if (this.version > before) tries = 0;
+        if (!mayPass(error) || tries >= MAX_TRIES) throw error;
+        this.#parts.say(`registers again: ${error.message}`);
+        await wait(tries * WAIT_MS, undefined, { signal: stop });
+      }
+    }
+  }
+
+  async #register(stop: AbortSignal): Promise<Registered> {
+    const { client, trainer_id, rewind } = this.#parts;
+    const { version } = this;
+    const request = {
+      trainer_id,
+      kind: KIND,
+      protocol: "rl.batch/1",
+      version,
+      last_acked: this.#kept.batch,
+    } as const;
+    const options = { signal: stop };
+    try {
+      return await client.register(request, options);
+    } catch (error) {
+      const published = error instanceof ApiRequestError ? error.details.published : undefined;
+      if (published === undefined) throw error;
+      if (rewind) return client.register({ ...request, reset_to: version }, options);
+      throw new Error(
+        `the checkpoint has version ${version}, but ${published} was published: with --rewind everything after ${version} is given up`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #report(applied: Applied): Promise<void> {
+    const epoch = this.#epoch;
+    if (epoch !== null) await this.#parts.client.reportVersion({ ...applied, epoch });
+  }
+
+  async #trainAll({ epoch, published, max_steps }: Registered, stop: AbortSignal): Promise<void> {
+    this.#epoch = epoch;
+    const who = { trainer_id: this.#parts.trainer_id, epoch };
+    let { state } = this.#kept;
+    let closing = this.#publishKept(epoch, published);
+    try {
+      while (state.version < max_steps && !stop.aborted) {
+        const next = { before: state, acked: closing.acked, last: max_steps };
+        const step = await this.#next(who, next, stop);
+        await closing.served;
+        if (step === null) continue;
+        state = step.state;
+        closing = this.#close(epoch, step);
+      }
+    } finally {
+      this.#ahead.end();
+      this.#letGo();
+    }
+    await closing.served;
+  }
+
+  #letGo(): void {
+    this.#held?.end();
+    this.#held = null;
+  }
+
+  /** What the checkpoint has and the platform does not know to be out; and whoever serves something else gets it. */
+  #publishKept(epoch: number, published: number): Closing {
+    const { version } = this;
+    const packed = packWeights(version, this.#kept.state.weights);
+    const { sha256 } = packed;
+    const report = async () => {
+      if (version <= published) return;
+      await this.#parts.client.reportVersion({ version, state: "published", epoch, sha256 });
+    };
+    return this.#served(report(), packed);
+  }
+
+  #close(epoch: number, { taken, state, metrics }: Step): Closing {
+    const packed = packWeights(state.version, state.weights);
+    const acked = this.#acknowledge(epoch, { taken, state, metrics }, packed.sha256);
+    return this.#served(
+      acked.finally(() => this.#letGo()),
+      packed,
+    );
+  }
+
+  #served(before: Promise<void>, packed: PackedWeights): Closing {
+    const { version, sha256 } = packed;
+    const serve = async () => {
+      this.#fleet.set(packed);
+      await this.#fleet.sync();
+      this.#parts.tell({ event: "published", version, sha256 });
+    };
+    const acked = heardLater(before);
+    return { acked, served: heardLater(acked.then(serve)) };
+  }
+
+  async #acknowledge(epoch: number, { taken, state, metrics }: Step, sha256: string) {
+    const { client, directory, run_id, tell } = this.#parts;
+    const { lease, manifest } = taken;
+    const batch = { batch_id: manifest.batch_id, sha256: manifest.sha256 };
+    await writeCheckpoint(directory, { run_id, batch, state });
+    this.#kept = { batch, state };
+    const { step } = manifest;
+    tell({ event: "checkpoint", step, ...batch });
+    const said = { token: lease.token, epoch, ...batch, produced_version: state.version, metrics };
+    await client.ack(lease.id, { ...said, published: { sha256 } });
+    tell({ event: "acked", step });
+  }
+
+  /** Trains the step after `before`. Null: its batch was given back. */
+  async #next(
+    who: Registration,
+    { before, acked, last }: { before: LearnerState; acked: Promise<void>; last: number },
+    stop: AbortSignal,
+  ): Promise<Step | null> {
+    const free = this.#parts.now();
+    const leasing = heardLater(acked.then(() => this.#lease(who, before.version + 1, stop)));
+    const ahead = await this.#trainAhead(before, leasing, last);
+    const taken = await leasing;
+    if (taken === null) return null;
+    const isSame = ahead?.read.manifest.sha256 === taken.manifest.sha256;
+    const attempt = isSame ? ahead : await this.#trainLeased(before, taken);
+    const { read, made, began, ended } = attempt;
+    if (made instanceof BatchFault) {
+      this.#letGo();
+      this.#ahead.end();
+      await this.#giveBack(who, taken, made.reason, made.message);
+      return null;
+    }
+    const metrics = {
+      ...made.metrics,
+      samples: read.samples.length,
+      tokens: read.manifest.tokens,
+      trainable_tokens: trainableTokens(read.samples),
+      wait_s: (began - free + Math.max(0, taken.at - ended)) / 1000,
+      train_s: (ended - began) / 1000,
+    };
+    return { taken, state: made.state, metrics };
+  }
+
+  /** On what is there before the lease is. Null: it could not be read. Rejects as the lease does. */
+  async #trainAhead(before: LearnerState, leasing: Promise<Taken | null>, last: number): Promise<Attempt | null> {
+    const step = before.version + 1;
+    const reading = this.#ahead.of(step).catch((error: unknown) => {
+      this.#parts.say(`batch ${step} was not read ahead: ${String(error)}`);
+      return null;
+    });
+    const read = await Promise.race([reading, leasing.then((taken) => (taken === null ? null : reading))]);
+    if (read === null) return null;
+    if (step < last) this.#ahead.begin(step + 1);
+    const attempt = this.#train(before, read);
+    // The one thread that computes is to be free again before anything else is done about a lease that is not to be had.
+    await Promise.allSettled([attempt, leasing]);
+    return attempt;
+  }
+
+  async #trainLeased(before: LearnerState, { manifest }: Taken): Promise<Attempt> {
+    try {
+      const samples = await downloadBatch(this.#parts.client, manifest);
+      return await this.#train(before, { manifest, samples });
+    } catch (error) {
+      if (!(error instanceof BatchFault)) throw error;
+      const at = this.#parts.now();
+      return { read: { manifest, samples: [] }, made: error, began: at, ended: at };
+    }
+  }
+
+  async #train(before: LearnerState, read: BatchRead): Promise<Attempt> {
+    const { learner, now } = this.#parts;
+    const began = now();
+    const made = await learner.train(before, read.samples).catch((error: unknown) => {
+      if (error instanceof BatchFault) return error;
+      throw error;
+    });
+    return { read, made, began, ended: now() };
+  }
+
+  /** Null: told to stop, it gave the batch back. */
+  async #lease(who: Registration, step: number, stop: AbortSignal): Promise<Taken | null> {
+    const { client, batches, now, say } = this.#parts;
+    const leased = await batches.next(who, step, stop);
+    if (stop.aborted) {
+      await this.#giveBack(who, leased, "shutdown");
+      return null;
+    }
+    const at = now();
+    this.#held = holdLease(client, leased.lease, who.epoch, at, say);
+    return { ...leased, at };
+  }
+
+  async #giveBack(
+    { epoch }: Registration,
+    { lease, manifest }: Leased,
+    reason: BatchFault["reason"] | "shutdown",
+    message?: string,
+  ): Promise<void> {
+    const { client, say } = this.#parts;
+    say(`gives back batch ${manifest.step}: ${message ?? reason}`);
+    const { token } = lease;
+    const retryable = reason !== "invalid";
+    const why = message === undefined ? {} : { message: message.slice(0, 2000) };
+    await client.nack(lease.id, { token, epoch, reason, retryable, ...why });
+  }
+}
+
+function isRefused(error: unknown, code: ApiRequestError["code"]): error is ApiRequestError {
+  return error instanceof ApiRequestError && error.code === code;
+}
+
+/** Where the platform and the trainer are not at one, a registration with the checkpoint says who is where. */
+const AT_ODDS: readonly ApiRequestError["code"][] = [
+  "lease_lost",
+  "step_mismatch",
+  "wrong_lease_token",
+  "wrong_batch",
+  "version_ahead",
+];
+
+/** A lease that ended, or a platform that is not well at the moment. */
+function mayPass(error: unknown): error is ApiRequestError {
+  if (!(error instanceof ApiRequestError)) return false;
+  return AT_ODDS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+/** Its rejection is heard where it is awaited, which may be long after. */
+function heardLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

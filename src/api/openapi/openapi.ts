@@ -1,0 +1,255 @@
+/**
+ * The OpenAPI 3.1 document, made from the operations and the schemas the code itself parses with. Written here rather
+ * than by a library: zod 4 makes the JSON Schemas, and the libraries at hand keep all of zod's 64 languages in the bundle.
+ *
+ * Invariants. Every parameter, body and reply has an example, and every code an operation may answer with has one under
+ * its status. The schema of a body of lines or events is that of one line or one event.
+ */
+import * as z from "zod";
+import { ApiError, type ErrorCode } from "../../contract/api-error.ts";
+import { STATUS_OF } from "../errors.ts";
+import type { Operation } from "../operation.ts";
+import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
+import { GUIDE, NOUNS } from "./guide.ts";
+import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
+import { ANY_TEXT, HEADERS, PATH_IDS, PATH_PARTS } from "./parameter-examples.ts";
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly security: readonly object[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: object;
+    readonly headers: object;
+  };
+}
+
+export interface DocumentedOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly object[];
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, DocumentedReply>>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+export interface DocumentedReply {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, { readonly description?: string; $ref?: string }>>;
+  readonly content?: Content;
+}
+
+export type Content = Readonly<Record<string, MediaType>>;
+export interface MediaType {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: ApiError }>>;
+}
+
+const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
+
+export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
+  const schemas = new SchemaCollection();
+  const paths: Record<string, Record<string, DocumentedOperation>> = {};
+  for (const operation of operations) {
+    const { path, method } = operation;
+    paths[path] = { ...paths[path], [method]: new Description(operation, schemas).whole() };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Rollcall",
+      version: "1",
+      description: GUIDE.map(({ title, text }) => `## ${title}\n\n${text}`).join("\n\n"),
+    },
+    security: [{ bearer: [] }],
+    tags: Object.entries(NOUNS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: schemas.named,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key" } },
+      headers: {
+        "x-request-id": {
+          description: "names this reply; your own, where you sent one",
+          schema: { type: "string" },
+        },
+      },
+    },
+  };
+}
+
+/** `runs` of `/v1/runs/{id}`; what stands outside /v1 is about the platform. */
+function nounOf(path: string): string {
+  return /^\/v1\/(\w+)/.exec(path)?.[1] ?? "platform";
+}
+
+class Description {
+  readonly #operation: Operation;
+  readonly #schemas: SchemaCollection;
+  readonly #noun: string;
+
+  constructor(operation: Operation, schemas: SchemaCollection) {
+    this.#operation = operation;
+    this.#schemas = schemas;
+    this.#noun = nounOf(operation.path);
+  }
+
+  whole(): DocumentedOperation {
+    const { id, summary, description, open, body, reply } = this.#operation;
+    return {
+      operationId: id,
+      summary,
+      ...(description !== undefined && { description }),
+      tags: [this.#noun],
+      ...(open && { security: [] }),
+      parameters: [...this.#inPath(), ...this.#inQuery(), ...this.#inHeaders()],
+      ...(body && {
+        requestBody: {
+          required: true,
+          content: {
+            [body.contentType ?? "application/json"]: {
+              schema: this.#schemas.of(body.schema),
+              example: body.example,
+            },
+          },
+        },
+      }),
+      responses: {
+        [reply.status]: this.#success(),
+        ...(reply.empty !== undefined && {
+          "204": { description: reply.empty, headers: REQUEST_ID },
+        }),
+        ...(reply.ranged && this.#ranged()),
+        ...this.#failures(),
+      },
+    };
+  }
+
+  #inPath(): Parameter[] {
+    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => {
+      const { schema = ANY_TEXT, ...told } = PATH_PARTS[name] ?? {};
+      const plain = this.#schemas.of(schema);
+      return {
+        ...{ name, in: "path", required: true, schema: plain },
+        ...(name in PATH_PARTS ? told : PATH_IDS[this.#noun]),
+      };
+    });
+  }
+
+  #inQuery(): Parameter[] {
+    const fields = Object.entries(this.#operation.query?.shape ?? {});
+    return fields.map(([name, schema]) => this.#queryParameter(name, schema));
+  }
+
+  #queryParameter(name: string, schema: z.core.$ZodType): Parameter {
+    const { description, example, ...rest } = this.#schemas.of(schema);
+    return {
+      name,
+      in: "query",
+      ...(description !== undefined && { description }),
+      // An object in the query is written name[key]=value.
+      ...(rest.type === "object" && { style: "deepObject", explode: true }),
+      schema: rest,
+      example: example ?? rest.default ?? rest.enum?.[0] ?? rest.const ?? this.#cursor(name),
+    };
+  }
+
+  /** The example of a list ends with the id its next page comes after. */
+  #cursor(name: string): unknown {
+    const page = z.object({ last_id: z.string() }).safeParse(this.#operation.reply.example);
+    return name === "after" ? page.data?.last_id : undefined;
+  }
+
+  #inHeaders(): Parameter[] {
+    return Object.entries(this.#operation.headers ?? {}).map(([name, description]) => {
+      const { schema = ANY_TEXT, example } = HEADERS[name] ?? {};
+      return { name, in: "header", description, schema: this.#schemas.of(schema), example };
+    });
+  }
+
+  #success(): DocumentedReply {
+    const { description, schema, contentType, example, headers = {} } = this.#operation.reply;
+    const told = Object.entries(headers).map(([name, meaning]) => [
+      name,
+      { description: meaning, schema: { type: "string" } },
+    ]);
+    return {
+      description,
+      headers: { ...REQUEST_ID, ...Object.fromEntries(told) },
+      content: {
+        [contentType]: {
+          schema: schema === null ? { type: "string" } : this.#schemas.of(schema),
+          example,
+        },
+      },
+    };
+  }
+
+  #ranged(): Record<string, DocumentedReply> {
+    const range = this.#failure(["invalid_request"], () => errorExample("invalid_request", null));
+    return {
+      "206": { ...this.#success(), description: "the part that `Range` names" },
+      "304": { description: "you have it: `If-None-Match` names its digest", headers: REQUEST_ID },
+      "416": { ...range, description: "`Range` names nothing there is" },
+    };
+  }
+
+  /** One response per status, with an example of each code that shares it. */
+  #failures(): Record<string, DocumentedReply> {
+    const { body, path } = this.#operation;
+    const missing = path.includes("{id}") ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}` : null;
+    const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
+    const replies = Object.entries(byStatus).map(([status, codes = []]) => [
+      status,
+      this.#failure(codes, (code) => errorExample(code, missing)),
+    ]);
+    const wrongType = () => wrongTypeExample(body?.contentType ?? "application/json");
+    const otherType = body && { "415": this.#failure(["invalid_request"], wrongType) };
+    return { ...Object.fromEntries(replies), ...otherType };
+  }
+
+  #failure(codes: readonly ErrorCode[], exampleOf: (code: ErrorCode) => ApiError): DocumentedReply {
+    return {
+      description: codes.map((code) => `\`${code}\`: ${whenAnswered(code)}`).join("; "),
+      headers: REQUEST_ID,
+      content: {
+        "application/json": {
+          schema: this.#schemas.of(ApiError),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+        },
+      },
+    };
+  }
+}
+
+/** Whatever asks the object of a run. */
+const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
+
+/** What the operation says it may answer with, and what any request of its kind may meet. */
+function codesOf({ path, open, trainer, body, query, headers, errors }: Operation): ErrorCode[] {
+  const reads = body !== undefined || query !== undefined || headers !== undefined;
+  const kind: ErrorCode[] = [
+    ...(reads ? (["invalid_request"] as const) : []),
+    ...(body ? (["too_large"] as const) : []),
+    ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
+    ...(open || trainer ? [] : (["forbidden"] as const)),
+    ...(ofRun.test(path) ? (["run_unreadable"] as const) : []),
+    ...(open ? [] : (["storage_full"] as const)),
+    "internal",
+  ];
+  return [...new Set([...errors, ...kind])];
+}

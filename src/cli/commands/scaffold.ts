@@ -1,0 +1,95 @@
+/** The files of a new environment: the same for each kind but for its module and its test, which stand in templates/. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { rollcallVersion } from "../../local/package-root.ts";
+import { rollcallSpecifier } from "../../local/rollcall-specifier.ts";
+
+export const KINDS = ["single-turn", "tool", "stateful"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Exact versions, those this Rollcall is tested with. */
+export const PINS = { typescript: "5.9.3", vitest: "5.1.1", zod: "4.6.7" };
+
+/** Text by file name. */
+export function scaffold(name: string, kind: Kind): Record<string, string> {
+  return {
+    "package.json": json(manifest(name)),
+    "environment.ts": template(kind, "environment.ts"),
+    "environment.test.ts": template(kind, "environment.test.ts"),
+    "README.md": readme(name),
+    "tsconfig.json": json(TSCONFIG),
+    ".gitignore": ["node_modules/", ".rollcall/", "outputs/", "*.tgz", ""].join("\n"),
+  };
+}
+
+function manifest(name: string) {
+  return {
+    name,
+    version: "0.1.0",
+    type: "module",
+    rollcall: { environment: "./environment.ts" },
+    files: ["**/*.ts", "!**/*.test.ts", "*.jsonl"],
+    // A script runs what is installed here; npx would fetch a stranger's package where nothing is.
+    scripts: {
+      test: "vitest run",
+      check: "tsc",
+      validate: "rollcall env validate .",
+      eval: "rollcall eval .",
+    },
+    dependencies: { zod: PINS.zod },
+    // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
+    peerDependencies: { rollcall: `^${rollcallVersion()}` },
+    peerDependenciesMeta: { rollcall: { optional: true } },
+    devDependencies: {
+      rollcall: rollcallSpecifier(),
+      typescript: PINS.typescript,
+      vitest: PINS.vitest,
+    },
+  };
+}
+
+/** Strict, and types alone: nothing is compiled, since whoever runs the environment bundles it. */
+const TSCONFIG = {
+  compilerOptions: {
+    target: "es2024",
+    lib: ["es2024"],
+    module: "preserve",
+    moduleDetection: "force",
+    isolatedModules: true,
+    verbatimModuleSyntax: true,
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    types: [],
+  },
+  include: ["**/*.ts"],
+};
+
+function template(kind: Kind, file: string): string {
+  return readFileSync(join(import.meta.dirname, "../templates", kind, file), "utf8");
+}
+
+function readme(name: string): string {
+  return `# ${name}
+
+What the model is asked, what it may do, and how that is scored.
+
+    npm install
+    npm test                            the environment's own tests, without a model
+    npm run check                       its types
+    npm run validate                    plays it with a right, an empty and a random policy
+    npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
+
+Rollcall comes from where package.json says. On the npm registry the name \`rollcall\` is not its own: take nothing of that name from there.
+
+Raise the version in package.json when rollouts under the new code are not comparable to the old.
+`;
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

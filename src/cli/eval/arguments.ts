@@ -1,0 +1,180 @@
+/** The flags of `rollcall eval`, read and checked as far as that is possible without a platform. */
+import type { EvalRequestInput } from "../../contract/eval-request.ts";
+import { defined, environmentArgs, jsonObject, portOf, readText, urlOf, variableNamedBy } from "../argument-values.ts";
+import { type CommandLine, readCommandLine } from "../command-line.ts";
+import { type DatasetArgument, datasetArgument } from "../commands/dataset-argument.ts";
+import { judgeTargets } from "../commands/judge-targets.ts";
+import { usageError } from "../exit.ts";
+import { baselineArgument } from "./baseline.ts";
+import type { GateArguments } from "./gates.ts";
+import { EVAL, type PLAY_FLAGS, type RUN_FLAGS } from "./spec.ts";
+
+/** A run request in the making: the endpoint and the number of examples may still be open. */
+export type DraftRequest = Partial<EvalRequestInput>;
+
+export interface EvalArguments {
+  readonly json: boolean;
+  readonly draft: DraftRequest;
+  readonly dataset: DatasetArgument | null;
+  readonly resume: string | null;
+  readonly platform: string | undefined;
+  readonly ephemeral: boolean;
+  /** Of a platform of its own. */
+  readonly port: number | undefined;
+  readonly force: boolean;
+  readonly failOnError: boolean;
+  readonly gates: GateArguments;
+  /** Where to write a JUnit report; null = nowhere. */
+  readonly junit: string | null;
+  readonly timeoutMs: number | null;
+  /** Where to write results; null = nowhere. */
+  readonly outputDir: string | null;
+  /** Fields of the state to write with each row. */
+  readonly stateColumns: readonly string[];
+  /** The command that goes on with the run and does with it what this one would, but for `--resume`. */
+  readonly again: string;
+}
+
+type Line = CommandLine<keyof typeof EVAL.flags>;
+type RunLine = CommandLine<keyof typeof RUN_FLAGS>;
+type PlayLine = CommandLine<keyof typeof PLAY_FLAGS>;
+
+/** Throws a CommandError of exit 2 that names the flag. */
+export function parseEvalArguments(argv: readonly string[]): EvalArguments {
+  const line = readCommandLine(EVAL, argv);
+  const { positionals } = line;
+  if (positionals.length > 1) throw usageError(`one environment, not ${positionals.join(", ")}`);
+  const outputDir = line.text("output-dir") ?? (line.on("save-results") ? "outputs" : null);
+  const given = line.text("dataset");
+  return {
+    json: line.on("json"),
+    draft: {
+      ...draftRequest(line, positionals[0]),
+      ...defined({ min_scored: line.number("min-scored") }),
+    },
+    dataset: given === undefined ? null : datasetArgument(given),
+    resume: line.text("resume") ?? null,
+    platform: line.text("platform"),
+    ephemeral: line.on("ephemeral"),
+    port: portOf(line.text("port")),
+    force: line.on("force"),
+    failOnError: line.on("fail-on-error"),
+    gates: gateArguments(line),
+    junit: line.text("junit") ?? null,
+    timeoutMs: line.timeoutMs("timeout"),
+    outputDir,
+    stateColumns: stateColumns(line.text("state-columns"), outputDir),
+    again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}`,
+  };
+}
+
+/** What the run itself knows nothing of. */
+const AFTER_THE_RUN = [
+  "min-scored",
+  "fail-under",
+  "baseline",
+  "max-drop",
+  "metric",
+  "junit",
+  "fail-on-error",
+  "save-results",
+  "output-dir",
+  "state-columns",
+] as const;
+
+/** The run that the flags ask for. */
+export function draftRequest(line: RunLine, environment: string | undefined): DraftRequest {
+  const asked = defined({
+    num_examples: line.number("num-examples"),
+    rollouts_per_example: line.number("rollouts-per-example"),
+  });
+  return { ...playDraft(line, environment), ...asked };
+}
+
+/** Who plays what, as the flags of a run of any kind say it, over the request of --file. */
+export function playDraft(line: PlayLine, environment: string | undefined): DraftRequest {
+  const file = line.text("file");
+  const draft: Record<string, unknown> = {
+    ...(file === undefined ? {} : jsonObject(readText(file, "file"), "file")),
+    ...defined({
+      environment,
+      name: line.text("name"),
+      model: line.text("model"),
+      max_concurrent: line.number("max-concurrent"),
+      seed: line.number("seed"),
+      shuffle: line.on("shuffle") || undefined,
+    }),
+  };
+  addEndpoint(draft, line);
+  merge(draft, "environment_args", environmentArgs(line.all("env-args")));
+  merge(draft, "sampling", samplingOf(line));
+  const judgeKey = line.text("judge-key-var");
+  merge(draft, "judges", judgeTargets(line.all("judge"), judgeKey));
+  merge(draft, "limits", defined({ max_retries: line.number("max-retries") }));
+  merge(draft, "metadata", line.pairs("metadata"));
+  // The platform parses the request and names the field of every mistake; parsing it here too could only disagree.
+  return draft as DraftRequest;
+}
+
+function gateArguments(line: Line): GateArguments {
+  const baseline = baselineArgument(line.all("baseline"), () => line.pairs("baseline"));
+  const gates = {
+    failUnder: line.number("fail-under") ?? null,
+    minScored: line.number("min-scored") ?? null,
+    maxDrop: line.number("max-drop") ?? null,
+    metric: line.text("metric") ?? null,
+    baseline,
+  };
+  if (gates.maxDrop !== null && baseline === null) {
+    throw usageError("--max-drop: against what? Name the run with --baseline", "max-drop");
+  }
+  if (gates.maxDrop !== null && gates.maxDrop < 0) {
+    throw usageError("--max-drop: must be 0 or more: 0.02 allows a drop of 0.02", "max-drop");
+  }
+  if (gates.metric !== null && baseline === null && gates.failUnder === null) {
+    throw usageError("--metric: goes with --fail-under or --baseline", "metric");
+  }
+  return gates;
+}
+
+function merge(draft: Record<string, unknown>, field: string, more: Record<string, unknown>): void {
+  if (Object.keys(more).length > 0) draft[field] = { ...Object(draft[field]), ...more };
+}
+
+function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {
+  const named = line.text("endpoint");
+  const baseUrl = urlOf("base-url", line.text("base-url"));
+  const key = variableNamedBy("api-key-var", line.text("api-key-var"));
+  if (named !== undefined) {
+    if (baseUrl !== undefined || key !== undefined) {
+      throw usageError("--endpoint: a named endpoint has its URL and key: no -b, no -k", "endpoint");
+    }
+    draft["endpoint"] = named;
+    return;
+  }
+  if (typeof draft["endpoint"] === "string") {
+    if (baseUrl === undefined && key !== undefined) {
+      throw usageError("--api-key-var: the endpoint of the file has its own key", "api-key-var");
+    }
+    if (baseUrl !== undefined) delete draft["endpoint"];
+  }
+  // OpenAI's own variable goes with a URL given here; with one from a file, only when asked for by -k.
+  const usual = baseUrl === undefined ? undefined : process.env["OPENAI_API_KEY"] || undefined;
+  merge(draft, "endpoint", defined({ base_url: baseUrl, api_key: key ?? usual }));
+}
+
+function samplingOf(line: PlayLine): Record<string, unknown> {
+  const given = line.text("sampling-args");
+  return {
+    ...defined({ max_tokens: line.number("max-tokens"), temperature: line.number("temperature") }),
+    ...(given === undefined ? {} : jsonObject(given, "sampling-args")),
+  };
+}
+
+function stateColumns(text: string | undefined, outputDir: string | null): string[] {
+  if (text === undefined) return [];
+  if (outputDir === null) {
+    throw usageError("--state-columns: they go into the results file: add -s or -o", "state-columns");
+  }
+  return text.split(",").map((name) => name.trim());
+}

@@ -1,0 +1,142 @@
+/**
+ * The gates of an eval, for a build that must stop when a model got worse.
+ *
+ * `--fail-under` looks at the mean itself. `--baseline` looks at the 95 % interval of the paired difference: alone it
+ * fails a run that is worse beyond chance; with `--max-drop D` a run must be shown to have lost no more than D, and where the
+ * interval leaves that open the verdict is `inconclusive`. Only a run that completed is judged: one that broke has exit 1,
+ * and of one with too few scores `--min-scored` alone says so, since its means are of those that happened to be scored.
+ */
+import type { RunComparison } from "../../contract/comparison.ts";
+import type { RunView } from "../../contract/run.ts";
+import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
+import { EXIT, type ExitCode } from "../exit.ts";
+import { intervalText, signedText } from "../terminal/format.ts";
+import type { Baseline, BaselineArgument } from "./baseline.ts";
+
+export interface GateArguments {
+  readonly failUnder: number | null;
+  /** The share asked for here; the platform applies it. */
+  readonly minScored: number | null;
+  readonly baseline: BaselineArgument | null;
+  readonly maxDrop: number | null;
+  /** Name of the score that is judged; null: the reward. */
+  readonly metric: string | null;
+}
+
+export interface Verdict {
+  readonly gate: "min_scored" | "fail_under" | "baseline";
+  readonly verdict: "passed" | "failed" | "inconclusive";
+  readonly message: string;
+}
+
+export interface Judgement {
+  readonly gates: readonly Verdict[];
+  /** Null without a baseline, and where nothing can be compared. */
+  readonly comparison: RunComparison | null;
+}
+
+export const NOT_JUDGED: Judgement = { gates: [], comparison: null };
+
+/** Tasks that flipped which are asked for: more than a screen holds helps nobody. */
+const FLIPPED = 20;
+/** A mean may miss a threshold by less than its own last digits. */
+const SLACK = 1e-9;
+
+export async function judge(
+  client: RollcallClient,
+  run: RunView,
+  args: GateArguments,
+  baseline: Baseline | null,
+): Promise<Judgement> {
+  const tooFew = run.error?.code === "too_few_scored";
+  if (run.status !== "completed" && !tooFew) return NOT_JUDGED;
+  const gates: Verdict[] = [];
+  if (args.minScored !== null) gates.push(scoredVerdict(run, args.minScored, tooFew));
+  if (tooFew) return { gates, comparison: null };
+  if (args.failUnder !== null) gates.push(meanVerdict(run, args.failUnder, args.metric));
+  if (baseline === null) return { gates, comparison: null };
+  const compared = await comparison(client, run, baseline, args.metric);
+  if (typeof compared === "string") {
+    const nothing = { gate: "baseline", verdict: "inconclusive", message: compared } as const;
+    return { gates: [...gates, nothing], comparison: null };
+  }
+  return { gates: [...gates, differenceVerdict(compared, args.maxDrop)], comparison: compared };
+}
+
+/** What the gates say; null when all are met. */
+export function exitOfGates(gates: readonly Verdict[]): ExitCode | null {
+  if (gates.some(({ verdict }) => verdict === "failed")) return EXIT.gate;
+  // Nobody can say: a code of its own, so that a build decides for itself what that means.
+  return gates.some(({ verdict }) => verdict === "inconclusive") ? EXIT.inconclusive : null;
+}
+
+/** The comparison, or why there is none. */
+async function comparison(
+  client: RollcallClient,
+  run: RunView,
+  baseline: Baseline,
+  metric: string | null,
+): Promise<RunComparison | string> {
+  const query = { baseline: baseline.id, metric: metric ?? undefined, limit: FLIPPED };
+  try {
+    return await client.compareRuns(run.id, query);
+  } catch (error) {
+    if (error instanceof ApiRequestError && error.status < 500) return error.message;
+    throw error;
+  }
+}
+
+function scoredVerdict(run: RunView, share: number, tooFew: boolean): Verdict {
+  const slots = run.num_examples * run.rollouts_per_example;
+  const scored = `${run.report.reward.n_rollouts} of ${slots} rollouts are scored`;
+  const message = `${scored}; at least a share of ${share} must be`;
+  return { gate: "min_scored", verdict: tooFew ? "failed" : "passed", message };
+}
+
+function meanVerdict({ report }: RunView, threshold: number, metric: string | null): Verdict {
+  const name = metric ?? "reward";
+  const estimate = metric === null ? report.reward : report.metrics[metric];
+  const mean = estimate?.mean ?? null;
+  if (estimate === undefined || mean === null) {
+    const known = Object.keys(report.metrics).join(", ") || "none";
+    const message =
+      estimate === undefined
+        ? `no score is called ${name}; there are: ${known}`
+        : `no rollout has a ${name}, so its mean cannot reach ${threshold}`;
+    return { gate: "fail_under", verdict: "failed", message };
+  }
+  const under = mean + SLACK < threshold;
+  const se = estimate.se === null ? "" : ` ± ${estimate.se.toFixed(3)}`;
+  const message = `mean ${name} ${mean.toFixed(3)}${se} is ${under ? "" : "not "}under ${threshold}`;
+  const low = metric === null ? (report.reward.ci95?.[0] ?? null) : null;
+  const doubt = !under && low !== null && low < threshold;
+  return {
+    gate: "fail_under",
+    verdict: under ? "failed" : "passed",
+    message: doubt ? `${message}; its 95 % interval reaches below, to ${low.toFixed(3)}` : message,
+  };
+}
+
+function differenceVerdict({ difference }: RunComparison, maxDrop: number | null): Verdict {
+  const gate = "baseline";
+  const { mean, ci95 } = difference;
+  if (ci95 === null) {
+    const message = `a single task matches: its difference of ${signedText(mean)} tells nothing of others`;
+    return { gate, verdict: "inconclusive", message };
+  }
+  const [low, high] = ci95;
+  const said = `the paired difference ${signedText(mean)} (95 %: ${intervalText(ci95)})`;
+  const allowed = -(maxDrop ?? 0);
+  if (high < allowed - SLACK) {
+    const worse = maxDrop === null ? "is worse beyond chance" : `is a drop of more than ${maxDrop}`;
+    return { gate, verdict: "failed", message: `${said} ${worse}` };
+  }
+  if (maxDrop === null) {
+    return { gate, verdict: "passed", message: `${said} is not worse beyond chance` };
+  }
+  if (low >= allowed - SLACK) {
+    return { gate, verdict: "passed", message: `${said} is no drop of more than ${maxDrop}` };
+  }
+  const message = `${said} may be a drop of more than ${maxDrop}, or not: more tasks would tell`;
+  return { gate, verdict: "inconclusive", message };
+}

@@ -1,0 +1,120 @@
+/**
+ * `--resume`: goes on with a run there is, as it was asked for. What failed or has no score gets another attempt, and what is
+ * scored is never asked for again. Flags may repeat the run's settings and change none: whatever differs is named, with
+ * what the run has and what was asked for.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { RunView } from "../../contract/run.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
+import { hasEnded } from "../follow.ts";
+import { countText } from "../terminal/format.ts";
+import type { DraftRequest } from "./arguments.ts";
+
+/** In place of an id: the newest run, of the environment where one is named, that is not done with. */
+const LAST = "last";
+
+export interface Resuming {
+  readonly client: RollcallClient;
+  readonly say: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export async function resumedRun(
+  asked: string,
+  draft: DraftRequest,
+  { client, say, signal }: Resuming,
+): Promise<RunView> {
+  const run = asked === LAST ? await lastRun(client, draft, signal) : await client.getRun(asked, { signal });
+  refuseChanges(run, draft);
+  if (run.status === "paused") return await client.resumeRun(run.id, { signal });
+  const owed = owedIn(run);
+  if (!hasEnded(run) || owed === 0) return run;
+  say(`Run ${run.id} goes on: ${countText(owed)} of ${countText(slotsIn(run))} rollouts are owed`);
+  return await client.retryRun(run.id, {}, { signal });
+}
+
+/** Rollouts without a score, by their latest attempts. */
+function owedIn(run: RunView): number {
+  return run.status === "cancelled" ? 0 : slotsIn(run) - run.report.reward.n_rollouts;
+}
+
+function slotsIn({ num_examples, rollouts_per_example }: RunView): number {
+  return num_examples * rollouts_per_example;
+}
+
+async function lastRun(client: RollcallClient, { environment }: DraftRequest, signal: AbortSignal): Promise<RunView> {
+  for await (const listed of client.runs({ environment }, { signal })) {
+    // What a list says of a run that has just ended may lag behind.
+    const run = hasEnded(listed) ? listed : await client.getRun(listed.id, { signal });
+    if (run.status !== "cancelled" && (!hasEnded(run) || owedIn(run) > 0)) return run;
+  }
+  const of = environment === undefined ? "" : ` of ${environment}`;
+  throw usageError(`--resume: no run${of} is left to go on with`, "resume");
+}
+
+/** Exit 2, with every field that differs, what the run has and what was asked for. */
+function refuseChanges(run: RunView, draft: DraftRequest): void {
+  const changes = [...changed(run, draft)];
+  const [first] = changes;
+  if (first === undefined) return;
+  const told = changes.map(({ field, has, asked }) => {
+    return `${field} is ${JSON.stringify(has)}, not ${JSON.stringify(asked)}`;
+  });
+  throw new CommandError(EXIT.usage, {
+    code: "conflict",
+    message: `${run.id} goes on as it was asked for: ${told.join("; ")}. For another, start a run`,
+    param: first.field,
+    type: "invalid_request_error",
+  });
+}
+
+interface Change {
+  readonly field: string;
+  readonly has: unknown;
+  readonly asked: unknown;
+}
+
+function* changed(run: RunView, draft: DraftRequest): Generator<Change> {
+  const { environment, endpoint, sampling, num_examples } = draft;
+  const { id, version } = run.environment;
+  if (environment !== undefined && !names(environment, id, version)) {
+    yield { field: "environment", has: `${id}@${version}`, asked: environment };
+  }
+  if (typeof endpoint === "string" && endpoint !== run.endpoint.name && endpoint !== run.endpoint.id) {
+    yield { field: "endpoint", has: run.endpoint.name ?? run.endpoint.base_url, asked: endpoint };
+  }
+  if (typeof endpoint === "object" && differs(run.endpoint.base_url, endpoint.base_url)) {
+    yield { field: "endpoint", has: run.endpoint.base_url, asked: endpoint.base_url };
+  }
+  if (num_examples !== -1 && differs(run.num_examples, num_examples)) {
+    yield { field: "num_examples", has: run.num_examples, asked: num_examples };
+  }
+  for (const field of ["model", "rollouts_per_example", "shuffle", "seed"] as const) {
+    if (differs(run[field], draft[field])) yield { field, has: run[field], asked: draft[field] };
+  }
+  yield* changedMembers("environment_args", run.environment_args, draft.environment_args);
+  yield* changedMembers("sampling", run.sampling, sampling);
+}
+
+/** Members that were not given again are as the run has them. */
+function* changedMembers(
+  field: string,
+  has: Readonly<Record<string, unknown>>,
+  asked: Readonly<Record<string, unknown>> = {},
+): Generator<Change> {
+  for (const [name, value] of Object.entries(asked)) {
+    if (differs(has[name], value)) yield { field: `${field}.${name}`, has: has[name], asked: value };
+  }
+}
+
+function differs(has: unknown, asked: unknown): boolean {
+  return asked !== undefined && !isDeepStrictEqual(has, asked);
+}
+
+/** Whether `id` or `id@version`, of which minor and patch may be left out, names this one. */
+function names(named: string, id: string, version: string): boolean {
+  const [wantedId, wanted] = named.split("@", 2);
+  if (wantedId !== id) return false;
+  return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
+}

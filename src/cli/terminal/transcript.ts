@@ -1,0 +1,241 @@
+/**
+ * A rollout as a person reads it: what was said turn by turn, each tool call beside its result, and how it ended. The
+ * texts were written by models, tools and datasets: nothing in them reaches the terminal as more than text.
+ */
+import * as z from "zod";
+import {
+  type ContentPart,
+  commonPrefix,
+  Message,
+  type Messages,
+  type ToolCall,
+  textOf,
+} from "../../contract/messages.ts";
+import type { RolloutView } from "../../contract/run.ts";
+import { historyOf } from "../../contract/trajectory.ts";
+import { countText, timeText } from "./format.ts";
+import { painter, type Style } from "./paint.ts";
+import { safeLine, safeText } from "./safe-text.ts";
+import { displayWidth, padTo } from "./text-width.ts";
+import { type Entry, entry, type Page, rule, textWidth } from "./transcript-page.ts";
+
+const STYLES: Readonly<Record<Message["role"], Style>> = {
+  system: "magenta",
+  user: "blue",
+  text: "blue",
+  assistant: "green",
+  tool: "yellow",
+};
+
+export function transcript(
+  rollout: RolloutView,
+  { width, colour }: { readonly width: number; readonly colour: boolean },
+): string {
+  const page = { width, paint: painter(colour) };
+  const sections = [
+    headOf(rollout, page),
+    ...conversation(rollout, page),
+    ...scoresOf(rollout, page),
+    ...errorsOf(rollout, page),
+    ...failedCallsOf(rollout, page),
+    ...stateOf(rollout, page),
+  ];
+  return sections.map((lines) => lines.join("\n")).join("\n\n");
+}
+
+function headOf(rollout: RolloutView, page: Page): string[] {
+  const { usage, turns } = rollout;
+  const latency = turns.reduce((total, turn) => total + turn.latency_ms, 0);
+  const place = `group ${rollout.group}, slot ${rollout.slot}, attempt ${rollout.attempt}`;
+  const fields = {
+    run: rollout.run_id,
+    task: `${rollout.example_id} (${place})`,
+    stop: rollout.stop_condition ?? "–",
+    used: `${turnsText(turns.length)}, ${tokensText(usage)}, ${Math.round(latency)} ms at the model`,
+    began: rollout.started_at === null ? "–" : timeText(rollout.started_at),
+  };
+  return [
+    page.paint("bold", `Rollout ${safeLine(rollout.id)}`),
+    ...entry(outcomeOf(rollout), page),
+    ...Object.entries(fields).flatMap(([label, text]) => {
+      return entry({ label, style: "grey", text }, page);
+    }),
+  ];
+}
+
+function outcomeOf(rollout: RolloutView): Entry {
+  const { outcome, status, reason, reward } = rollout;
+  const words: string[] = [outcome ?? status];
+  if (reason !== null) words.push(reason);
+  if (reward !== null) words.push(`reward ${numberText(reward)}`);
+  if (rollout.is_truncated) words.push("truncated");
+  const ended = outcome === "scored" ? "green" : "red";
+  return {
+    label: "outcome",
+    style: "grey",
+    text: words.join(" · "),
+    textStyle: outcome === null ? "cyan" : ended,
+  };
+}
+
+/** A section for the prompt and one for each turn; then what the environment said last. */
+function conversation(rollout: RolloutView, page: Page): string[][] {
+  const turns = rollout.turns.map((turn) => ({
+    ...turn,
+    prompt: { keep: turn.prompt.keep, append: messagesOf(turn.prompt.append) },
+    completion: Message.parse(turn.completion),
+  }));
+  if (turns.length === 0) {
+    const prompt = messagesOf(rollout.prompt).flatMap((message) => said(message, page));
+    return prompt.length === 0 ? [] : [prompt];
+  }
+  const last = finalReply(messagesOf(rollout.prompt), messagesOf(rollout.completion), turns);
+  const sections = turns.map((turn, at) => {
+    const before = turns.slice(0, at);
+    const known = historyOf(before).length;
+    const answers = turns[at + 1]?.prompt.append ?? last;
+    const asked = new Set(before.at(-1)?.completion.tool_calls?.map(({ id }) => id));
+    const heard = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
+    return [
+      turnRule(turn, page),
+      ...(turn.prompt.keep < known ? [rewritten(turn.prompt.keep, known, page)] : []),
+      ...heard.flatMap((message) => said(message, page)),
+      ...said(turn.completion, page, answers),
+    ];
+  });
+  const asked = new Set(turns.at(-1)?.completion.tool_calls?.map(({ id }) => id));
+  const rest = last.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
+  if (rest.length === 0) return sections;
+  return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => said(it, page))]];
+}
+
+function messagesOf(wire: RolloutView["prompt"]): Messages {
+  return z.array(Message).parse(wire);
+}
+
+/** What the completion has beyond the last turn's answer: the environment's last word, which no model read. */
+function finalReply(prompt: Messages, completion: Messages, turns: Parameters<typeof historyOf>[0]): Messages {
+  const history = historyOf(turns);
+  const inCompletion = history.length - commonPrefix(history, prompt);
+  return completion.slice(inCompletion);
+}
+
+function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completion">, page: Page): string {
+  const facts = [
+    turn.usage === null ? null : tokensText(turn.usage),
+    `${Math.round(turn.latency_ms)} ms`,
+    turn.calls === 1 ? null : `${turn.calls} calls`,
+    turn.finish_reason,
+    turn.policy_version === null ? null : `policy ${safeLine(turn.policy_version)}`,
+    turn.is_truncated ? "truncated" : null,
+  ];
+  const there = facts.filter((fact) => fact !== null);
+  return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);
+}
+
+function rewritten(kept: number, known: number, { paint }: Page): string {
+  return paint("yellow", `the history was rewritten: ${kept} of ${known} messages kept`);
+}
+
+/** A message; `answers` hold the results of the tools it calls. */
+function said(message: Message, page: Page, answers: Messages = []): string[] {
+  const { role, reasoning_content } = message;
+  const style = STYLES[role];
+  const content = shownContent(message);
+  const calls = message.tool_calls ?? [];
+  const entries: Entry[] = [];
+  if (reasoning_content) entries.push({ label: "reasoning", style: "grey", text: reasoning_content });
+  if (content !== "") entries.push({ label: role, style, text: content });
+  if (content === "" && calls.length === 0) entries.push({ label: role, style, text: "(nothing)" });
+  const results = calls.map((call, at) => {
+    const label = content === "" && at === 0 ? role : "";
+    const result = answers.find(({ tool_call_id }) => tool_call_id === call.id);
+    return callOf(label, call, result, page);
+  });
+  return [...entries.map((each) => entry(each, page)), ...results].flat();
+}
+
+/** The text, with a line for each part that is none. */
+function shownContent({ content }: Message): string {
+  if (content === null || typeof content === "string") return content ?? "";
+  return content.map(partText).join("\n");
+}
+
+function partText(part: ContentPart): string {
+  if (part.type === "text") return textOf({ content: [part] });
+  const image = part.type === "image_url" ? JSON.stringify(part) : "";
+  const url = /"url":"(https?:[^"]*)"/.exec(image)?.[1];
+  return url === undefined ? `[${part.type}]` : `[${part.type} ${url}]`;
+}
+
+/** Call and result beside each other where a line holds both, else below. */
+function callOf(label: string, call: ToolCall, result: Message | undefined, page: Page): string[] {
+  const asked = safeLine(`${call.function.name}(${call.function.arguments})`);
+  if (result === undefined) {
+    return entry({ label, style: "green", text: `${asked} → (no result)` }, page);
+  }
+  const answer = shownContent(result);
+  const beside = `${asked} → ${safeText(answer)}`;
+  if (!beside.includes("\n") && displayWidth(beside) <= textWidth(page)) {
+    return entry({ label, style: "green", text: beside }, page);
+  }
+  return [
+    ...entry({ label, style: "green", text: asked }, page),
+    ...entry({ label: "  → tool", style: STYLES.tool, text: answer || "(nothing)" }, page),
+  ];
+}
+
+function scoresOf({ scores, scoring_errors }: RolloutView, page: Page): string[][] {
+  if (scores.length + scoring_errors.length === 0) return [];
+  const width = Math.max(0, ...scores.map(({ name }) => displayWidth(safeLine(name))));
+  const lines = scores.map(({ name, score, weight }) => {
+    const value = score === null ? "–" : numberText(score);
+    const part = weight === 0 ? "metric" : `× ${weight}`;
+    return `${padTo(safeLine(name), width)}  ${value.padStart(8)}  ${page.paint("grey", part)}`;
+  });
+  const errors = scoring_errors.flatMap(({ function: name, error }) => {
+    return entry({ label: name, style: "red", text: error, textStyle: "red" }, page);
+  });
+  return [[rule("Scores", "", page), ...lines, ...errors]];
+}
+
+/** What was tried again, a line each: the last one of a failed rollout stands among its errors. */
+function failedCallsOf({ failed_calls }: RolloutView, page: Page): string[][] {
+  if (failed_calls.length === 0) return [];
+  const lines = failed_calls.flatMap(({ turn, call, error, message }) => {
+    const text = `call ${call}: ${error}: ${message}`;
+    return entry({ label: `turn ${turn}`, style: "grey", text }, page);
+  });
+  return [[rule("Failed calls", "", page), ...lines]];
+}
+
+function errorsOf({ error, cleanup_errors }: RolloutView, page: Page): string[][] {
+  const all = [...(error === null ? [] : [error]), ...cleanup_errors];
+  if (all.length === 0) return [];
+  const lines = all.flatMap(({ error: name, message, error_chain_str }) => [
+    ...entry({ label: "error", style: "red", text: `${name}: ${message}`, textStyle: "red" }, page),
+    ...entry({ label: "chain", style: "grey", text: error_chain_str }, page),
+  ]);
+  return [[rule("Errors", "", page), ...lines]];
+}
+
+function stateOf({ state }: RolloutView, page: Page): string[][] {
+  const fields = Object.entries(state);
+  if (fields.length === 0) return [];
+  const lines = fields.flatMap(([name, value]) => {
+    return entry({ label: "", style: "grey", text: `${name}: ${JSON.stringify(value)}` }, page);
+  });
+  return [[rule("State", "", page), ...lines]];
+}
+
+function tokensText({ prompt_tokens, completion_tokens }: RolloutView["usage"]): string {
+  return `${countText(prompt_tokens)} + ${countText(completion_tokens)} tokens`;
+}
+
+function turnsText(turns: number): string {
+  return turns === 1 ? "1 turn" : `${countText(turns)} turns`;
+}
+
+function numberText(value: number): string {
+  return value.toFixed(3);
+}

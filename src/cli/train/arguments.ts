@@ -1,0 +1,122 @@
+/** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
+
+import { MOST_PASSES } from "../../../packages/trainer/trainer-process.ts";
+import type { TrainingRequestInput } from "../../contract/training-request.ts";
+import { defined, portOf } from "../argument-values.ts";
+import { type CommandLine, readCommandLine } from "../command-line.ts";
+import { type DatasetArgument, datasetArgument } from "../commands/dataset-argument.ts";
+import { type DraftRequest, playDraft } from "../eval/arguments.ts";
+import { usageError } from "../exit.ts";
+import { TRAIN } from "./spec.ts";
+
+/** Who trains: a process of this package's, or somebody's trainer that takes batches, or gets them sent. */
+export type TrainerChoice =
+  | { readonly kind: "embedded" }
+  | { readonly kind: "pull" }
+  | { readonly kind: "push"; readonly url: string };
+
+/** Settings of the embedded trainer; what is undefined is as the environment needs it. */
+export interface Learning {
+  readonly learningRate: number | undefined;
+  readonly passes: number | undefined;
+  readonly loss: string | undefined;
+}
+
+/** What a training run is asked beside what an eval is. */
+export type TrainingDraft = Partial<Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size">>;
+
+export interface TrainArguments {
+  readonly json: boolean;
+  /** Who plays what; with --file also what only a training run is asked. */
+  readonly draft: DraftRequest;
+  readonly training: TrainingDraft;
+  readonly learning: Learning;
+  readonly trainer: TrainerChoice;
+  readonly evalExamples: number;
+  readonly dataset: DatasetArgument | null;
+  readonly resume: string | null;
+  readonly platform: string | undefined;
+  readonly ephemeral: boolean;
+  /** Of a platform of its own. */
+  readonly port: number | undefined;
+  readonly force: boolean;
+  readonly timeoutMs: number | null;
+}
+
+const DEFAULT_EVAL_EXAMPLES = 256;
+
+/** Throws a CommandError of exit 2 that names the flag. */
+export function parseTrainArguments(argv: readonly string[]): TrainArguments {
+  const line = readCommandLine(TRAIN, argv);
+  const { positionals } = line;
+  if (positionals.length > 1) throw usageError(`one environment, not ${positionals.join(", ")}`);
+  const given = line.text("dataset");
+  const trainer = trainerChoice(line.text("trainer"));
+  const draft = playDraft(line, positionals[0]);
+  if (trainer.kind === "embedded") refuseOtherModels(draft);
+  return {
+    json: line.on("json"),
+    draft,
+    trainer,
+    training: trainingDraft(line),
+    learning: {
+      learningRate: learningRateOf(line),
+      passes: passesOf(line),
+      loss: line.text("loss"),
+    },
+    evalExamples: evalExamplesOf(line),
+    dataset: given === undefined ? null : datasetArgument(given),
+    resume: line.text("resume") ?? null,
+    platform: line.text("platform"),
+    ephemeral: line.on("ephemeral"),
+    port: portOf(line.text("port")),
+    force: line.on("force"),
+    timeoutMs: line.timeoutMs("timeout"),
+  };
+}
+
+/** 0 is the control: everything runs, and nothing is learnt. */
+export function learningRateOf(line: CommandLine<"learning-rate">): number | undefined {
+  const rate = line.number("learning-rate");
+  if (rate === undefined || rate >= 0) return rate;
+  throw usageError("--learning-rate: must be 0 or more", "learning-rate");
+}
+
+function passesOf(line: CommandLine<"passes">): number | undefined {
+  const passes = line.count("passes", 1);
+  if (passes === undefined || passes <= MOST_PASSES) return passes;
+  throw usageError(`--passes: at most ${MOST_PASSES}`, "passes");
+}
+
+/** Tasks of each eval. */
+export function evalExamplesOf(line: CommandLine<"eval-examples">): number {
+  return line.count("eval-examples", 0) ?? DEFAULT_EVAL_EXAMPLES;
+}
+
+function trainingDraft(line: CommandLine<keyof typeof TRAIN.flags>): TrainingDraft {
+  const rollouts = line.count("batch-size", 1);
+  return defined({
+    max_steps: line.count("max-steps", 1),
+    group_size: line.count("group-size", 1),
+    batch_size: rollouts === undefined ? undefined : { rollouts },
+  });
+}
+
+function trainerChoice(text: string | undefined): TrainerChoice {
+  if (text === undefined || text === "embedded") return { kind: "embedded" };
+  if (text === "pull") return { kind: "pull" };
+  const [, url] = /^push:(.+)$/.exec(text) ?? [];
+  if (url === undefined || !/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw usageError(`--trainer: ${text} is not embedded, pull or push:URL`, "trainer");
+  }
+  return { kind: "push", url };
+}
+
+/** It sends its weights to the policy beside the platform, and to nothing else. */
+function refuseOtherModels({ endpoint }: DraftRequest): void {
+  if (endpoint === undefined || (typeof endpoint === "object" && !endpoint.base_url)) return;
+  throw usageError(
+    "--trainer: the embedded one trains the policy beside the platform; for another model name a trainer of yours: pull or push:URL",
+    "trainer",
+  );
+}

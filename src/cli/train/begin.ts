@@ -1,0 +1,144 @@
+/**
+ * How a training begins, or goes on.
+ *
+ * Invariants. The eval before is made of the weights that the training starts from, before any batch is trained. Two
+ * trainings never send weights to the same policy. What a run needs to go on stands in its metadata: which eval was made
+ * before it, and how the embedded trainer learns.
+ */
+
+import { serveBaseWeights } from "../../../packages/policy/served-weights.ts";
+import type { EvalRequestInput } from "../../contract/eval-request.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { TrainingRequestInput } from "../../contract/training-request.ts";
+import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
+import { evaluated } from "./eval.ts";
+import { trainingOf } from "./follow.ts";
+import type { TrainingPlan } from "./request.ts";
+import type { LearningSettings, Stage } from "./stage.ts";
+
+/** Keys of a run's metadata. */
+const BEFORE = "eval_before";
+const LEARNING_RATE = "learning_rate";
+const PASSES = "passes";
+const LOSS = "loss";
+const EVAL_ROWS = "eval_rows";
+/** Rows that came with the request: the platform has them, and names them to nobody. */
+const WITH_REQUEST = "with_request";
+
+/** A training whose run is there. */
+export interface Begun {
+  readonly run: RunView;
+  /** The eval before, and how to ask the same after; null where none is wanted, or none can be made. */
+  readonly before: RunView | null;
+  readonly evaluation: EvalRequestInput | null;
+  /** What its trainer authenticates with; null where it is known to the trainer already. */
+  readonly token: string | null;
+}
+
+/** Another training of the same policy would overwrite its weights. */
+export async function refuseSecondTraining(client: RollcallClient, policyUrl: string): Promise<void> {
+  const other = await unfinishedTraining(client, policyUrl);
+  if (other === null) return;
+  throw new CommandError(EXIT.usage, {
+    code: "conflict",
+    message: `${other.id} is training this policy: go on with it by \`rollcall train --resume ${other.id}\`, or end it by \`rollcall run cancel ${other.id}\``,
+    type: "invalid_request_error",
+  });
+}
+
+/** The newest one on this policy that is not done with. */
+export async function unfinishedTraining(client: RollcallClient, policyUrl: string): Promise<RunView | null> {
+  for (const status of ["running", "paused", "queued"] as const) {
+    for await (const run of client.runs({ status })) {
+      if (run.kind === "training" && run.endpoint.base_url === policyUrl) return run;
+    }
+  }
+  return null;
+}
+
+/** `learning` for the embedded trainer, which then starts from the policy as it comes with Rollcall. */
+export async function begunTraining(
+  { training, evaluation }: TrainingPlan,
+  learning: LearningSettings | null,
+  stage: Stage,
+): Promise<Begun> {
+  const { policyUrl } = stage.connection;
+  if (learning !== null && policyUrl !== null) await serveBaseWeights(policyUrl);
+  const before = evaluation === null ? null : await evaluated("before", evaluation, {}, stage);
+  const metadata = {
+    ...training.metadata,
+    ...(before !== null && { [BEFORE]: before.id }),
+    ...(before !== null && Array.isArray(training.dataset) && { [EVAL_ROWS]: WITH_REQUEST }),
+    ...(learning !== null && metadataOf(learning)),
+  };
+  const run = await created({ ...training, metadata }, stage);
+  return { run, before, evaluation, token: run.trainer?.token ?? null };
+}
+
+function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<string, string> {
+  return { [LEARNING_RATE]: String(learningRate), [PASSES]: String(passes), [LOSS]: loss };
+}
+
+/** Where there are no tasks but the held-out ones, those are trained on, too, and it is said. */
+async function created(request: TrainingRequestInput, { connection, term, signal }: Stage) {
+  const { client } = connection;
+  try {
+    return await client.createRun(request, { signal });
+  } catch (error) {
+    const allHeldOut = error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
+    if (!allHeldOut) throw error;
+    term.say(
+      `${request.environment} has too few tasks to hold some out: before and after ask tasks that are trained on.`,
+    );
+    return await client.createRun({ ...request, holdout: 0 }, { signal });
+  }
+}
+
+/** A run that was begun before; a paused one goes on. */
+export async function resumedTraining(runId: string, stage: Stage): Promise<Begun> {
+  const { connection, signal, trainer } = stage;
+  const { client } = connection;
+  const found = await client.getRun(runId, { signal });
+  trainingOf(found);
+  const run = found.status === "paused" ? await client.resumeRun(runId, { signal }) : found;
+  const beforeId = run.metadata[BEFORE];
+  const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
+  const token = trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
+  return { run, before, evaluation: before && sameEval(run, before, stage), token };
+}
+
+/** How the embedded trainer of a run learns. */
+export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
+  const [rate, loss] = [metadata[LEARNING_RATE], metadata[LOSS]];
+  if (rate !== undefined && loss !== undefined) {
+    // A run of before there were several says nothing of them.
+    return { learningRate: Number(rate), passes: Number(metadata[PASSES] ?? 1), loss, seed };
+  }
+  throw usageError(`${id} has a trainer of its own: say which with --trainer pull or push:URL`, "trainer");
+}
+
+/** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
+function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestInput | null {
+  if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
+    term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
+    return null;
+  }
+  const { environment, environment_args, model, endpoint, sampling, dataset } = before;
+  const { num_examples, shuffle, seed, max_concurrent } = before;
+  if (endpoint.name === null && endpoint.api_key_last4 !== null) {
+    term.say(`No eval after: the key of ${endpoint.base_url} came with ${before.id} and is not kept.`);
+    return null;
+  }
+  return {
+    ...{
+      environment: `${environment.id}@${environment.version}`,
+      environment_args,
+      model,
+      sampling,
+    },
+    ...{ num_examples, shuffle, seed, max_concurrent, judges: before.judges },
+    endpoint: endpoint.name ?? { base_url: endpoint.base_url },
+    ...(dataset !== null && { dataset }),
+  };
+}

@@ -1,0 +1,200 @@
+/**
+ * A training from its first eval to its last.
+ *
+ * Invariants. However it ends, the trainer's process has ended before this returns. Interrupted, or without its trainer,
+ * the run is paused: nothing is dispatched for nobody, and what is finished is kept. The eval after is made once the
+ * last weights serve.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { howItEnded, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
+import type { Connection } from "../connect.ts";
+import { CommandError, interruption, unreachable } from "../exit.ts";
+import { hasEnded } from "../follow.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { Begun } from "./begin.ts";
+import { TrainingDisplay } from "./display.ts";
+import { evaluated } from "./eval.ts";
+import { followTraining, type TrainingProgress, trainingOf } from "./follow.ts";
+import { checkpointOf, type Stage } from "./stage.ts";
+
+export interface TrainingOutcome {
+  readonly run: RunView;
+  readonly training: TrainingView;
+  readonly series: readonly StepMetrics[];
+  readonly before: RunView | null;
+  /** Null where none was wanted, and where the run did not complete. */
+  readonly after: RunView | null;
+  readonly seconds: number;
+}
+
+export interface TrainingEnds {
+  readonly interrupt: AbortSignal;
+  readonly timeout: AbortSignal | null;
+}
+
+interface Training {
+  readonly connection: Connection;
+  readonly term: Terminal;
+  readonly trainer: Stage["trainer"];
+  readonly ends: TrainingEnds;
+  /** Null where the trainer is somebody's own. */
+  readonly process: TrainerProcess | null;
+  /** Makes the run, or finds it. */
+  readonly begin: (stage: Stage) => Promise<Begun>;
+}
+
+/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+const CANCELLED_WITHIN_MS = 30_000;
+/** A trainer of somebody's own may never send its last weights. */
+const LAST_WEIGHTS_WITHIN_MS = 60_000;
+const LOOK_EVERY_MS = 500;
+
+export async function playTraining(training: Training): Promise<TrainingOutcome> {
+  const { connection, term, trainer, ends, process } = training;
+  const started = performance.now();
+  const over = new AbortController();
+  const ending = [ends.interrupt, ...(ends.timeout === null ? [] : [ends.timeout])];
+  const signal = AbortSignal.any([over.signal, ...ending]);
+  const stage: Stage = { connection, term, trainer, signal };
+  let begun: Begun | null = null;
+  const begin = async (): Promise<Begun> => {
+    begun = await training.begin(stage);
+    return begun;
+  };
+  try {
+    const played = await Promise.race([
+      wholeTraining(begin, stage, process),
+      brokenPlatform(connection),
+      ...(process === null ? [] : [brokenTrainer(process)]),
+    ]);
+    return { ...played, seconds: (performance.now() - started) / 1000 };
+  } catch (error) {
+    over.abort();
+    await process?.stop();
+    if (begun === null) throw ends.interrupt.aborted ? interruption() : error;
+    if (ends.timeout?.aborted && !ends.interrupt.aborted) {
+      const cancelled = await cancelledTraining(begun, stage);
+      return { ...cancelled, seconds: (performance.now() - started) / 1000 };
+    }
+    throw await withTheWayOn(error, begun, training);
+  } finally {
+    over.abort();
+    await process?.stop();
+    term.settle();
+  }
+}
+
+type Played = Omit<TrainingOutcome, "seconds">;
+
+async function wholeTraining(
+  begin: () => Promise<Begun>,
+  stage: Stage,
+  process: TrainerProcess | null,
+): Promise<Played> {
+  const { connection, term, signal } = stage;
+  const { run, before, evaluation, token } = await begin();
+  term.say(`Run ${run.id} on ${connection.url}`);
+  if (process === null) introduceTrainer(run, token, stage);
+  else if (token !== null) {
+    process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
+  }
+  const display = new TrainingDisplay(term, () => performance.now(), meanOf(before));
+  const progress = await followTraining(connection.client, run.id, {
+    signal,
+    onProgress: (it) => display.show(it),
+  });
+  display.end();
+  if (progress.run.status !== "completed") return { ...progress, before, after: null };
+  const training = await lastWeights(progress, stage, process);
+  const metadata = { training_run: run.id };
+  const after = evaluation && (await evaluated("after", evaluation, metadata, stage));
+  return { ...progress, training, before, after };
+}
+
+function meanOf(run: RunView | null): number | null {
+  return run?.report.reward.mean ?? null;
+}
+
+/** What a trainer of somebody's own needs to begin. */
+function introduceTrainer(run: RunView, token: string | null, { connection, term }: Stage): void {
+  const { url } = connection;
+  const secret = token === null ? "with the token it has" : `with the token ${token}`;
+  term.say(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
+}
+
+/** How the training stands once the last version serves, as far as the trainer says so. */
+async function lastWeights(
+  { run, training }: TrainingProgress,
+  { connection, term, signal }: Stage,
+  process: TrainerProcess | null,
+): Promise<TrainingView> {
+  // It ends when it has sent what it trained.
+  await process?.exited;
+  const { steps_trained } = training;
+  const until = performance.now() + (process === null ? LAST_WEIGHTS_WITHIN_MS : 0);
+  for (;;) {
+    const now = trainingOf(await connection.client.getRun(run.id, { signal }));
+    if (servedOf(now) >= steps_trained) return now;
+    if (performance.now() >= until) {
+      term.say(`The last weights are not served: after is of version ${servedOf(now)}.`);
+      return now;
+    }
+    await sleep(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** The version that every replica serves at least; without any, the one that was published. */
+function servedOf({ applied, published }: TrainingView): number {
+  return Object.keys(applied.by_replica).length === 0 ? published : applied.min;
+}
+
+async function brokenPlatform({ lost }: Connection): Promise<never> {
+  throw unreachable("the platform is gone", await lost);
+}
+
+/** Never settles where the trainer ends well. */
+function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
+  return new Promise((_, reject) => {
+    exited.then((exit) => {
+      if (exit.code !== 0) reject(unreachable(`the trainer ${howItEnded(exit)}`, undefined));
+    }, reject);
+  });
+}
+
+async function cancelledTraining({ run, before }: Begun, stage: Stage): Promise<Played> {
+  const { client } = stage.connection;
+  stage.term.say("The time is up: cancelling the run.");
+  await client.cancelRun(run.id);
+  const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
+  const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
+  return { ...progress, before, after: null };
+}
+
+/** Pauses what would go on for nobody, and says how to go on. A platform that is gone needs no telling. */
+async function withTheWayOn(error: unknown, { run }: Begun, { connection, trainer, ends }: Training): Promise<unknown> {
+  const { client } = connection;
+  const now = await client.getRun(run.id).catch(() => run);
+  if (trainer.kind === "embedded" && !hasEnded(now)) await client.pauseRun(run.id).catch(() => now);
+  const goOn = howToGoOn(run, connection, trainer);
+  if (ends.interrupt.aborted) return interruption(`; ${goOn}`);
+  if (!(error instanceof CommandError)) return error;
+  return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
+}
+
+function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: Stage["trainer"]): string {
+  // A platform that is booted again needs the code again.
+  const own = environment?.own ? ` ${environment.reference}` : "";
+  const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
+  const again = `rollcall train${own} --resume ${run.id}${who}`;
+  switch (kind) {
+    case "remote":
+      return `run ${run.id} goes on; follow it with: ${again} --platform ${url}`;
+    case "running":
+    case "embedded":
+      return `run ${run.id} is kept and goes on with: ${again}`;
+    case "ephemeral":
+      return `run ${run.id} went with its throw-away platform`;
+  }
+}

@@ -1,0 +1,107 @@
+/** What a training asks the platform for: the run itself, and the eval that is made before and after it. */
+import type { EvalRequestInput } from "../../contract/eval-request.ts";
+import { EvalRequest } from "../../contract/eval-request.ts";
+import { TrainingRequest, type TrainingRequestInput } from "../../contract/training-request.ts";
+import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../commands/dataset-argument.ts";
+import type { Connection } from "../connect.ts";
+import type { DraftRequest } from "../eval/arguments.ts";
+import { completePlay } from "../eval/request.ts";
+import { usageError } from "../exit.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { Learning, TrainerChoice, TrainingDraft } from "./arguments.ts";
+import { type TrainingDefaults, trainingDefaults } from "./training-defaults.ts";
+
+/** What was asked for, by flags or by the demo. */
+export interface TrainingWish {
+  /** The environment that was named is the connection's. */
+  readonly draft: DraftRequest;
+  readonly training: TrainingDraft;
+  readonly learning: Learning;
+  readonly trainer: TrainerChoice;
+  /** Tasks of each eval, none of them trained on; 0 = no evals. */
+  readonly evalExamples: number;
+  readonly dataset: DatasetArgument | null;
+  readonly force: boolean;
+}
+
+/** Where nothing is known of the trainer. */
+const STEPS_OF_OTHERS = 100;
+
+export interface TrainingPlan {
+  readonly training: TrainingRequestInput;
+  /** Null where none is wanted. */
+  readonly evaluation: EvalRequestInput | null;
+}
+
+/** Fills what the wish leaves open; uploads its rows where they are too many to travel with a run. */
+export async function plannedTraining(
+  wish: TrainingWish,
+  connection: Connection,
+  { say }: Pick<Terminal, "say">,
+  signal: AbortSignal,
+): Promise<TrainingPlan> {
+  const { dataset, trainer } = wish;
+  const embedded = trainer.kind === "embedded";
+  if (embedded) refuseWithoutPolicy(connection);
+  const draft = dataset === null ? wish.draft : { ...wish.draft, dataset: datasetInRequest(dataset) };
+  const choice = { force: wish.force, policyOnly: embedded, say };
+  const { environment, played } = await completePlay(draft, connection, choice);
+  const defaults = trainingDefaults(environment.id);
+  const shared = await withUploadedRows(played, dataset, {
+    ...{ client: connection.client, say, signal },
+  });
+  return {
+    training: trainingRequest(shared, wish, defaults),
+    evaluation: evalRequest(shared, wish.evalExamples),
+  };
+}
+
+/** It sends weights to the policy server beside a platform, which one elsewhere does not have. */
+function refuseWithoutPolicy({ policyUrl, url }: Connection): void {
+  if (policyUrl !== null) return;
+  throw usageError(
+    `--trainer: there is no policy to train beside ${url}: name the model with -m and its endpoint with -b, and a trainer of yours: pull or push:URL`,
+    "trainer",
+  );
+}
+
+function trainingRequest(
+  shared: EvalRequestInput,
+  { training, trainer, evalExamples }: TrainingWish,
+  defaults: TrainingDefaults,
+): TrainingRequestInput {
+  const { kind: _, ...played }: EvalRequestInput & Record<string, unknown> = shared;
+  const { group_size, max_steps, max_concurrent, max_off_policy_steps, batch_rollouts } = defaults;
+  const measured = {
+    group_size,
+    max_steps,
+    max_concurrent,
+    max_off_policy_steps,
+    batch_size: { rollouts: batch_rollouts },
+  };
+  return {
+    ...(trainer.kind === "embedded" ? measured : { max_steps: STEPS_OF_OTHERS }),
+    trainer: trainer.kind === "push" ? { delivery: "push", url: trainer.url } : {},
+    ...played,
+    ...training,
+    ...holdoutOf(played["holdout"], evalExamples),
+    kind: "training",
+  };
+}
+
+/** All that the evals play, and more where a file asks for it; what is no number is left to whoever refuses it. */
+function holdoutOf(asked: unknown, evalExamples: number): { readonly holdout?: number } {
+  if (asked === undefined) return { holdout: evalExamples };
+  return typeof asked === "number" ? { holdout: Math.max(asked, evalExamples) } : {};
+}
+
+/** The first tasks of this seed and order, each once: those that a training run with this seed and `holdout` leaves alone. */
+function evalRequest(shared: EvalRequestInput, num_examples: number): EvalRequestInput | null {
+  if (num_examples === 0) return null;
+  const request: EvalRequestInput & Record<string, unknown> = { ...shared };
+  // A request from a file has the training's own fields, too.
+  for (const name of Object.keys(TrainingRequest.shape)) {
+    if (!Object.hasOwn(EvalRequest.shape, name)) delete request[name];
+  }
+  return { ...request, kind: "eval", num_examples, rollouts_per_example: 1 };
+}

@@ -1,0 +1,108 @@
+/** What stands at the end of a training: for people, and what --json prints. Scripts depend on every name here. */
+import type { RunView } from "../../contract/run.ts";
+import { countText, durationText, namedCounts, signedText, sum } from "../terminal/format.ts";
+import { smoothed } from "../terminal/reward-plot.ts";
+import { safeLine } from "../terminal/safe-text.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { estimateLine } from "./eval.ts";
+import { trainerShares } from "./fields.ts";
+import { plotOf } from "./picture.ts";
+import type { TrainingOutcome } from "./play.ts";
+import { firstStep, rewardPoints } from "./series.ts";
+
+export function trainSummary({ run, training, series, before, after, seconds }: TrainingOutcome) {
+  const { counts } = run;
+  const { samples, batches } = training;
+  return {
+    run_id: run.id,
+    status: run.status,
+    error: run.error,
+    environment: `${run.environment.id}@${run.environment.version}`,
+    before: estimateOf(before),
+    after: estimateOf(after),
+    steps: training.steps_trained,
+    policy_version: training.published,
+    max_lag: training.max_lag,
+    max_off_policy_steps: training.max_off_policy_steps,
+    trainer_waiting_for_batch: training.trainer?.waiting_for_batch ?? null,
+    trainer_not_training: training.trainer?.not_training ?? null,
+    rollouts: {
+      planned: counts.planned,
+      pending: counts.pending,
+      in_flight: counts.in_flight,
+      scored: counts.scored,
+      unscored: sum(counts.unscored),
+      failed: sum(counts.failed),
+      cancelled: sum(counts.cancelled),
+    },
+    batches: { shipped: batches.shipped, acked: batches.acked, voided: batches.voided },
+    samples: {
+      clean: samples.clean,
+      realigned: samples.realigned,
+      forked: samples.forked,
+      untrainable: sum(samples.untrainable),
+    },
+    first_step: firstStep(series),
+    reward_by_step: rewardPoints(series).map(({ step, reward }) => [step, reward]),
+    seconds: Math.round(seconds * 1000) / 1000,
+  };
+}
+
+function estimateOf(run: RunView | null) {
+  if (run === null) return null;
+  const { mean, se, n_rollouts } = run.report.reward;
+  return { mean, se, n: n_rollouts };
+}
+
+const PLOT_ROWS = 14;
+
+/** On a terminal the curve stands above it already. */
+export function trainingText(
+  outcome: TrainingOutcome,
+  { width, colour, live }: Pick<Terminal, "width" | "colour" | "live">,
+): string {
+  const { run, before, after } = outcome;
+  const plot = live ? [] : plotOf(plotted(outcome), { columns: width, rows: PLOT_ROWS, colour });
+  const evals = [before && estimateLine("before", before), after && estimateLine("after", after)];
+  const bad = run.error === null ? run.status : `${run.status}: ${run.error.message}`;
+  return [
+    ...plot,
+    ...evals.filter((line) => line !== null),
+    ...(before !== null && after !== null ? [gainLine(before, after)] : []),
+    ...wentLines(outcome),
+    ...(run.status === "completed" ? [] : [safeLine(bad)]),
+  ].join("\n");
+}
+
+function plotted({ training, series, before }: TrainingOutcome) {
+  return { training, series, before: before?.report.reward.mean ?? null };
+}
+
+function gainLine(before: RunView, after: RunView): string {
+  const [from, to] = [before.report.reward.mean, after.report.reward.mean];
+  if (from === null || to === null) return "gain   –";
+  return `gain   ${signedText(to - from)}; task by task: rollcall compare ${after.id} ${before.id}`;
+}
+
+function wentLines({ run, training, series, seconds }: TrainingOutcome): string[] {
+  const { steps_trained, published, max_lag, max_off_policy_steps, trainer } = training;
+  const { counts, report } = run;
+  const shares = Object.values(trainerShares(trainer));
+  const last = smoothed(rewardPoints(series)).at(-1);
+  const parts = [
+    `${countText(steps_trained)} steps`,
+    `policy v${published}`,
+    ...(last === undefined ? [] : [`reward ${last.reward.toFixed(3)} at the end`]),
+    `lag ${max_lag} at most, of ${max_off_policy_steps} allowed`,
+    ...(shares.length === 0 ? [] : [`trainer ${shares.join(" and ")}`]),
+    `${countText(report.usage.total_tokens)} tokens`,
+    durationText(seconds),
+  ];
+  const outcomes = namedCounts({
+    scored: counts.scored,
+    unscored: sum(counts.unscored),
+    failed: sum(counts.failed),
+    cancelled: sum(counts.cancelled),
+  });
+  return [parts.join(", "), `rollouts: ${outcomes}`, `run ${run.id}`];
+}

@@ -1,0 +1,173 @@
+/**
+ * Endpoints and secrets on the wire. Keys and values go in and never come out: what is read back is at most the last
+ * four characters.
+ */
+import * as z from "zod";
+import { LIMITS } from "./limits.ts";
+import { listOf } from "./list.ts";
+import { ShownText, WebAddress } from "./shown-text.ts";
+
+const Seconds = z.int().describe("seconds since the epoch");
+
+export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
+  error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
+}).describe("up to and including /v1");
+
+export const EndpointKey = z
+  .string()
+  .max(4096)
+  .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
+
+/** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
+export const InlineEndpoint = z
+  .strictObject({ base_url: BaseUrl, api_key: EndpointKey.optional() })
+  .meta({ id: "InlineEndpoint" });
+
+/** As the endpoint calls it. */
+export const ModelName = ShownText.min(1).max(500);
+
+export const ResourceName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i, {
+    error: "must be 1 to 63 letters, digits, dots, dashes or underscores, a letter or digit first",
+  })
+  .refine((name) => !/^(ep|ds|sec)_/.test(name), { error: "must not look like an id" });
+
+const Micros = z.int().nonnegative().describe("micro-dollars for a million tokens");
+export const Prices = z.strictObject({
+  input_per_mtok_micros: Micros,
+  output_per_mtok_micros: Micros,
+});
+
+export const EndpointRequest = z
+  .strictObject({
+    name: ResourceName,
+    base_url: BaseUrl,
+    api_key: EndpointKey.optional(),
+    max_concurrent: z
+      .int()
+      .min(1)
+      .max(LIMITS.maxConcurrent)
+      .nullable()
+      .default(null)
+      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number"),
+    rpm: z
+      .int()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe("requests a minute of all runs on it together; null = no limit"),
+    prices: Prices.nullable().default(null),
+    probe: z
+      .boolean()
+      .default(true)
+      .describe("make one short call to see what the server supports; false creates it unseen"),
+    model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
+  })
+  .meta({ id: "EndpointRequest" });
+export type EndpointRequest = z.output<typeof EndpointRequest>;
+export type EndpointRequestInput = z.input<typeof EndpointRequest>;
+
+/** Only what is named changes. `api_key: null` removes the key. */
+export const EndpointPatch = z
+  .strictObject({
+    name: ResourceName,
+    base_url: BaseUrl,
+    api_key: EndpointKey.nullable(),
+    max_concurrent: EndpointRequest.shape.max_concurrent.unwrap(),
+    rpm: EndpointRequest.shape.rpm.unwrap(),
+    prices: EndpointRequest.shape.prices.unwrap(),
+  })
+  .partial()
+  .meta({ id: "EndpointPatch" });
+export type EndpointPatch = z.output<typeof EndpointPatch>;
+
+/** What of its logprobs and its sampling could be proven. */
+const EngineExactness = z
+  .object({
+    one_logprob_a_token: z.boolean(),
+    logprobs_mode: z
+      .enum(["processed", "raw"])
+      .nullable()
+      .describe("whether temperature and penalties are in the logprobs; null: it could not be told"),
+    penalties: z
+      .boolean()
+      .nullable()
+      .describe("repetition_penalty of a request is followed; null: it could not be told"),
+    neutral_defaults: z
+      .boolean()
+      .nullable()
+      .describe("a request that says nothing is sampled as one that asks for no penalty and no cut"),
+    refused: z
+      .string()
+      .nullable()
+      .describe("what the server said of the fields that training sends, where it refused them"),
+  })
+  .meta({ id: "EngineExactness" });
+export type EngineExactness = z.infer<typeof EngineExactness>;
+
+/** What one call to the endpoint showed. */
+export const EndpointCapabilities = z
+  .object({
+    models: z.array(z.string()).describe("what GET /models listed, at most 100"),
+    max_model_len: z.int().positive().nullable().describe("tokens, where the server tells (vLLM does)"),
+    probed_model: z.string().nullable(),
+    chat: z.boolean().describe("the call was answered with a chat completion"),
+    usage: z.boolean(),
+    logprobs: z.boolean(),
+    token_ids: z.boolean().describe("return_token_ids is honoured: training needs it"),
+    tools: z.boolean().describe("a request with tools was accepted"),
+    exactness: EngineExactness.nullable()
+      .optional()
+      .describe("null without token ids and logprobs; absent where an earlier release asked"),
+    error: z.string().nullable().describe("what went wrong, where something did"),
+    checked_at: Seconds,
+  })
+  .meta({ id: "EndpointCapabilities" });
+export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
+
+export const EndpointView = z
+  .object({
+    object: z.literal("endpoint"),
+    id: z.string(),
+    name: z.string(),
+    base_url: z.string(),
+    api_key_last4: z.string().nullable(),
+    max_concurrent: z.int().nullable(),
+    rpm: z.int().nullable(),
+    prices: Prices.nullable(),
+    capabilities: EndpointCapabilities.nullable().describe("null when it was never probed"),
+    created_at: Seconds,
+    updated_at: Seconds,
+  })
+  .meta({ id: "Endpoint" });
+export type EndpointView = z.infer<typeof EndpointView>;
+export const EndpointList = listOf(EndpointView, "EndpointList");
+
+export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
+  error: "must be 1 to 63 letters, digits or underscores, no digit first",
+});
+export const SecretRequest = z
+  .strictObject({ name: SecretName, value: z.string().min(1).max(LIMITS.secretCharacters) })
+  .meta({ id: "SecretRequest" });
+export type SecretRequest = z.output<typeof SecretRequest>;
+export const SecretPatch = z.strictObject({ value: SecretRequest.shape.value }).meta({ id: "SecretPatch" });
+
+/** The value is written and never read back. */
+export const SecretView = z
+  .object({
+    object: z.literal("secret"),
+    id: z.string(),
+    name: z.string(),
+    created_at: Seconds,
+    updated_at: Seconds,
+  })
+  .meta({ id: "Secret" });
+export type SecretView = z.infer<typeof SecretView>;
+export const SecretList = listOf(SecretView, "SecretList");
+
+/** What DELETE answers. */
+export const Deleted = z
+  .object({ object: z.string(), id: z.string(), deleted: z.literal(true) })
+  .meta({ id: "Deleted" });
+export type Deleted = z.infer<typeof Deleted>;

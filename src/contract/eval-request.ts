@@ -1,0 +1,88 @@
+/** What an eval is asked with, and what every run is: times are integer seconds, names are snake_case. */
+import * as z from "zod";
+import { InlineEndpoint, ModelName } from "./endpoint.ts";
+import { JudgeName, JudgeTarget } from "./judge-target.ts";
+import { LIMITS } from "./limits.ts";
+import { Sampling } from "./sampling.ts";
+import { ShownText } from "./shown-text.ts";
+
+/** An invocation may last 15 minutes, and a hook begins within the first 4. */
+const StageTimeout = z.number().positive().max(600).optional();
+
+export const RunLimits = z.strictObject({
+  rollout_timeout_s: z
+    .number()
+    .positive()
+    .max(86_400)
+    .optional()
+    .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
+  call_timeout_s: z.number().positive().max(600).default(600).describe("deadline of one model call"),
+  max_retries: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(2)
+    .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),
+  setup_timeout_s: StageTimeout.describe("setupState or openLive: default 300"),
+  turn_timeout_s: StageTimeout.describe("the environment's reply to one turn: default 300"),
+  tool_timeout_s: StageTimeout.describe("one tool call: default 120"),
+  cleanup_timeout_s: StageTimeout.describe("postRollout, each cleanup handler: default 120"),
+  deadline_s: z
+    .number()
+    .positive()
+    .max(2_592_000)
+    .optional()
+    .describe("past it the run dispatches nothing more, and what is in flight ends cancelled: deadline"),
+});
+
+export type RunLimits = z.output<typeof RunLimits>;
+
+export const RunName = ShownText.max(200);
+
+export const Metadata = z
+  .record(ShownText.max(LIMITS.metadataKeyCharacters), ShownText.max(LIMITS.metadataValueCharacters))
+  .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
+    error: `at most ${LIMITS.metadataPairs} pairs`,
+  });
+
+export const EvalRequest = z.strictObject({
+  kind: z.literal("eval").optional().default("eval"),
+  name: RunName.optional(),
+  environment: z
+    .string()
+    .min(1)
+    .describe("id, or id@version; GET /v1/environments lists them")
+    .meta({ example: "gsm8k@1" }),
+  environment_args: z.record(z.string(), z.unknown()).default({}),
+  dataset: z
+    .union([z.string().min(1), z.array(z.record(z.string(), z.unknown())).min(1)])
+    .optional()
+    .describe("an uploaded dataset by id or name, or rows inline; for an environment that has none"),
+  model: ModelName,
+  endpoint: z.union([z.string().min(1), InlineEndpoint]).describe("an endpoint by name or id, or one given here"),
+  judges: z.record(JudgeName, JudgeTarget).default({}).describe("who answers for each judge the rubric names"),
+  judge_cache: z
+    .boolean()
+    .default(true)
+    .describe("false: every verdict is asked for anew, also where the same was asked before"),
+  sampling: Sampling.default({}),
+  num_examples: z
+    .int()
+    .refine((n) => n === -1 || n > 0, { error: "must be -1 (all) or at least 1" })
+    .default(-1)
+    .describe("-1 = all; an environment that generates its tasks without end needs a number"),
+  rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),
+  shuffle: z.boolean().default(false),
+  seed: z.int().min(0).max(0xffff_ffff).default(0),
+  max_concurrent: z.int().min(1).max(LIMITS.maxConcurrent).default(32).describe("rollouts running at once"),
+  limits: RunLimits.prefault({}),
+  min_scored: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.95)
+    .describe("share of the planned rollouts that must get a score, else the run fails: too_few_scored"),
+  metadata: Metadata.default({}),
+});
+export type EvalRequest = z.infer<typeof EvalRequest>;
+export type EvalRequestInput = z.input<typeof EvalRequest>;

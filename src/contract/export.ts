@@ -1,0 +1,237 @@
+/**
+ * What a run leaves for training: rows in chat format, made of its rollouts.
+ *
+ * Invariants. A rollout that failed or has no score is in no row of `sft` or `dpo`. Messages are OpenAI's, but that the
+ * arguments of a call are an object; the tools that were offered stand beside them. What cannot be such a row is left out
+ * and told, never altered. Every row says which rollout it is of, what made it and what it was worth. A pair is of one task,
+ * and its two rewards differ.
+ * Source: TRL's conversational datasets, https://huggingface.co/docs/trl/dataset_formats.
+ */
+import * as z from "zod";
+import { CALL_FAULTS, type CallFault, decodeCall } from "./export-calls.ts";
+import { LIMITS } from "./limits.ts";
+import type { Messages } from "./messages.ts";
+import { PlainNumber, wholeNumber } from "./query-number.ts";
+import type { Trajectory } from "./trajectory.ts";
+
+export const EXPORT_FORMATS = ["sft", "dpo", "verifiers"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** Query parameters are text. */
+const Flag = z
+  .enum(["true", "false"])
+  .default("false")
+  .transform((text) => text === "true");
+
+export const ExportQuery = z.strictObject({
+  format: z
+    .enum(EXPORT_FORMATS)
+    .default("sft")
+    .describe("sft: messages; dpo: pairs; verifiers: lines of its results.jsonl"),
+  min_reward: PlainNumber.optional().describe("of a rollout; of a pair, of the chosen one").meta({ example: 1 }),
+  best_of_group: Flag.describe("of each task only the best rollout, or the best and the worst"),
+  dedupe: Flag.describe("of rollouts that say the same after the same prompt only the first"),
+  after: z
+    .string()
+    .regex(/^\d+(-\d+){2}$/, "is not from a link to this page")
+    .optional()
+    .describe("as the link to this page has it")
+    .meta({ example: "5276-1000-0" }),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(LIMITS.resultsPerPage),
+});
+export type ExportQuery = z.output<typeof ExportQuery>;
+
+const WireMessage = z
+  .record(z.string(), z.unknown())
+  .describe("in OpenAI's shape; in rows for training the arguments of a tool call are an object");
+const Tools = z
+  .array(z.record(z.string(), z.unknown()))
+  .optional()
+  .describe("what the model was offered; absent where that was nothing");
+const ORIGIN = {
+  run_id: z.string(),
+  environment: z.string().describe("id@version"),
+  model: z.string(),
+  task_key: z.string(),
+  example_id: z.int(),
+};
+
+/** One line of `format=sft`. */
+export const SftRow = z
+  .object({
+    messages: z.array(WireMessage).describe("the prompt, and all that was said after it"),
+    tools: Tools,
+    rollout_id: z.string(),
+    reward: z.number(),
+    ...ORIGIN,
+  })
+  .meta({ id: "SftRow" });
+export type SftRow = z.infer<typeof SftRow>;
+
+/** One line of `format=dpo`. */
+export const DpoRow = z
+  .object({
+    prompt: z.array(WireMessage),
+    chosen: z.array(WireMessage),
+    rejected: z.array(WireMessage),
+    tools: Tools,
+    chosen_rollout_id: z.string(),
+    rejected_rollout_id: z.string(),
+    chosen_reward: z.number(),
+    rejected_reward: z.number(),
+    ...ORIGIN,
+  })
+  .meta({ id: "DpoRow" });
+export type DpoRow = z.infer<typeof DpoRow>;
+
+/** One line of `format=verifiers`: what stands in its `results.jsonl`, and where it is from. */
+export const VerifiersRow = z
+  .looseObject({
+    prompt: z.array(WireMessage),
+    completion: z.array(WireMessage),
+    reward: z.number().nullable(),
+    rollout_id: z.string(),
+    ...ORIGIN,
+  })
+  .meta({ id: "VerifiersRow" });
+export type VerifiersRow = z.infer<typeof VerifiersRow>;
+
+/** What made the rollouts of a run. */
+export interface Origin {
+  readonly run_id: string;
+  readonly environment: string;
+  readonly model: string;
+}
+
+/** A scored rollout, and what it left. */
+export interface Worth {
+  readonly trajectory: Trajectory;
+  readonly reward: number;
+}
+
+/** Why a rollout, or a pair, is no row. */
+export const LEFT_OUT = {
+  ...CALL_FAULTS,
+  prompts_differ: "the two rollouts of a pair do not begin alike",
+} as const;
+export type LeftOutReason = keyof typeof LEFT_OUT;
+
+/** A row that is missing, by the rollout that is the reason; of a pair one of the two. */
+export interface LeftOut {
+  readonly rollout_id: string;
+  readonly reason: LeftOutReason;
+}
+
+/** What a page of rows says of those it left out, as JSON in its header `x-left-out`. */
+export const LeftOutNote = z.object({
+  rows: z.int().positive(),
+  reasons: z.record(z.string(), z.int().positive()).describe("rows by reason"),
+  rollouts: z.array(z.string()).describe(`the first ${LIMITS.leftOutNamed} of them`),
+});
+export type LeftOutNote = z.infer<typeof LeftOutNote>;
+
+/** Null where nothing was left out. */
+export function leftOutNote(all: readonly LeftOut[]): LeftOutNote | null {
+  if (all.length === 0) return null;
+  const byReason = Map.groupBy(all, ({ reason }) => reason);
+  return {
+    rows: all.length,
+    reasons: Object.fromEntries(Array.from(byReason, ([reason, { length }]): [string, number] => [reason, length])),
+    rollouts: all.slice(0, LIMITS.leftOutNamed).map(({ rollout_id }) => rollout_id),
+  };
+}
+
+/** A row, or why there is none. */
+export type Made<Row> = { readonly row: Row } | { readonly left_out: LeftOut };
+
+export function sftRow(origin: Origin, { trajectory, reward }: Worth): Made<SftRow> {
+  const { rollout_id } = trajectory;
+  const messages = chat([...trajectory.prompt, ...trajectory.completion]);
+  if (typeof messages === "string") return { left_out: { rollout_id, reason: messages } };
+  return {
+    row: {
+      messages,
+      ...toolsOf(trajectory),
+      rollout_id,
+      reward,
+      ...originOf(origin, trajectory),
+    },
+  };
+}
+
+/** Left out, too, where the two do not begin alike: there is no prompt of which one answer is the better. */
+export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): Made<DpoRow> {
+  const [better, worse] = [halfOf(chosen), halfOf(rejected)];
+  if ("left_out" in better) return better;
+  if ("left_out" in worse) return worse;
+  if (JSON.stringify(better.prompt) !== JSON.stringify(worse.prompt)) {
+    return { left_out: { rollout_id: better.rollout_id, reason: "prompts_differ" } };
+  }
+  return {
+    row: {
+      prompt: better.prompt,
+      chosen: better.completion,
+      rejected: worse.completion,
+      ...toolsOf(chosen.trajectory),
+      chosen_rollout_id: better.rollout_id,
+      rejected_rollout_id: worse.rollout_id,
+      chosen_reward: chosen.reward,
+      rejected_reward: rejected.reward,
+      ...originOf(origin, chosen.trajectory),
+    },
+  };
+}
+
+/**
+ * Pairs of one task's rollouts, given best first: the best with the worst, the second best with the second worst, and so
+ * on while their rewards differ. So none is in two pairs, and there are never more than half as many as rollouts.
+ */
+export function pairsOf<Member extends { readonly reward: number; readonly said: string | null }>(
+  members: readonly Member[],
+): [chosen: Member, rejected: Member][] {
+  const better = members.slice(0, Math.floor(members.length / 2));
+  return better.flatMap((chosen, at): [Member, Member][] => {
+    const rejected = members.at(-1 - at);
+    if (rejected === undefined || rejected.reward >= chosen.reward) return [];
+    // The same words, scored apart by chance: there is nothing to prefer.
+    const same = chosen.said !== null && chosen.said === rejected.said;
+    return same ? [] : [[chosen, rejected]];
+  });
+}
+
+function originOf(origin: Origin, { task_key, example_id }: Trajectory) {
+  return { ...origin, task_key, example_id };
+}
+
+function toolsOf({ tools }: Trajectory): Pick<SftRow, "tools"> {
+  return tools === undefined ? {} : { tools: tools.map((tool) => ({ ...tool })) };
+}
+
+type Chat = Record<string, unknown>[];
+interface Half {
+  readonly rollout_id: string;
+  readonly prompt: Chat;
+  readonly completion: Chat;
+}
+
+function halfOf({ trajectory }: Worth): Half | { readonly left_out: LeftOut } {
+  const { rollout_id } = trajectory;
+  const prompt = chat(trajectory.prompt);
+  if (typeof prompt === "string") return { left_out: { rollout_id, reason: prompt } };
+  const completion = chat(trajectory.completion);
+  if (typeof completion === "string") return { left_out: { rollout_id, reason: completion } };
+  return { rollout_id, prompt, completion };
+}
+
+/** `text` is a role of ours for a bare text; endpoints are sent it as `user`, and so it stands here. */
+function chat(messages: Messages): Chat | CallFault {
+  const rows: Chat = [];
+  for (const { tool_calls, ...message } of messages) {
+    const calls = tool_calls?.map(decodeCall);
+    const fault = calls?.find((call) => typeof call === "string");
+    if (fault !== undefined) return fault;
+    const role = message.role === "text" ? "user" : message.role;
+    rows.push({ ...message, role, ...(calls !== undefined && { tool_calls: calls }) });
+  }
+  return rows;
+}

@@ -1,0 +1,100 @@
+/** What can be stored: JSON, and nothing else. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+export type JsonObject = { readonly [key: string]: Json };
+
+/** An object that is no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
+ * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.
+ */
+export function findNonJson(value: unknown, path: string, depth = 0): { path: string; found: string } | null {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return null;
+  if (typeof value === "number") {
+    return Number.isFinite(value) ? null : { path, found: String(value) };
+  }
+  if (typeof value !== "object") return { path, found: `a ${typeof value}` };
+  // A value that holds itself has no end.
+  if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "nesting without end" };
+  if (Array.isArray(value)) {
+    return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`, depth + 1));
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    return { path, found: `an instance of ${value.constructor?.name ?? "an unnamed class"}` };
+  }
+  return firstOf(Object.entries(value), ([key, member]) =>
+    member === undefined ? null : findNonJson(member, `${path}.${key}`, depth + 1),
+  );
+}
+
+const DEEPEST = 100;
+const DEEPEST_STORED = 1000;
+
+/**
+ * What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. The
+ * path of the first such thing and what is wrong with it, or null.
+ */
+export function findOddity(
+  value: Json,
+  path: string,
+  depth = 0,
+): { path: string; oddity: "too_deep" | "no_name"; message: string } | null {
+  if (value === null || typeof value !== "object") return null;
+  if (depth > DEEPEST) {
+    const message = `is nested more than ${DEEPEST} deep`;
+    return { path: path.slice(0, 100), oddity: "too_deep", message };
+  }
+  // A value may hold millions of numbers: only what holds something itself has a path made for it.
+  if (Array.isArray(value)) {
+    return firstOf(value, (item: Json, at) => (isPlain(item) ? null : findOddity(item, `${path}[${at}]`, depth + 1)));
+  }
+  return firstOf(Object.keys(value), (name) => {
+    const inner = () => `${path}${path === "" ? "" : "."}${name}`;
+    if (name === "__proto__") {
+      return { path: inner(), oddity: "no_name", message: "is not a name" } as const;
+    }
+    const member = Reflect.get(value, name) as Json;
+    return isPlain(member) ? null : findOddity(member, inner(), depth + 1);
+  });
+}
+
+function isPlain(value: Json): boolean {
+  return value === null || typeof value !== "object";
+}
+
+/** JSON with the keys of every object in code-unit order: equal values give equal text. */
+export function canonicalJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** A deep copy that shares nothing with the original and holds only what JSON can. */
+export function cloneJson<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}
+
+export function deepFreeze<T>(value: T): T {
+  if (value !== null && typeof value === "object" && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+function firstOf<Item, Found>(items: readonly Item[], test: (item: Item, index: number) => Found | null): Found | null {
+  for (const [index, item] of items.entries()) {
+    const found = test(item, index);
+    if (found !== null) return found;
+  }
+  return null;
+}

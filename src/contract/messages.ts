@@ -1,0 +1,187 @@
+/**
+ * Messages, tools, usage and finish reasons in OpenAI's chat-completion wire shape.
+ * Source: the chat-completion objects of the OpenAI API. Three readings are ours, all verifiers': the role `developer`
+ * is read as `system`, the role `text` is a bare string (a prompt or an environment's reply), sent as `user`, and a tool
+ * call may be written flat, or in OpenAI's shape without an id or with its arguments as an object.
+ */
+import * as z from "zod";
+import { isRecord } from "./json.ts";
+
+const WireToolCall = z.object({
+  id: z.string(),
+  type: z.literal("function").default("function"),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+export const ToolCall = z.preprocess(asWireCall, WireToolCall);
+export type ToolCall = Readonly<z.infer<typeof WireToolCall>>;
+
+/** One part of a message that is more than text. Fields beyond OpenAI's are kept as they are. */
+export type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "image_url";
+      readonly image_url: { readonly url: string; readonly detail?: string | undefined };
+    }
+  | {
+      readonly type: "input_audio";
+      readonly input_audio: { readonly data: string; readonly format: string };
+    }
+  | { readonly type: string; readonly [field: string]: unknown };
+export type Content = string | readonly ContentPart[] | null;
+
+/** What the parts OpenAI names must hold. A part of another type is passed on: endpoints know more than we do. */
+const KNOWN_PARTS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+  ["text", z.looseObject({ text: z.string() })],
+  ["image_url", z.looseObject({ image_url: z.looseObject({ url: z.string() }) })],
+  ["input_audio", z.looseObject({ input_audio: z.looseObject({ data: z.string(), format: z.string() }) })],
+]);
+const Part = z
+  .object({ type: z.string() })
+  .catchall(z.json())
+  .superRefine((part, context) => {
+    const { error } = KNOWN_PARTS.get(part.type)?.safeParse(part) ?? {};
+    for (const { path, message } of error?.issues ?? []) {
+      context.addIssue({ code: "custom", path: [...path], message });
+    }
+  });
+
+export const Content = z
+  .union([z.string(), z.array(Part)], {
+    error: "neither a text nor a list of parts in OpenAI's shape",
+  })
+  .nullable();
+
+const ROLES = ["system", "user", "assistant", "tool", "text"] as const;
+const Role = z.enum(ROLES, {
+  error: ({ input }) => `no role ${JSON.stringify(input)}: it is one of ${ROLES.join(", ")}`,
+});
+
+const WireMessage = z.object({
+  role: z.preprocess((role) => (role === "developer" ? "system" : role), Role),
+  content: Content.default(null),
+  name: z.string().optional(),
+  reasoning_content: z.string().optional(),
+  thinking_blocks: z.array(z.record(z.string(), z.json())).optional(),
+  tool_calls: z.array(ToolCall).optional(),
+  tool_call_id: z.string().optional(),
+});
+/** Rows and SDKs often write a field they do not use as null. */
+export const Message = z.preprocess(withoutNulls, WireMessage);
+export interface Message {
+  readonly role: (typeof ROLES)[number];
+  readonly content: Content;
+  readonly name?: string | undefined;
+  readonly reasoning_content?: string | undefined;
+  /** What a model thought, in its provider's own form: kept, never sent. */
+  readonly thinking_blocks?: readonly { readonly [field: string]: unknown }[] | undefined;
+  readonly tool_calls?: readonly ToolCall[] | undefined;
+  readonly tool_call_id?: string | undefined;
+}
+export type Messages = readonly Message[];
+
+/** From an author: what a role needs must be there. What is stored is read more leniently. */
+export const Messages = z.array(
+  Message.superRefine((message, context) => {
+    for (const [field, why] of lacksOf(message)) {
+      context.addIssue({ code: "custom", path: [field], message: why });
+    }
+  }),
+);
+
+function lacksOf({ role, content, tool_call_id }: Message): [field: string, why: string][] {
+  const lacks: [string, string][] = [];
+  const needsContent = role !== "assistant" && role !== "text";
+  if (needsContent && content === null) lacks.push(["content", `a ${role} message needs it`]);
+  if (role === "text" && typeof content !== "string") {
+    lacks.push(["content", "of the role text it is a text, without parts"]);
+  }
+  if (role === "tool" && tool_call_id === undefined) {
+    lacks.push(["tool_call_id", "a tool message needs the id of the call it answers"]);
+  }
+  return lacks;
+}
+
+export interface ToolDefinition {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: { readonly [key: string]: unknown };
+    readonly strict?: boolean;
+  };
+}
+
+/** Tokens of one call, as the endpoint counted them. */
+export const Usage = z.object({
+  prompt_tokens: z.int().nonnegative(),
+  completion_tokens: z.int().nonnegative(),
+  total_tokens: z.int().nonnegative(),
+});
+export type Usage = Readonly<z.infer<typeof Usage>>;
+
+/** Anything an endpoint says beyond these three is kept as null, as verifiers does; `abort` is vLLM's, kept apart. */
+export const FinishReason = z.enum(["stop", "length", "tool_calls", "abort"]).nullable();
+export type FinishReason = z.infer<typeof FinishReason>;
+
+/** The text of a message: its text parts joined by a space each and trimmed; "" where there is none, or no message. */
+export function textOf(message: Pick<Message, "content"> | undefined): string {
+  const content = message?.content ?? "";
+  if (typeof content === "string") return content;
+  const texts = content.map((part) => (part.type === "text" ? String(part["text"]) : null));
+  return texts
+    .filter((text) => text !== null)
+    .join(" ")
+    .trim();
+}
+
+/**
+ * Messages of unknown origin (a row, an environment) as they are kept: one way to write a tool call, one word for a
+ * role. Throws TypeError that names what is wrong.
+ */
+export function normalizeMessages(value: unknown): Messages {
+  if (typeof value === "string") return asMessages(value);
+  const parsed = Messages.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
+  throw new TypeError(`no list of messages: ${path.join(".")}: ${message}`);
+}
+
+/** A bare string is one message of role `text`. Throws TypeError for what is neither: authors are not always typed. */
+export function asMessages(value: Messages | string): Messages {
+  if (typeof value === "string") return [{ role: "text", content: value }];
+  if (Array.isArray(value)) return value;
+  throw new TypeError("neither a text nor a list of messages");
+}
+
+/** How many messages two histories share from the start. */
+export function commonPrefix(a: Messages, b: Messages): number {
+  const limit = Math.min(a.length, b.length);
+  let shared = 0;
+  while (shared < limit && sameMessage(a[shared], b[shared])) shared += 1;
+  return shared;
+}
+
+function sameMessage(a: Message | undefined, b: Message | undefined): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+/**
+ * Flat calls (`{id, name, arguments}`, the arguments as text) and OpenAI's, whose id may be left out and whose arguments may
+ * be an object. What is no call is left to the schema.
+ */
+function asWireCall(call: unknown): unknown {
+  if (!isRecord(call)) return call;
+  const { id, type, function: called } = call;
+  if (!isRecord(called)) {
+    const { name, arguments: args } = call;
+    return { id, type, function: { name, arguments: args } };
+  }
+  const { name, arguments: args } = called;
+  const text = typeof args === "string" ? args : JSON.stringify(args ?? {});
+  return { id: typeof id === "string" ? id : name, type, function: { name, arguments: text } };
+}
+
+function withoutNulls(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,71 @@
+/** The report of a run on the wire: how its rewards and metrics came out, and what they rest on. */
+import * as z from "zod";
+import { JudgeUsage } from "./judgement.ts";
+
+const Count = z.int().nonnegative();
+const ByName = z.record(z.string(), Count);
+
+const Estimate = z.object({
+  mean: z.number().nullable().describe("mean of task means; null when nothing was scored"),
+  se: z.number().nullable().describe("standard error over task means; null below two tasks"),
+  n: Count.describe("scored rollouts"),
+});
+const Interval = z.tuple([z.number(), z.number()]).nullable();
+const ByK = z
+  .record(z.string(), z.number().nullable())
+  .describe("by k = 1, 2, 4, …, and all attempts; null where no task has k scored ones");
+
+const Reward = z.object({
+  mean: z.number().nullable(),
+  se: z.number().nullable(),
+  ci95: Interval.describe("Student t over task means, not clipped to the range of scores"),
+  wilson95: Interval.optional().describe(
+    "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
+  ),
+  range: Interval.optional().describe(
+    "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
+  ),
+  n_tasks: Count,
+  n_rollouts: Count,
+  n_unscored: Count,
+  n_error: Count,
+  n_truncated: Count,
+});
+const Metrics = z.record(z.string(), Estimate);
+
+export const RunReport = z
+  .object({
+    reward: Reward,
+    metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members"),
+    members: z
+      .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
+      .optional()
+      .describe(
+        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
+      ),
+    pass_at_k: ByK,
+    pass_hat_k: ByK,
+    pass_k: z
+      .record(
+        z.string(),
+        z.object({
+          n_tasks: Count.describe("with at least k scored attempts"),
+          n_too_few: Count.describe("with fewer: left out"),
+          at_se: z.number().nullable(),
+          hat_se: z.number().nullable(),
+        }),
+      )
+      .optional()
+      .describe("what stands behind pass_at_k and pass_hat_k, by k"),
+    stop_conditions: ByName,
+    turns: Count.describe("of finished rollouts"),
+    usage: z.object({
+      prompt_tokens: Count,
+      completion_tokens: Count,
+      total_tokens: Count,
+      judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
+    }),
+    calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost"),
+  })
+  .meta({ id: "RunReport" });
+export type RunReport = z.infer<typeof RunReport>;

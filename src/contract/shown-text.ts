@@ -1,0 +1,29 @@
+/**
+ * Texts that people are shown: names, the pairs of metadata, addresses. What cannot be seen in them, or makes them look
+ * like others, is refused where they come in: control characters, line breaks, halves of surrogate pairs, and marks that
+ * turn the direction of the text around them.
+ */
+import * as z from "zod";
+
+const HIDDEN = String.raw`\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069`;
+const SHOWN = new RegExp(`^[^${HIDDEN}]*$`, "u");
+const EACH_HIDDEN = new RegExp(`[${HIDDEN}]`, "gu");
+
+/** A name, or any other text of one line. */
+export const ShownText = z.string().regex(SHOWN, {
+  error: "must hold no control characters, line breaks, unpaired surrogates or marks of direction",
+});
+
+/** What the platform calls over HTTP. What a URL parser would strip in silence is refused. */
+export const WebAddress = ShownText.max(2048)
+  .regex(/^https?:\/\/[^\s\\/@?#]+(?:[/?#]\S*)?$/i, {
+    error: "must be an http or https address without spaces, a user name or a password",
+  })
+  .check(z.url({ protocol: /^https?$/ }));
+
+/** Of a text that somebody sent, what may be said back to him: in one line, and no run of characters too long to read. */
+export function saidBack(text: string, longest: number): string {
+  const short = text.replaceAll(/\S{101,}/g, (run) => `${run.slice(0, 100)}…`);
+  const cut = short.length > longest ? `${short.slice(0, longest)}…` : short;
+  return cut.replaceAll(EACH_HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,210 @@
+/**
+ * What a rollout leaves behind: its turns, its states, how it stopped.
+ *
+ * Invariants. A turn's prompt is the first `keep` messages of the previous turn's prompt + completion, then `append`:
+ * histories that grow cost nothing twice, histories that a hook rewrote lose nothing. A turn's tokens keep only the
+ * suffix of prompt ids beyond the previous turn's ids (`forked` when they are no continuation). States are stored as
+ * top-level changes against the turn before, whole every `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch cannot set
+ * a member to null, so removed keys are listed instead). Everything here is JSON and carries the schema's number.
+ */
+import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
+import { canonicalJson, type Json, type JsonObject } from "./json.ts";
+import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./messages.ts";
+import type { ForkedFrom } from "./run.ts";
+
+/** Raised, with a named migration (rollout-migrations.ts), whenever the stored shape changes. */
+export const ROLLOUT_SCHEMA = 2;
+const WHOLE_STATE_EVERY = 8;
+
+/** The tokens of one turn, verbatim from the engine. Blobs are base64 of little-endian arrays. */
+export interface TurnTokens {
+  /** int32: prompt ids beyond the previous turn's prompt + completion ids, or all of them when `forked`. */
+  readonly prompt_suffix_ids: string;
+  readonly forked: boolean;
+  /** int32: the sampled ids. */
+  readonly completion_ids: string;
+  /** float32: natural-log probabilities, one per sampled id; null when the engine sent none. */
+  readonly completion_logprobs: string | null;
+  /** Lengths, so that a reader can allocate and a checker can compare. */
+  readonly prompt_length: number;
+  readonly completion_length: number;
+}
+
+/** What one call of the model gave, as the client hands it over. */
+export interface ModelResponse {
+  readonly id: string | null;
+  readonly model: string | null;
+  readonly message: Message;
+  readonly finish_reason: FinishReason;
+  readonly usage: Usage | null;
+  readonly prompt_ids: readonly number[] | null;
+  readonly completion_ids: readonly number[] | null;
+  readonly completion_logprobs: readonly number[] | null;
+  /** True where its ids were cut to the environment's `maxSeqLen`. */
+  readonly tokens_cut?: boolean;
+  /** The label of the weights, where the engine sent one. */
+  readonly policy_version: string | null;
+  /** Of the weights that sampled the first token, where other weights sampled the last. */
+  readonly first_policy_version?: string;
+  readonly latency_ms: number;
+}
+
+export interface Turn {
+  readonly index: number;
+  readonly prompt: { readonly keep: number; readonly append: Messages };
+  readonly completion: Message;
+  readonly finish_reason: FinishReason;
+  readonly usage: Usage | null;
+  readonly tokens: TurnTokens | null;
+  readonly is_truncated: boolean;
+  /** Calls sent for this turn: 1, plus one for every retry and every re-send after a restart. */
+  readonly calls: number;
+  readonly latency_ms: number;
+  readonly response_id: string | null;
+  readonly model: string | null;
+  readonly policy_version: string | null;
+  readonly first_policy_version?: string;
+  /** Of a training run: the version its group was dispatched by. */
+  readonly dispatch_version?: number;
+  /** Likewise: when the call that was answered left (epoch milliseconds). Absent in those of earlier releases. */
+  readonly sent_at?: number;
+  readonly answered_at: number;
+  /** The environment's own state after its reply to this turn; null until it has replied. */
+  readonly state_after: JsonObject | null;
+}
+
+/** A turn while it is scored: functions may say what it was worth; else it is worth what the rollout is. */
+export interface CreditedTurn extends Turn {
+  reward?: number | null;
+  advantage?: number | null;
+}
+
+/** A model call that came to nothing. */
+export interface FailedCall {
+  readonly turn: number;
+  /** Which of the turn's calls, from 1. */
+  readonly call: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly failure: Extract<FailureClass, "provider" | "timeout">;
+  /** The error's class. */
+  readonly error: string;
+  readonly message: string;
+  /** Of the reply that refused the call; absent where none came or one could not be used. */
+  readonly status?: number;
+}
+
+/** How a rollout ended, before anyone scored it. */
+export interface Trajectory {
+  /** That of the release that wrote it. */
+  readonly schema: number;
+  readonly rollout_id: string;
+  readonly task_key: string;
+  readonly example_id: number;
+  readonly task: JsonObject;
+  readonly prompt: Messages;
+  readonly answer: string;
+  readonly info: Json;
+  readonly initial_state: JsonObject;
+  readonly turns: readonly StoredTurn[];
+  readonly final_state: JsonObject;
+  readonly final_env_response: Messages | null;
+  readonly completion: Messages;
+  readonly stop_condition: string | null;
+  readonly is_truncated: boolean;
+  readonly error: SerializedError | null;
+  readonly cleanup_errors: readonly SerializedError[];
+  /** Absent in those of schema 1. */
+  readonly failed_calls?: readonly FailedCall[];
+  readonly cancelled: CancelReason | null;
+  /** What the model was offered; absent where that was nothing. */
+  readonly tools?: readonly ToolDefinition[];
+  /** Of its own turns: what was inherited was paid for where it was made. */
+  readonly usage: Usage;
+  readonly calls: number;
+  readonly forked_from?: ForkedFrom;
+  /** The rollout that sampled it: this one took it over to be scored anew. */
+  readonly rescored_from?: string;
+  /** Milliseconds since the epoch. */
+  readonly started_at: number;
+  readonly ended_at: number;
+}
+
+export interface StatePatch {
+  readonly whole?: JsonObject;
+  readonly set?: JsonObject;
+  readonly unset?: readonly string[];
+}
+export type StoredTurn = Omit<Turn, "state_after"> & { readonly state_after: StatePatch | null };
+
+export function packState(before: JsonObject, after: JsonObject, index: number): StatePatch {
+  if (index % WHOLE_STATE_EVERY === WHOLE_STATE_EVERY - 1) return { whole: after };
+  const set = Object.fromEntries(Object.entries(after).filter(([key, value]) => !sameJson(before[key], value)));
+  const unset = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  return unset.length === 0 ? { set } : { set, unset };
+}
+
+export function unpackState(before: JsonObject, patch: StatePatch): JsonObject {
+  if (patch.whole !== undefined) return patch.whole;
+  const kept = Object.entries(before).filter(([key]) => !patch.unset?.includes(key));
+  return { ...Object.fromEntries(kept), ...patch.set };
+}
+
+/** Stored turns from live ones; `unpackTurns` is its inverse. */
+export function packTurns(initial: JsonObject, turns: readonly Turn[]): StoredTurn[] {
+  let before = initial;
+  return turns.map((turn) => {
+    const { state_after, ...rest } = turn;
+    if (state_after === null) return { ...rest, state_after: null };
+    const patch = packState(before, state_after, turn.index);
+    before = state_after;
+    return { ...rest, state_after: patch };
+  });
+}
+
+export function unpackTurns(initial: JsonObject, turns: readonly StoredTurn[]): Turn[] {
+  let before = initial;
+  return turns.map((turn) => {
+    if (turn.state_after === null) return { ...turn, state_after: null };
+    before = unpackState(before, turn.state_after);
+    return { ...turn, state_after: before };
+  });
+}
+
+/** The whole history a turn was sampled from: `previous` is the prompt + completion of the turn before. */
+export function promptOf(previous: Messages, turn: Pick<Turn, "prompt">): Messages {
+  return [...previous.slice(0, turn.prompt.keep), ...turn.prompt.append];
+}
+
+/** Prompt + completion of the last of `turns`; empty when there is none. */
+export function historyOf(turns: readonly Pick<Turn, "prompt" | "completion">[]): Messages {
+  return turns.reduce<Messages>((previous, turn) => [...promptOf(previous, turn), turn.completion], []);
+}
+
+export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {
+  const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  for (const { usage } of turns) {
+    total.prompt_tokens += usage?.prompt_tokens ?? 0;
+    total.completion_tokens += usage?.completion_tokens ?? 0;
+    total.total_tokens += usage?.total_tokens ?? 0;
+  }
+  return total;
+}
+
+/** Tokens of a rollout in verifiers' words. */
+export interface TokenUsage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+}
+
+/** Null where no turn was counted. */
+export function tokenUsage(turns: readonly Pick<Turn, "usage">[]): TokenUsage | null {
+  if (turns.every(({ usage }) => usage === null)) return null;
+  const { prompt_tokens, completion_tokens } = addUsage(turns);
+  return { input_tokens: prompt_tokens, output_tokens: completion_tokens };
+}
+
+function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  return a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b);
+}

@@ -1,0 +1,339 @@
+/**
+ * Runs one rollout's environment hooks, one effect of the state machine at a time.
+ *
+ * Invariants. `perform` never throws: what environment code throws comes back as a `failed` event, or, while closing,
+ * among the errors of `closed`. Between effects a harness holds nothing but open handles, so it may be dropped at any
+ * time and a fresh one goes on from the stored rollout. Randomness is drawn from a stream seeded by the rollout and the
+ * effect, and sql calls are counted per effect, so an effect that runs again after a restart draws the same numbers and
+ * makes the same calls.
+ */
+
+import {
+  asEnvError,
+  EnvError,
+  endsTheWhole,
+  environmentFailure,
+  firstErrors,
+  isError,
+  messageOf,
+  OverlongPromptError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import { cloneJson, type Json, type JsonObject } from "../../contract/json.ts";
+import {
+  asMessages,
+  commonPrefix,
+  type Messages,
+  normalizeMessages,
+  type ToolDefinition,
+} from "../../contract/messages.ts";
+import { seededRandom } from "../../contract/random.ts";
+import { historyOf } from "../../contract/trajectory.ts";
+import type { AnyEnvironment, PlayedEnvironment } from "../environments/any-environment.ts";
+import { gateCapabilities, type OfferedCapabilities } from "../environments/capabilities.ts";
+import type { Awaitable, Capabilities, Need, RoutedRow, Sql } from "../environments/contract.ts";
+import { addOwn, type HookContext, type HookState, openState, ownState } from "../environments/hook-state.ts";
+import type { SqlRunner } from "../environments/rollout-sql.ts";
+import { type Stage, type StageLimit, unlimited } from "../environments/stages.ts";
+import { redact } from "../redact.ts";
+import type { Effect, Event, Rollout } from "./rollout.ts";
+import { rowTools } from "./row-tools.ts";
+
+/** The effects an environment answers; the model answers `sample`. */
+export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
+
+export interface HarnessOptions {
+  readonly rolloutId: string;
+  /** The row as the environment knows it, where that is not as the rollout carries it. */
+  readonly row?: RoutedRow;
+  /** What the environment may use; by default what it says itself. */
+  readonly needs?: readonly Need[];
+  /** What the platform has to offer; the environment gets what it declared. `now` is epoch milliseconds. */
+  readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
+  /** The rollout's own database, where there is one to offer. */
+  readonly sql?: SqlRunner | undefined;
+  /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
+  readonly seed: number | string;
+  readonly signal?: { readonly aborted: boolean };
+  /** Values of the secrets among the capabilities: they come back out of no hook. */
+  readonly secrets?: readonly string[];
+  /** How long environment code may take; without it, as long as it likes. */
+  readonly limit?: StageLimit;
+  /** Told of a tool that must not run twice, right before it runs. */
+  readonly unrepeatable?: (tool: string) => void;
+}
+
+/** What one effect uses up: the same from its beginning, whenever it runs again. */
+interface Draws {
+  readonly random: () => number;
+  readonly effect: string;
+  sqlCalls: number;
+}
+
+type Tools = readonly ToolDefinition[];
+
+/** What each environment has said of a state: what reaches a report or a call was asked under the limits of a hook. */
+const said = new WeakMap<PlayedEnvironment, WeakMap<JsonObject, Tools | SerializedError>>();
+
+/** What goes to the model with a rollout's next call; empty = send none. Never throws: the environment says it. */
+export function offeredTools(environment: AnyEnvironment, rollout: Rollout): Tools | SerializedError {
+  const { environment: player, info } = environment.route(rollout);
+  return toolsOf(player, info, rollout.state);
+}
+
+function toolsOf(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
+  const ofPlayer = said.get(player) ?? new WeakMap();
+  said.set(player, ofPlayer);
+  const known = ofPlayer.get(state);
+  if (known !== undefined) return known;
+  const tools = askedTools(player, info, state);
+  ofPlayer.set(state, tools);
+  return tools;
+}
+
+function askedTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
+  try {
+    const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(state));
+    if (Array.isArray(given)) return given;
+    throw new EnvError("toolDefinitionsOf must return a list of tools");
+  } catch (thrown) {
+    return serializeError(asEnvError(thrown, "toolDefinitionsOf"));
+  }
+}
+
+/** A harness for the environment that plays this rollout. Throws RangeError where none does. */
+export function openHarness(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  options: Omit<HarnessOptions, "row" | "needs">,
+): Harness {
+  const { environment: player, ...row } = environment.route(rollout);
+  // What may be used is declared by whoever a run names.
+  return new Harness(player, { ...options, row, needs: environment.needs });
+}
+
+export class Harness {
+  readonly #environment: PlayedEnvironment;
+  readonly #context: HookContext;
+  readonly #seed: number | string;
+  readonly #now: () => number;
+  readonly #can: Capabilities;
+  readonly #secrets: readonly string[];
+  #draws: Draws;
+  #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
+
+  constructor(environment: PlayedEnvironment, options: HarnessOptions) {
+    const { rolloutId, capabilities, sql, seed, secrets = [], row } = options;
+    const { signal = { aborted: false }, limit = unlimited, unrepeatable = () => undefined } = options;
+    this.#environment = environment;
+    this.#context = { rolloutId, signal, limit, unrepeatable, ...(row && { row }) };
+    this.#seed = seed;
+    this.#secrets = secrets;
+    this.#now = capabilities.now;
+    this.#draws = { random: seededRandom(seed), effect: "", sqlCalls: 0 };
+    this.#can = gateCapabilities(options.needs ?? environment.needs, {
+      ...capabilities,
+      random: () => this.#draws.random(),
+      ...(sql && { sql: this.#counted(sql) }),
+    });
+  }
+
+  /** One effect, one event. Never throws. */
+  async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
+    const event = redact(await this.#performed(effect, rollout), this.#secrets);
+    if (event.type !== "replied" && event.type !== "closed") return event;
+    // With the hook, whose state it is about: no other code of the environment runs between two hooks.
+    const tools = toolsOf(this.#environment, (this.#context.row ?? rollout).info, event.state);
+    if (event.type === "closed" || event.final_env_response !== null) return event;
+    if (!("error" in tools)) return event;
+    return redact({ type: "failed", failure: "environment", error: tools }, this.#secrets);
+  }
+
+  async #performed(effect: HookEffect, rollout: Rollout): Promise<Event> {
+    this.#draws = this.#drawsFor(effect.kind, rollout);
+    try {
+      switch (effect.kind) {
+        case "setup":
+          return await this.#setup(rollout);
+        case "reply":
+          return await this.#context.limit("turn", "the environment's reply", this.#reply(rollout));
+        case "close":
+          return await this.#close(rollout);
+      }
+    } catch (thrown) {
+      const error = serializeError(asEnvError(thrown, effect.kind));
+      if (effect.kind === "close") return this.#closed(rollout.state, error, []);
+      if (endsTheWhole(thrown)) return { type: "timed_out" };
+      return { type: "failed", failure: environmentFailure(error), error };
+    }
+  }
+
+  #closed(state: JsonObject, error: SerializedError | null, cleanup_errors: readonly SerializedError[]): Event {
+    return { type: "closed", state, error, cleanup_errors, at: this.#now() };
+  }
+
+  /** Closes what is open, without ending the rollout. Returns what went wrong instead of throwing. */
+  async dispose(): Promise<SerializedError | null> {
+    const live = this.#live;
+    if (live === null) return null;
+    this.#live = null;
+    const state = openState(live.rollout, live.value, this.#context);
+    return await this.#faultOf("cleanup", "closeLive", () => this.#environment.closeLive(state));
+  }
+
+  async #setup(rollout: Rollout): Promise<Event> {
+    const state = openState(rollout, undefined, this.#context);
+    const fields = await within("setupState", () =>
+      this.#limited("setup", "setupState", () => this.#environment.setupState(state, this.#can)),
+    );
+    addOwn(state, fields);
+    return { type: "set_up", state: ownState(state) };
+  }
+
+  async #reply(rollout: Rollout): Promise<Event> {
+    const state = await this.#openLive(rollout, "setup");
+    for (const stop of this.#environment.stopConditions) {
+      if (await within(`stop condition ${stop.name}`, () => stop.when(state))) {
+        return { type: "stopped", condition: stop.name, state: ownState(state) };
+      }
+    }
+    if (rollout.final_env_response !== null) {
+      throw new EnvError("the environment made its final reply, but no stop condition ends the rollout");
+    }
+    try {
+      return await this.#nextPrompt(rollout, state);
+    } catch (thrown) {
+      if (isError(thrown, OverlongPromptError)) return { type: "prompt_too_long" };
+      throw thrown;
+    }
+  }
+
+  async #nextPrompt(rollout: Rollout, state: HookState): Promise<Event> {
+    const given = await within("envResponse", () => this.#environment.getPromptMessages(state));
+    const final = state.final_env_response;
+    return {
+      type: "replied",
+      prompt: checkedPrompt(asMessages(given), rollout),
+      state: ownState(state),
+      final_env_response: final === null ? null : finalMessages(final),
+    };
+  }
+
+  /** Whatever fails, the rest still runs: a failed hook must not leak what another would have released. */
+  async #close(rollout: Rollout): Promise<Event> {
+    const environment = this.#environment;
+    const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
+    const state = openState(rollout, this.#live?.value, this.#context);
+    const unfinished =
+      unopened ?? (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
+    const cleanups: (SerializedError | null)[] = [];
+    for (const handler of environment.cleanupHandlers) {
+      const name = `cleanup ${handler.name}`;
+      cleanups.push(await this.#faultOf("cleanup", name, () => handler.run(state)));
+    }
+    if (this.#live !== null) {
+      const close = () => environment.closeLive(state);
+      cleanups.push(await this.#faultOf("cleanup", "closeLive", close));
+      this.#live = null;
+    }
+    const stored = await outcomeOf("state", () => ownState(state));
+    return this.#closed(
+      "value" in stored ? stored.value : rollout.state,
+      unfinished ?? ("fault" in stored ? stored.fault : null),
+      firstErrors(
+        cleanups.filter((fault) => fault !== null),
+        (rest) => serializeError(new EnvError(`${rest} more handlers failed`)),
+      ),
+    );
+  }
+
+  /** A state for hooks that may use handles; opens them when this harness has not yet. */
+  async #openLive(rollout: Rollout, stage: Stage): Promise<HookState> {
+    const value = this.#live === null ? await this.#opened(rollout, stage) : this.#live.value;
+    this.#live = { value, rollout };
+    return openState(rollout, value, this.#context);
+  }
+
+  async #opened(rollout: Rollout, stage: Stage): Promise<unknown> {
+    const effect = this.#draws;
+    // Draws of its own: whether handles are reopened here must not shift what the effect itself draws.
+    this.#draws = this.#drawsFor("live", rollout);
+    const before = Object.freeze(openState(rollout, undefined, this.#context));
+    try {
+      return await within("openLive", () =>
+        this.#limited(stage, "openLive", () => this.#environment.openLive(before, this.#can)),
+      );
+    } finally {
+      this.#draws = effect;
+    }
+  }
+
+  #drawsFor(purpose: string, { turns }: Rollout): Draws {
+    const random = seededRandom(this.#seed, purpose, turns.length);
+    return { random, effect: `${purpose}:${turns.length}`, sqlCalls: 0 };
+  }
+
+  #counted(sql: SqlRunner): Sql {
+    return {
+      exec: async (query, ...params) => {
+        const { effect, sqlCalls: call } = this.#draws;
+        this.#draws.sqlCalls += 1;
+        return await sql.exec({ effect, call }, query, params);
+      },
+    };
+  }
+
+  /** Environment code under the limit of its stage; `where` names it. */
+  async #limited<T>(stage: Stage, where: string, run: () => Awaitable<T>): Promise<T> {
+    return await this.#context.limit(stage, where, run());
+  }
+
+  #faultOf(stage: Stage, where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
+    return faultOf(where, () => this.#limited(stage, where, run));
+  }
+}
+
+/** What the environment adds to the history is checked like anything else from outside. */
+function checkedPrompt(prompt: Messages, rollout: Rollout): Messages {
+  const history = historyOf(rollout.turns);
+  const kept = commonPrefix(history, prompt);
+  // What it handed back unchanged is taken from here: its own objects may say something else when they are read again.
+  return [...history.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
+}
+
+/** An empty text is no message: the rollout ends with nothing more said. */
+function finalMessages(final: Messages | string): Messages {
+  return final === "" ? [] : checkedMessages(final);
+}
+
+function checkedMessages(messages: Messages | string): Messages {
+  try {
+    return normalizeMessages(messages);
+  } catch (thrown) {
+    throw new EnvError(`the environment's reply is ${messageOf(thrown)}`);
+  }
+}
+
+async function within<T>(where: string, run: () => Awaitable<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    throw asEnvError(thrown, where);
+  }
+}
+
+type Outcome<T> = { readonly value: T } | { readonly fault: SerializedError };
+
+async function outcomeOf<T>(where: string, run: () => Awaitable<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await run() };
+  } catch (thrown) {
+    return { fault: serializeError(asEnvError(thrown, where)) };
+  }
+}
+
+async function faultOf(where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
+  const outcome = await outcomeOf(where, run);
+  return "fault" in outcome ? outcome.fault : null;
+}

@@ -1,0 +1,233 @@
+/**
+ * Plays one rollout in this process: no platform, no network, no model but a function.
+ *
+ * Invariants. The loop is the platform's own: the same state machine, the same harness, the same scoring. Nothing here
+ * decides anything about a rollout. The model is the outside world, so a restart does not touch it.
+ */
+
+import { OverlongPromptError, RolloutError, type SerializedError, serializeError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import type { FinishReason, Message, Messages, Usage } from "../../contract/messages.ts";
+import type { ModelResponse, Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../environments/any-environment.ts";
+import type { Capabilities } from "../environments/contract.ts";
+import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
+import type { ScoreRecord } from "../rubrics/score.ts";
+import { databaseOf, type SqliteHandle } from "../sql/sqlite-handle.ts";
+import { type Harness, offeredTools, openHarness } from "./harness.ts";
+import { scorePlayed, type TestJudges } from "./play-judges.ts";
+import {
+  advance,
+  type Event,
+  newRollout,
+  nextEffect,
+  outstandingPrompt,
+  type Rollout,
+  type RolloutTask,
+  trajectoryOf,
+} from "./rollout.ts";
+import type { Reply, TestModel } from "./test-model.ts";
+
+export interface PlayOptions {
+  readonly model: TestModel;
+  /** Stores the rollout, drops the harness and its handles, and goes on afresh after every step. */
+  readonly restartAfterEachTurn?: boolean;
+  /**
+   * A second copy of the environment: restarts alternate between the two, and it scores, so what one keeps to itself is
+   * not found again.
+   */
+  readonly twin?: AnyEnvironment;
+  readonly seed?: number;
+  /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
+  readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
+  /** Resolves at that time (epoch milliseconds): what ends a call that never answers, where there is a time limit. */
+  readonly until?: (at: number) => Promise<void>;
+  /** Answers for the rubric's judge; or, where it has several, one for each name. Without it a judge gives no verdict. */
+  readonly judge?: TestJudges;
+  /** An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of node:sqlite. */
+  readonly openSqlite?: () => SqliteHandle;
+}
+
+export interface RolloutReport {
+  /** Null when the rollout failed or a reward function gave no score. */
+  readonly reward: number | null;
+  /** Every score by name, rewards and metrics alike. */
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly scoring_errors: ScoreRecord["scoring_errors"];
+  /** The environment's own fields, at the end. */
+  readonly state: JsonObject;
+  readonly completion: Messages;
+  readonly stop_condition: string | null;
+  readonly is_truncated: boolean;
+  readonly error: SerializedError | null;
+  readonly cleanup_errors: readonly SerializedError[];
+  /** Model calls answered. */
+  readonly turns: number;
+  /** All that the rollout leaves behind, as the platform would store it. */
+  readonly trajectory: Trajectory;
+}
+
+/** Throws what the model throws, and when handles cannot be closed at a restart; anything else is in the report. */
+export async function playTask(
+  environment: AnyEnvironment,
+  task: Omit<RolloutTask, "id" | "task_key">,
+  options: PlayOptions,
+): Promise<RolloutReport> {
+  const named = { ...task, id: "rollout", task_key: "task" };
+  const done = await drive(environment, newRollout(named, now(options)), options);
+  const trajectory = trajectoryOf(done);
+  const scorer = options.restartAfterEachTurn ? (options.twin ?? environment) : environment;
+  const capabilities = { now: () => now(options), ...options.capabilities };
+  const record = await scorePlayed(scorer, trajectory, options.judge, { capabilities });
+  return {
+    reward: record?.reward ?? null,
+    metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),
+    scoring_errors: record?.scoring_errors ?? [],
+    state: trajectory.final_state,
+    completion: trajectory.completion,
+    stop_condition: trajectory.stop_condition,
+    is_truncated: trajectory.is_truncated,
+    error: trajectory.error,
+    cleanup_errors: trajectory.cleanup_errors,
+    turns: done.turns.length,
+    trajectory,
+  };
+}
+
+async function drive(environment: AnyEnvironment, started: Rollout, options: PlayOptions): Promise<Rollout> {
+  let rollout = started;
+  let [current, other] = [environment, options.twin ?? environment];
+  const sql = openSql(environment, options);
+  let harness = newHarness(current, rollout, { ...options, sql });
+  while (rollout.phase !== "done") {
+    const hooked = rollout.phase !== "sample";
+    rollout = await step(current, harness, rollout, options);
+    if (options.restartAfterEachTurn !== true) continue;
+    const fault = await harness.dispose();
+    if (fault !== null) throw new Error(`closeLive failed at a restart: ${fault.message}`);
+    rollout = JSON.parse(JSON.stringify(rollout)) as Rollout;
+    // Every other hook, not every other step: of those half are the model's.
+    if (hooked) [current, other] = [other, current];
+    harness = newHarness(current, rollout, { ...options, sql });
+  }
+  return rollout;
+}
+
+/** Outlives a restart, as the platform's does. */
+function openSql({ needs }: AnyEnvironment, { openSqlite }: PlayOptions): RolloutSql | undefined {
+  if (!needs.includes("sql") || openSqlite === undefined) return undefined;
+  return new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL);
+}
+
+async function step(
+  environment: AnyEnvironment,
+  harness: Harness,
+  rollout: Rollout,
+  options: PlayOptions,
+): Promise<Rollout> {
+  const effect = nextEffect(rollout);
+  const { timeoutMs } = environment.route(rollout).environment;
+  const late = timeoutMs !== null && now(options) - rollout.started_at >= timeoutMs;
+  if (late && effect.kind !== "close") return advance(rollout, { type: "timed_out" });
+  switch (effect.kind) {
+    case "setup":
+    case "reply":
+    case "close":
+      return advance(rollout, await harness.perform(effect, rollout));
+    case "sample": {
+      const sent = advance(rollout, { type: "sent" });
+      return advance(sent, await askModel(environment, rollout, options));
+    }
+    case "done":
+      return rollout;
+  }
+}
+
+/** What the platform makes of a call: an answer, an endpoint's error, or the end of the rollout's time. */
+async function askModel(environment: AnyEnvironment, rollout: Rollout, options: PlayOptions): Promise<Event> {
+  const turn = rollout.turns.length;
+  const tools = offeredTools(environment, rollout);
+  if ("error" in tools) return { type: "failed", failure: "environment", error: tools };
+  const request = { messages: outstandingPrompt(rollout), tools, turn };
+  try {
+    const reply = await inTime(options.model(request), environment, rollout, options);
+    if (reply === null) return { type: "timed_out" };
+    return { type: "answered", response: responseOf(reply, turn), at: now(options) };
+  } catch (thrown) {
+    if (!(thrown instanceof RolloutError)) throw thrown;
+    if (thrown instanceof OverlongPromptError) return { type: "prompt_too_long" };
+    return { type: "failed", failure: "provider", error: serializeError(thrown) };
+  }
+}
+
+/** Null when the rollout's time was over first. */
+async function inTime(
+  answer: ReturnType<TestModel>,
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  { until }: PlayOptions,
+): Promise<Reply | null> {
+  const { timeoutMs } = environment.route(rollout).environment;
+  if (timeoutMs === null || until === undefined) return answer;
+  const late = until(rollout.started_at + timeoutMs).then(() => null);
+  return Promise.race([answer, late]);
+}
+
+function newHarness(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  options: PlayOptions & { readonly sql: RolloutSql | undefined },
+): Harness {
+  return openHarness(environment, rollout, {
+    rolloutId: rollout.id,
+    sql: options.sql,
+    seed: options.seed ?? 0,
+    capabilities: { now: () => 0, ...options.capabilities },
+  });
+}
+
+function now(options: PlayOptions): number {
+  return options.capabilities?.now?.() ?? 0;
+}
+
+function responseOf(reply: Reply, turn: number): ModelResponse {
+  const message = messageOf(reply, turn);
+  return {
+    id: null,
+    model: "scripted",
+    message,
+    finish_reason: finishOf(reply, message),
+    usage: usageOf(reply),
+    prompt_ids: null,
+    completion_ids: null,
+    completion_logprobs: null,
+    policy_version: null,
+    latency_ms: 0,
+  };
+}
+
+function finishOf(reply: Reply, { tool_calls }: Message): FinishReason {
+  const usual = tool_calls === undefined ? "stop" : "tool_calls";
+  return typeof reply === "string" ? usual : (reply.finish_reason ?? usual);
+}
+
+function usageOf(reply: Reply): Usage | null {
+  if (typeof reply === "string" || reply.usage === undefined) return null;
+  const { prompt_tokens, completion_tokens } = reply.usage;
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}
+
+function messageOf(reply: Reply, turn: number): Message {
+  if (typeof reply === "string") return { role: "assistant", content: reply };
+  const content = reply.content ?? null;
+  if (reply.tool_calls === undefined) return { role: "assistant", content };
+  const tool_calls = reply.tool_calls.map((call, index) => ({
+    id: call.id ?? `call_${turn}_${index}`,
+    type: "function" as const,
+    function: {
+      name: call.name,
+      arguments: typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
+    },
+  }));
+  return { role: "assistant", content, tool_calls };
+}

@@ -1,0 +1,404 @@
+/**
+ * The rollout as a pure state machine. `nextEffect` says what must happen next; `advance` takes what came of it.
+ *
+ * Invariants. Both functions are total and pure: clocks, ids and outcomes arrive as arguments. A state is JSON, so it
+ * survives a restart, and replaying the events that led to it gives it again. Only `closed` ends a rollout, and an
+ * ended rollout answers every event with itself. Exactly one call is outstanding at a time, and its index is the number
+ * of turns answered so far: a turn once answered is never sampled again.
+ *
+ * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stops are asked before
+ * every call, the first included, so a condition true from the start makes no call at all. A rollout whose turns would
+ * hold more than `LIMITS.rolloutCharacters` calls no more: it is truncated, as where a context is full.
+ */
+import {
+  type CancelReason,
+  environmentFailure,
+  type FailureClass,
+  type SerializedError,
+} from "../../contract/errors.ts";
+import type { Json, JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { commonPrefix, type Messages, type ToolDefinition } from "../../contract/messages.ts";
+import type { ForkedFrom } from "../../contract/run.ts";
+import {
+  addUsage,
+  type FailedCall,
+  historyOf,
+  type ModelResponse,
+  packTurns,
+  promptOf,
+  ROLLOUT_SCHEMA,
+  type Trajectory,
+  type Turn,
+} from "../../contract/trajectory.ts";
+import { sizeOf, stateSize } from "./size.ts";
+import { packTokens } from "./tokens.ts";
+
+/** What a rollout is started with; frozen for its whole life. */
+export interface RolloutTask {
+  readonly id: string;
+  readonly task_key: string;
+  readonly example_id: number;
+  readonly task: JsonObject;
+  readonly prompt: Messages;
+  readonly answer: string;
+  readonly info: Json;
+}
+
+/** A call the model still owes an answer to. */
+export interface Intent {
+  readonly keep: number;
+  readonly append: Messages;
+  /** Calls sent so far for this turn. */
+  readonly calls: number;
+  /** Failures so far, of the kind that may be retried. */
+  readonly failures: number;
+  /** Epoch milliseconds before which the next call must not leave; 0 = at once. */
+  readonly not_before: number;
+  /** When the last call left (epoch milliseconds), where that is to be kept with its turn. */
+  readonly sent_at?: number;
+  /** Set while the last call is awaited elsewhere: epoch milliseconds after which nobody waits for it any more. */
+  readonly away_until?: number;
+  /** Set once it waited for an endpoint that is down: epoch milliseconds after which it waits for that no more. */
+  readonly held_until?: number;
+}
+
+export interface Rollout extends RolloutTask {
+  readonly schema: typeof ROLLOUT_SCHEMA;
+  readonly phase: "setup" | "reply" | "sample" | "close" | "done";
+  readonly initial_state: JsonObject;
+  /** The environment's own fields, as its last hook left them. */
+  readonly state: JsonObject;
+  readonly turns: readonly Turn[];
+  /** Ids of the last turn (prompt, then completion), to store the next turn's as a suffix. Not needed once done. */
+  readonly last_ids: readonly number[];
+  readonly intent: Intent | null;
+  readonly final_env_response: Messages | null;
+  readonly stop_condition: string | null;
+  readonly prompt_too_long: boolean;
+  readonly is_truncated: boolean;
+  readonly error: SerializedError | null;
+  readonly failure: FailureClass | null;
+  readonly cancelled: CancelReason | null;
+  readonly cleanup_errors: readonly SerializedError[];
+  /** Model calls that came to nothing, oldest first: those that were tried again, and the one that ended it. */
+  readonly failed_calls: readonly FailedCall[];
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  /** Set where the first turns, up to this one, are another rollout's: their calls and usage are not ours. */
+  readonly forked_from?: ForkedFrom;
+  /** What its turns take, in UTF-16 units; absent where nothing was counted yet. */
+  readonly held?: number;
+}
+
+export type Effect =
+  /** Run the environment's setup; answer with `set_up` or `failed`. */
+  | { readonly kind: "setup" }
+  /** Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`. */
+  | { readonly kind: "reply" }
+  /**
+   * Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. While a call is
+   * away that is the end of its time.
+   */
+  | { readonly kind: "sample"; readonly turn: number; readonly not_before: number }
+  /** Run postRollout and the cleanup handlers; answer with `closed`. */
+  | { readonly kind: "close" }
+  | { readonly kind: "done" };
+
+export type Event =
+  | { readonly type: "set_up"; readonly state: JsonObject }
+  | { readonly type: "stopped"; readonly condition: string; readonly state: JsonObject }
+  | {
+      readonly type: "replied";
+      /** The whole prompt of the next call. */
+      readonly prompt: Messages;
+      readonly state: JsonObject;
+      readonly final_env_response: Messages | null;
+    }
+  /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). `at`: to be kept. */
+  | { readonly type: "sent"; readonly until?: number; readonly at?: number }
+  | {
+      readonly type: "answered";
+      readonly response: ModelResponse;
+      readonly at: number;
+      readonly dispatch_version?: number;
+    }
+  | {
+      readonly type: "call_failed";
+      readonly not_before: number;
+      /** How; kept on the rollout. */
+      readonly as?: Omit<FailedCall, "turn" | "call">;
+      /** True where the next call is none of those that `max_retries` counts. */
+      readonly free?: boolean;
+    }
+  /** The endpoint is down: the next call waits, and none of those that `max_retries` counts is spent. */
+  | { readonly type: "held"; readonly not_before: number; readonly until: number }
+  | { readonly type: "prompt_too_long" }
+  | { readonly type: "timed_out" }
+  | { readonly type: "failed"; readonly failure: FailureClass; readonly error: SerializedError }
+  | { readonly type: "cancelled"; readonly reason: CancelReason }
+  | {
+      readonly type: "closed";
+      readonly state: JsonObject;
+      readonly error: SerializedError | null;
+      readonly cleanup_errors: readonly SerializedError[];
+      readonly at: number;
+    };
+
+export function newRollout(task: RolloutTask, at: number): Rollout {
+  return {
+    ...task,
+    schema: ROLLOUT_SCHEMA,
+    phase: "setup",
+    initial_state: {},
+    state: {},
+    turns: [],
+    last_ids: [],
+    intent: null,
+    final_env_response: null,
+    stop_condition: null,
+    prompt_too_long: false,
+    is_truncated: false,
+    error: null,
+    failure: null,
+    cancelled: null,
+    cleanup_errors: [],
+    failed_calls: [],
+    started_at: at,
+    ended_at: null,
+  };
+}
+
+export function nextEffect(rollout: Rollout): Effect {
+  switch (rollout.phase) {
+    case "setup":
+    case "reply":
+    case "close":
+    case "done":
+      return { kind: rollout.phase };
+    case "sample":
+      return {
+        kind: "sample",
+        turn: rollout.turns.length,
+        not_before: rollout.intent?.away_until ?? rollout.intent?.not_before ?? 0,
+      };
+  }
+}
+
+/** The state after an event. An event that does not belong to the phase (late, doubled) changes nothing. */
+export function advance(rollout: Rollout, event: Event): Rollout {
+  if (rollout.phase === "done") return rollout;
+  switch (event.type) {
+    case "set_up":
+      if (rollout.phase !== "setup") return rollout;
+      return { ...rollout, phase: "reply", initial_state: event.state, state: event.state };
+    case "stopped":
+      if (rollout.phase !== "reply") return rollout;
+      return stop({ ...rollout, state: event.state }, event.condition);
+    case "replied":
+      return rollout.phase === "reply" ? reply(rollout, event) : rollout;
+    case "sent":
+      return withIntent(rollout, (intent) => ({
+        ...atHome(intent),
+        calls: intent.calls + 1,
+        ...(event.at !== undefined && { sent_at: event.at }),
+        ...(event.until !== undefined && { away_until: event.until }),
+      }));
+    case "answered":
+      return answer(rollout, event);
+    case "call_failed":
+      return failCall(rollout, event);
+    case "held":
+      return withIntent(rollout, ({ held_until = event.until, ...intent }) => {
+        return { ...intent, held_until, not_before: Math.min(event.not_before, held_until) };
+      });
+    case "prompt_too_long":
+      return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
+    case "timed_out":
+      return stopNow(rollout, "timeout_reached");
+    case "failed":
+      return rollout.phase === "close"
+        ? rollout
+        : stop({ ...rollout, error: event.error, failure: event.failure }, "has_error");
+    case "cancelled":
+      return stopNow({ ...rollout, cancelled: event.reason }, rollout.stop_condition);
+    case "closed":
+      return rollout.phase === "close" ? close(rollout, event) : rollout;
+  }
+}
+
+/** Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt. */
+export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">): Messages {
+  if (rollout.turns.length === 0) return [];
+  const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];
+  return history.slice(commonPrefix(history, rollout.prompt));
+}
+
+/** The prompt of the call that is outstanding, or of the next one. */
+export function outstandingPrompt(rollout: Rollout): Messages {
+  return rollout.intent === null ? rollout.prompt : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
+}
+
+/** True while the outstanding call is awaited elsewhere. */
+export function isAway({ phase, intent }: Rollout): boolean {
+  return phase === "sample" && intent?.away_until !== undefined;
+}
+
+/** What a done rollout leaves. `tools`: those the model was offered. */
+export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] = []): Trajectory {
+  return {
+    schema: ROLLOUT_SCHEMA,
+    rollout_id: rollout.id,
+    task_key: rollout.task_key,
+    example_id: rollout.example_id,
+    task: rollout.task,
+    prompt: rollout.prompt,
+    answer: rollout.answer,
+    info: rollout.info,
+    initial_state: rollout.initial_state,
+    turns: packTurns(rollout.initial_state, rollout.turns),
+    final_state: rollout.state,
+    final_env_response: rollout.final_env_response,
+    completion: completionOf(rollout),
+    stop_condition: rollout.stop_condition,
+    is_truncated: rollout.is_truncated,
+    error: rollout.error,
+    cleanup_errors: rollout.cleanup_errors,
+    failed_calls: rollout.failed_calls,
+    cancelled: rollout.cancelled,
+    ...(tools.length > 0 && { tools }),
+    usage: addUsage(ownTurns(rollout)),
+    calls: callsOf(rollout),
+    started_at: rollout.started_at,
+    ended_at: rollout.ended_at ?? rollout.started_at,
+    ...(rollout.forked_from && { forked_from: rollout.forked_from }),
+  };
+}
+
+/** Turns it made itself: all but those it was forked with. */
+export function ownTurns({ turns, forked_from }: Rollout): readonly Turn[] {
+  return forked_from === undefined ? turns : turns.slice(forked_from.turn + 1);
+}
+
+/** Calls sent in all, the outstanding turn's included: calls − turns is what restarts and retries cost. */
+export function callsOf(rollout: Rollout): number {
+  const answered = ownTurns(rollout).reduce((sum, turn) => sum + turn.calls, 0);
+  return answered + (rollout.intent?.calls ?? 0);
+}
+
+function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Rollout {
+  const history = historyOf(rollout.turns);
+  const keep = commonPrefix(history, event.prompt);
+  const final = event.final_env_response;
+  const append = final ?? event.prompt.slice(keep);
+  const held = (rollout.held ?? 0) + sizeOf(append) + stateSize(rollout, event.state);
+  if (held > LIMITS.rolloutCharacters) {
+    return stopNow({ ...rollout, state: event.state, is_truncated: true }, "max_size_reached");
+  }
+  const settled = settleState({
+    ...rollout,
+    state: event.state,
+    final_env_response: final,
+    held,
+  });
+  // A final reply goes back to the stop conditions (`has_final_env_response`) without another call.
+  if (final !== null) return settled;
+  const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
+  return { ...settled, phase: "sample", intent };
+}
+
+function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
+  const { response, at, dispatch_version } = event;
+  const { first_policy_version } = response;
+  const { intent } = rollout;
+  if (rollout.phase !== "sample" || intent === null) return rollout;
+  const tokens = packTokens(rollout.last_ids, response);
+  const turn: Turn = {
+    index: rollout.turns.length,
+    prompt: { keep: intent.keep, append: intent.append },
+    completion: response.message,
+    finish_reason: response.finish_reason,
+    usage: response.usage,
+    tokens,
+    is_truncated: response.finish_reason === "length" || response.tokens_cut === true,
+    calls: intent.calls,
+    latency_ms: response.latency_ms,
+    response_id: response.id,
+    model: response.model,
+    policy_version: response.policy_version,
+    ...(first_policy_version !== undefined && { first_policy_version }),
+    ...(dispatch_version !== undefined && { dispatch_version }),
+    ...(intent.sent_at !== undefined && { sent_at: intent.sent_at }),
+    answered_at: at,
+    state_after: null,
+  };
+  const last_ids = tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
+  const held = (rollout.held ?? 0) + sizeOf({ ...turn, prompt: null });
+  const turns = [...rollout.turns, turn];
+  return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };
+}
+
+/** Stops in an orderly way: whether any turn was cut short is settled here, and the environment gets to close. */
+function stop(rollout: Rollout, condition: string): Rollout {
+  const truncated = rollout.is_truncated || rollout.turns.some((turn) => turn.is_truncated);
+  return settleState({
+    ...rollout,
+    phase: "close",
+    stop_condition: condition,
+    is_truncated: truncated,
+    intent: rollout.intent,
+  });
+}
+
+/** Stops from outside the loop (limits, cancelling): a rollout that already closes is left to it. */
+function stopNow(rollout: Rollout, condition: string | null): Rollout {
+  if (rollout.phase === "close") return rollout;
+  return settleState({ ...rollout, phase: "close", stop_condition: condition });
+}
+
+function close(rollout: Rollout, event: Extract<Event, { type: "closed" }>): Rollout {
+  const failedNow = rollout.error === null && event.error !== null;
+  return settleState({
+    ...rollout,
+    phase: "done",
+    state: event.state,
+    error: rollout.error ?? event.error,
+    failure: failedNow ? environmentFailure(event.error) : rollout.failure,
+    stop_condition: failedNow ? "has_error" : rollout.stop_condition,
+    cleanup_errors: event.cleanup_errors,
+    ended_at: event.at,
+    last_ids: [],
+  });
+}
+
+/** Writes the environment's state into the last turn, where readers and forks look for it. */
+function settleState(rollout: Rollout): Rollout {
+  const last = rollout.turns.at(-1);
+  if (last === undefined || last.state_after === rollout.state) return rollout;
+  return {
+    ...rollout,
+    turns: [...rollout.turns.slice(0, -1), { ...last, state_after: rollout.state }],
+  };
+}
+
+function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" }>): Rollout {
+  const { as, free, not_before } = event;
+  const failed = withIntent(rollout, (intent) => ({
+    ...atHome(intent),
+    failures: intent.failures + (free === true ? 0 : 1),
+    not_before,
+  }));
+  if (as === undefined || failed === rollout) return failed;
+  const call = { turn: rollout.turns.length, call: failed.intent?.calls ?? 0, ...as };
+  const failed_calls = [...rollout.failed_calls, call].slice(-LIMITS.failedCallsListed);
+  return { ...failed, failed_calls };
+}
+
+function atHome({ away_until: _, ...intent }: Intent): Intent {
+  return intent;
+}
+
+function withIntent(rollout: Rollout, change: (intent: Intent) => Intent): Rollout {
+  if (rollout.phase !== "sample" || rollout.intent === null) return rollout;
+  return { ...rollout, intent: change(rollout.intent) };
+}

@@ -1,0 +1,216 @@
+/**
+ * Tasks: a dataset's rows, read, and what a rollout is started with.
+ *
+ * Invariants. A generated row depends on the seed and its index alone. A parsed row is JSON, deep-frozen, and shares
+ * nothing with what it was parsed from. The shuffled order is computed per position and never stored.
+ */
+import type * as z from "zod";
+import { isError, messageOf } from "../../contract/errors.ts";
+import { canonicalJson, cloneJson, deepFreeze, findNonJson, findOddity, type Json } from "../../contract/json.ts";
+import { asMessages, Messages } from "../../contract/messages.ts";
+import { seededRandom } from "../../contract/random.ts";
+import type { RoutedRow, TaskRow } from "../environments/contract.ts";
+import type { Dataset } from "../environments/dataset.ts";
+import { permute } from "../permutation.ts";
+import type { RolloutTask } from "./rollout.ts";
+import { rowTools } from "./row-tools.ts";
+
+/** A row that cannot be a task. `path` is the field as a request would name it: `rows[16].question`. */
+export class RowError extends Error {
+  override readonly name = "RowError";
+  readonly index: number;
+  readonly path: string;
+
+  constructor(index: number, column: string, message: string) {
+    super(message);
+    this.index = index;
+    this.path = `rows[${index}]${column}`;
+  }
+}
+
+/** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
+export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: unknown, index: number): Task & TaskRow {
+  const task = aboutRow(index, "the schema failed to read it", () => {
+    const parsed = schema.safeParse(row);
+    if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
+    const stray = findNonJson(parsed.data, "");
+    if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
+    return cloneJson(parsed.data);
+  });
+  if (!isTaskRow(task)) throw new RowError(index, "", "a row must be an object");
+  return deepFreeze(task);
+}
+
+/** Row `index` of a dataset that has its rows. Throws `RowError`, or `RangeError` beyond the end. */
+export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): Task & TaskRow {
+  const { kind, length } = from;
+  if (kind === "uploaded") throw new RangeError("uploaded rows come with the run");
+  if (length !== null && index >= length) throw new RangeError(`row ${index} of ${length}`);
+  return parseRow(from, madeRow(from, index, seed), index);
+}
+
+function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: number): unknown {
+  const random = seededRandom("row", seed, index);
+  return aboutRow(index, "the dataset failed to make it", () => make(index, random));
+}
+
+/**
+ * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code, and may
+ * throw anything.
+ */
+function aboutRow<T>(index: number, failed: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (isError(thrown, RowError)) throw thrown;
+    throw new RowError(index, "", `${failed}: ${messageOf(thrown)}`);
+  }
+}
+
+/** Which example stands at `position` of a run's order. An endless dataset (`length: null`) cannot be shuffled. */
+export function exampleAt(
+  position: number,
+  order: { readonly length: number | null; readonly shuffle: boolean; readonly seed: number },
+): number {
+  const { length, shuffle, seed } = order;
+  if (!Number.isSafeInteger(position) || position < 0 || position >= (length ?? Infinity)) {
+    throw new RangeError(`position ${position} of ${length ?? "an endless dataset"}`);
+  }
+  if (!shuffle) return position;
+  if (length === null) throw new RangeError("a dataset without end cannot be shuffled");
+  return permute(position, length, seed);
+}
+
+/** What a prompt is made with: an environment, or, of rows that are held to none, nothing. */
+interface PromptMaker {
+  readonly systemPrompt?: string | undefined;
+  readonly fewShot?: Messages | undefined;
+  makePrompt?(task: TaskRow): Messages | string | null;
+  route?(row: RoutedRow): RoutedRow & { readonly environment: PromptMaker };
+}
+
+/**
+ * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
+ * messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is system
+ * prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other by
+ * `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
+ */
+export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
+  const info = readInfo(row["info"], index);
+  const played = routed(environment, { task: row, info }, index);
+  checkTools(info, index);
+  return {
+    ...identified(row, index),
+    prompt: aboutRow(index, "the environment failed to make its prompt", () =>
+      promptOf(played.environment, played.task, index),
+    ),
+    answer: asText(row["answer"]),
+    info,
+  };
+}
+
+function routed(environment: PromptMaker, row: RoutedRow, index: number) {
+  try {
+    return environment.route?.(row) ?? { environment, ...row };
+  } catch (thrown) {
+    throw new RowError(index, ".info.env_id", messageOf(thrown));
+  }
+}
+
+function checkTools(info: Json, index: number): void {
+  try {
+    rowTools(info);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new RowError(index, ".info.tool_defs", thrown.message);
+  }
+}
+
+function identified(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
+  const id = row["example_id"];
+  if (Number.isSafeInteger(id) && Number(id) >= 0) {
+    return { example_id: Number(id), task: deepFreeze(row) };
+  }
+  const task = id === undefined || id === null ? row : { ...row, src_id: id };
+  return { example_id: index, task: deepFreeze(task) };
+}
+
+function promptOf(environment: PromptMaker, row: TaskRow, index: number): Messages {
+  const { systemPrompt, fewShot = [] } = environment;
+  const system: Messages = systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
+  const own = environment.makePrompt?.(row) ?? row["prompt"] ?? null;
+  if (own !== null) return ownPrompt(own, system, index);
+  return [...system, ...fewShot, askedBy(row, index)];
+}
+
+/** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
+export function taskKey(row: TaskRow, sha256Hex: (text: string) => Promise<string>): Promise<string> {
+  return sha256Hex(canonicalJson(row));
+}
+
+function askedBy(row: TaskRow, index: number): Messages[number] {
+  const question = row["question"];
+  if (typeof question !== "string") throw new RowError(index, ".question", "question is required");
+  return { role: "user", content: question };
+}
+
+function ownPrompt(prompt: unknown, system: Messages, index: number): Messages {
+  if (typeof prompt === "string") {
+    if (system.length === 0) return asMessages(prompt);
+    throw new RowError(index, ".prompt", "a text cannot follow a system prompt");
+  }
+  const parsed = Messages.safeParse(prompt);
+  if (!parsed.success) throw refusal(parsed.error.issues[0], prompt, index, ".prompt");
+  return parsed.data[0]?.role === "system" ? parsed.data : [...system, ...parsed.data];
+}
+
+/** Text as it is; nothing as ""; anything else as its JSON. */
+function asText(answer: Json | undefined): string {
+  if (answer === undefined || answer === null) return "";
+  return typeof answer === "string" ? answer : JSON.stringify(answer);
+}
+
+/** `info` may be a JSON text: rows of one file whose objects differ in shape are often stored so. */
+function readInfo(info: Json | undefined, index: number): Json {
+  if (typeof info !== "string") return info ?? {};
+  const read = parseInfo(info, index);
+  const odd = findOddity(read, "info");
+  if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
+  return deepFreeze(read);
+}
+
+function parseInfo(text: string, index: number): Json {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new RowError(index, ".info", `info is text but no JSON: ${messageOf(thrown)}`);
+  }
+}
+
+function refusal(issue: z.core.$ZodIssue | undefined, value: unknown, index: number, column = ""): RowError {
+  const path = issue?.path ?? [];
+  const name = `${column}${path.map(segment).join("")}`;
+  const missing = issue?.code === "invalid_type" && valueAt(value, path) === undefined;
+  const what = missing ? "is required" : (issue?.message ?? "is refused");
+  const label = name.replace(/^\./, "");
+  if (label === "") return new RowError(index, "", what);
+  return new RowError(index, name, missing ? `${label} ${what}` : `${label}: ${what}`);
+}
+
+function segment(key: PropertyKey): string {
+  return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value;
+  for (const key of path) {
+    if (at === null || typeof at !== "object") return undefined;
+    at = Reflect.get(at, key);
+  }
+  return at;
+}
+
+/** Only asked of what `findNonJson` has passed. */
+function isTaskRow(value: unknown): value is TaskRow {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}

@@ -1,0 +1,238 @@
+/**
+ * Scores one unit: a rollout, or all members of a group.
+ *
+ * Invariants. A failed or cancelled member is not scored and no function sees it. How scores come about stands in
+ * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one that
+ * fails is noted among the scoring errors and hides no score.
+ */
+
+import { firstErrors, isError, messageOf, ScoringError } from "../../contract/errors.ts";
+import { cloneJson, deepFreeze } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { type CreditedTurn, type Trajectory, tokenUsage, unpackTurns } from "../../contract/trajectory.ts";
+import type { Route } from "../environments/any-environment.ts";
+import { gateForScoring, type OfferedForScoring } from "../environments/capabilities.ts";
+import type { Need, RoutedRow } from "../environments/contract.ts";
+import type { Parser } from "../parsers/parser.ts";
+import { type Judges, NO_JUDGES } from "./judges.ts";
+import type { RubricGroup } from "./rubric-group.ts";
+import {
+  failureOf,
+  type Scored,
+  type ScoringFailure,
+  type ScoringTools,
+  type Sheet,
+  scoreSheets,
+  settle,
+} from "./scoring.ts";
+import type { StepCredit } from "./step-credit.ts";
+
+export interface ScoreRecord extends Scored {
+  readonly rollout_id: string;
+  /** What single turns are worth, where scoring functions wrote it on them. */
+  readonly steps?: readonly StepCredit[];
+}
+
+/** What scoring needs of an environment. */
+export interface Scorable {
+  readonly rubric: RubricGroup;
+  readonly parser?: Parser | undefined;
+  readonly needs?: readonly Need[];
+  /** False: nothing is scored, and every rollout that ended well has reward 0. */
+  readonly scoreRollouts?: boolean;
+  /** Whose rubric scores a row; without it, this one's. */
+  route?(row: RoutedRow): Route;
+}
+
+export interface ScoringOffer {
+  readonly judges?: Judges;
+  /** What the platform has to offer; functions get what the environment declared. */
+  readonly capabilities?: OfferedForScoring;
+  /** What `work` gives, or a rejection once its time is over; without it functions take as long as they like. */
+  readonly limit?: ScoringLimit;
+}
+export type ScoringLimit = <T>(what: "scoring" | "cleanup", work: Promise<T>) => Promise<T>;
+
+/** A record for each member, in their order. Never throws for what a scoring function does. */
+export async function scoreUnit(
+  environment: Scorable,
+  members: readonly Trajectory[],
+  offer: ScoringOffer = {},
+): Promise<ScoreRecord[]> {
+  const routes = routesOf(environment, members);
+  if (routes instanceof Error) return members.map((member) => unrouted(member, routes));
+  const sheets = routes.map((route) => route && newSheet(route.member));
+  const open = sheets.filter((sheet) => sheet !== null);
+  const scored = await scoreOpen(scorerOf(environment, routes), open, offer);
+  return members.map(({ rollout_id }, at) => {
+    const sheet = sheets[at];
+    if (!sheet) return { rollout_id, ...NOT_SCORED };
+    return credited(rollout_id, sheet, scored.get(sheet) ?? NOT_SCORED);
+  });
+}
+
+/** The state is the functions' to write, its trajectory included: what they left there may be anything. */
+function credited(rollout_id: string, sheet: Sheet, scored: Scored): ScoreRecord {
+  try {
+    return storable({ rollout_id, ...scored, ...stepsOf(sheet) });
+  } catch (thrown) {
+    const message = `the credits of its turns cannot be read: ${messageOf(thrown)}`;
+    const scoring_errors = [failureOf("rubric", new ScoringError(message))];
+    return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
+  }
+}
+
+/** What a function may make too long to be stored is void by name: a record that cannot be stored would be made for ever. */
+function storable(record: ScoreRecord): ScoreRecord {
+  const { rollout_id, scores, steps = [] } = record;
+  const long = [
+    { what: "the scores", value: scores, most: LIMITS.scoresCharacters },
+    { what: "the credits of its turns", value: steps, most: LIMITS.stepsCharacters },
+  ].find(({ value, most }) => JSON.stringify(value).length > most);
+  if (long === undefined) return { ...record, scoring_errors: storableErrors(record) };
+  const error = new ScoringError(`${long.what} are more than ${long.most} characters as JSON`);
+  const scoring_errors = [failureOf("rubric", error)];
+  return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
+}
+
+function storableErrors({ scoring_errors }: Scored): readonly ScoringFailure[] {
+  return firstErrors(scoring_errors, (rest) =>
+    failureOf("rubric", new ScoringError(`${rest} more functions or handlers failed`)),
+  );
+}
+
+function stepsOf({ state }: Sheet): Pick<ScoreRecord, "steps"> {
+  const steps = state.trajectory.map(({ reward, advantage }: CreditedTurn) => {
+    return { reward: finite(reward), advantage: finite(advantage) };
+  });
+  const silent = steps.every(({ reward, advantage }) => reward === null && advantage === null);
+  return silent ? {} : { steps };
+}
+
+function finite(worth: number | null | undefined): number | null {
+  return Number.isFinite(worth) ? (worth ?? null) : null;
+}
+
+async function scoreOpen(
+  environment: Scorable,
+  sheets: readonly Sheet[],
+  { judges = NO_JUDGES, capabilities = NOTHING, limit = unlimited }: ScoringOffer,
+): Promise<ReadonlyMap<Sheet, Scored>> {
+  if (environment.scoreRollouts === false) return same(sheets, { ...NOT_SCORED, reward: 0 });
+  const { rubric, parser, needs = [] } = environment;
+  const tools: ScoringTools = { parser, judges, can: gateForScoring(needs, capabilities) };
+  const scored = await inTime(sheets, limit("scoring", scoreSheets(rubric, sheets, tools)));
+  // With a verdict still to come these are no scores yet, and the unit is scored once more.
+  if (judges.owed.length > 0) return scored;
+  const faults = await cleanUp(rubric, sheets, limit);
+  return new Map(
+    [...scored].map(([sheet, { scoring_errors, ...rest }]) => {
+      const noted = [...scoring_errors, ...(faults.get(sheet) ?? [])];
+      return [sheet, { ...rest, scoring_errors: noted }];
+    }),
+  );
+}
+
+/** Without a score each, when the time was over first. */
+async function inTime(sheets: readonly Sheet[], work: Promise<void>): Promise<Map<Sheet, Scored>> {
+  try {
+    await work;
+    return new Map(sheets.map((sheet) => [sheet, settle(sheet)]));
+  } catch (thrown) {
+    const late = { scoring_errors: [failureOf("rubric", thrown)], unscored: "scorer" } as const;
+    return same(sheets, { ...NOT_SCORED, ...late });
+  }
+}
+
+/** What went wrong in the handlers of each member. */
+async function cleanUp(
+  { cleanupHandlers }: RubricGroup,
+  sheets: readonly Sheet[],
+  limit: ScoringLimit,
+): Promise<Map<Sheet, ScoringFailure[]>> {
+  const faults = new Map(sheets.map((sheet) => [sheet, [] as ScoringFailure[]]));
+  const note = (sheet: Sheet, name: string, thrown: unknown) =>
+    faults.get(sheet)?.push(failureOf(`cleanup.${name}`, thrown));
+  const each = sheets.map(async (sheet) => {
+    for (const { name, run } of cleanupHandlers) {
+      try {
+        await run(sheet.state);
+      } catch (thrown) {
+        note(sheet, name, thrown);
+      }
+    }
+  });
+  try {
+    await limit("cleanup", Promise.all(each));
+  } catch (thrown) {
+    for (const sheet of sheets) note(sheet, "rubric", thrown);
+  }
+  return new Map([...faults].map(([sheet, noted]) => [sheet, [...noted]]));
+}
+
+const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };
+
+function same(sheets: readonly Sheet[], scored: Scored): Map<Sheet, Scored> {
+  return new Map(sheets.map((sheet) => [sheet, scored]));
+}
+
+const unlimited: ScoringLimit = (_what, work) => work;
+
+const NOTHING: OfferedForScoring = { now: () => 0 };
+
+interface RoutedMember {
+  readonly scorer: Scorable;
+  readonly member: Trajectory;
+}
+
+/** Each member that ended well as the environment that played it knows it. An error where a row is nobody's. */
+function routesOf(environment: Scorable, members: readonly Trajectory[]): (RoutedMember | null)[] | RangeError {
+  try {
+    const routes = members.map((member) => {
+      return endedWell(member) ? routed(environment, member) : null;
+    });
+    const scorers = new Set(routes.flatMap((route) => route?.scorer ?? []));
+    if (scorers.size <= 1) return routes;
+    return new RangeError("the members of a unit are rows of different environments");
+  } catch (thrown) {
+    if (isError(thrown, RangeError)) return thrown;
+    throw thrown;
+  }
+}
+
+function routed(environment: Scorable, member: Trajectory): RoutedMember {
+  if (environment.route === undefined) return { scorer: environment, member };
+  const { environment: scorer, task, info } = environment.route(member);
+  return { scorer, member: { ...member, task, info } };
+}
+
+function unrouted(member: Trajectory, error: RangeError): ScoreRecord {
+  const { rollout_id } = member;
+  if (!endedWell(member)) return { rollout_id, ...NOT_SCORED };
+  const scoring_errors = [failureOf("rubric", error)];
+  return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
+}
+
+/** With the needs of what the run is of: whoever runs it was told of those. */
+function scorerOf(environment: Scorable, routes: readonly (RoutedMember | null)[]): Scorable {
+  const { scorer = environment } = routes.find((route) => route !== null) ?? {};
+  const { rubric, parser, scoreRollouts = true } = scorer;
+  const { needs = [] } = environment;
+  return { rubric, parser, scoreRollouts, needs };
+}
+
+function endedWell(member: Trajectory): boolean {
+  return member.error === null && member.cancelled === null;
+}
+
+function newSheet(member: Trajectory): Sheet {
+  const { rollout_id, prompt, completion, answer, info, final_env_response } = member;
+  const { is_truncated, stop_condition, error } = member;
+  const task = deepFreeze(member.task);
+  const trajectory = unpackTurns(member.initial_state, member.turns);
+  const turn = member.turns.length;
+  const own = cloneJson(member.final_state);
+  const end = { is_truncated, stop_condition, error, usage: tokenUsage(member.turns) };
+  const said = { prompt, completion, answer, info, task, trajectory, turn, final_env_response };
+  return { rollout_id, columns: task, state: { ...own, ...said, ...end }, verdicts: [] };
+}

@@ -1,0 +1,83 @@
+/**
+ * What data or a model can make large is counted before it is done.
+ *
+ * Invariants. Work is counted, never timed: a clock stands still in a deployed Worker, and under load it would make a
+ * right answer wrong. The same texts take the same number of steps everywhere. Whatever would go beyond the limit ends in
+ * a `WorkBudgetError` before it is computed: nobody knows the score, so there is none, and never a 0.
+ */
+import { NoScoreError } from "./score-value.ts";
+
+/** A step is about 50 ns of one core. */
+export const WORK_LIMITS = {
+  /** Of one score, or of one check of a value against a JSON Schema: half a second. */
+  scoreSteps: 10_000_000,
+  /** Of all scores of one unit, a rollout or a group, in one pass: nothing else runs meanwhile. */
+  unitSteps: 100_000_000,
+} as const;
+
+/** Nobody can say what the score is within the budget: no score. */
+export class WorkBudgetError extends NoScoreError {
+  override readonly name = "WorkBudgetError";
+
+  constructor(message: string) {
+    super("scorer", message);
+  }
+}
+
+interface Budget {
+  /** What it is the budget of, as an error says it. */
+  readonly of: string;
+  readonly steps: number;
+  /** A larger budget that this one draws on, if there is one. */
+  readonly within?: Work | undefined;
+}
+
+export class Work {
+  readonly #budget: Budget;
+  #steps = 0;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  /** Counts work about to be done. `doing` stands in the error: "comparing 40,000 with 60,000 characters". */
+  spend(steps: number, doing: string): void {
+    this.#steps += steps;
+    if (this.#steps > this.#budget.steps) throw this.refusal(doing);
+    this.#budget.within?.spend(steps, doing);
+  }
+
+  protected refusal(doing: string): WorkBudgetError {
+    const { of, steps } = this.#budget;
+    return new WorkBudgetError(
+      `${doing} would take more than the ${grouped(steps)} steps of work that ${of} may take: make it smaller`,
+    );
+  }
+}
+
+/** The key of the unit's budget among the arguments of a scoring function. */
+export const WORK: unique symbol = Symbol("work");
+
+/** Arguments of a scoring function, of which some have no budget: those that a test wrote. */
+export interface Budgeted {
+  readonly [WORK]?: Work | undefined;
+}
+
+/** The budget of one score; what it takes counts for the unit too, where there is one. */
+export function scoreWork(args: Budgeted = {}): Work {
+  return new Work({ of: "one score", steps: WORK_LIMITS.scoreSteps, within: args[WORK] });
+}
+
+export function unitWork(): Work {
+  return new Work({ of: "the scores of one unit together", steps: WORK_LIMITS.unitSteps });
+}
+
+/** Counts work about to be done for one score, with the arguments its function was given. Throws `WorkBudgetError`. */
+export function spendWork(args: Budgeted, steps: number, doing: string): void {
+  scoreWork(args).spend(steps, doing);
+}
+
+/** 12345 as "12,345". */
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}

@@ -1,0 +1,142 @@
+/**
+ * Checks a value against a JSON Schema that was not known before it arrived: a tool's of an MCP server, an author's. By an
+ * interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
+ *
+ * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no value
+ * can hang an isolate. Patterns are RE2's, and no format backtracks (json-schema-formats.ts).
+ */
+import { type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
+import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
+import { scoreWork, type Work, WorkBudgetError } from "../rubrics/work.ts";
+import { Formats } from "./json-schema-formats.ts";
+import { Meter } from "./json-schema-meter.ts";
+
+/**
+ * What is wrong with a value, each with its path; empty when it fits. Throws `WorkBudgetError` where finding out would take
+ * more than `work` has.
+ */
+export type SchemaChecker = (value: Json, work?: Work) => readonly string[];
+
+const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
+  [/draft-04/, "4"],
+  [/draft-0[67]/, "7"],
+  [/2019-09/, "2019-09"],
+];
+const MOST_FAULTS = 10;
+/** Keywords whose members are schemas under names of the author's. */
+const NAMED = /^(properties|patternProperties|\$defs|definitions|dependentSchemas|dependencies)$/;
+/** Keywords that hold values. */
+const VALUES = /^(const|enum|default)$/;
+/** Names are matched by JavaScript's RegExp: one repetition at most, which takes the square of a name. */
+const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
+
+/**
+ * Throws TypeError for a schema that cannot be followed: a reference to nowhere, a pattern that is none of RE2's. The checker does
+ * for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
+ */
+export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
+  const oddity = findOddity(schema, "");
+  if (oddity !== null) throw unusable(`${oddity.path} ${oddity.message}`);
+  const dialect = String(schema["$schema"] ?? "");
+  const draft = DRAFTS.find(([name]) => name.test(dialect))?.[1] ?? "2020-12";
+  const meter = new Meter(work);
+  const reader = new SchemaReader(meter);
+  const validator = usable(() => {
+    const metered = reader.subschema(schema, 0) as Schema;
+    return new Validator(metered, draft, false);
+  });
+  return (value, given = scoreWork()) => {
+    const odd = findOddity(value, "");
+    if (odd !== null) return [`${odd.path} ${odd.message}`];
+    const metered = meter.begin(value, given);
+    const found = usable(() => reader.formats.lend(() => validator.validate(metered).errors));
+    return firstFaults(found);
+  };
+}
+
+interface Fault {
+  readonly keyword: string;
+  readonly keywordLocation: string;
+  readonly instanceLocation: string;
+  readonly error: string;
+}
+
+/** An error of a part is repeated before it by every schema around it: only the innermost says something. */
+function firstFaults(found: readonly Fault[]): string[] {
+  const faults: string[] = [];
+  // Where nothing is allowed, the schema around it says so too, and by name.
+  const errors = found.filter(({ keyword }) => keyword !== "false");
+  for (const [at, { keywordLocation, instanceLocation, error }] of errors.entries()) {
+    if (errors[at + 1]?.keywordLocation.startsWith(`${keywordLocation}/`)) continue;
+    const path = instanceLocation.slice(2).replaceAll("/", ".");
+    faults.push(path === "" ? error : `${path}: ${error}`);
+    if (faults.length === MOST_FAULTS) break;
+  }
+  return faults;
+}
+
+/** The schema as the validator reads it: a copy that counts its visits, with each `pattern` as a format of its own. */
+class SchemaReader {
+  readonly formats: Formats;
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+    this.formats = new Formats(meter);
+  }
+
+  /** `path`: characters of the pointer to it. */
+  subschema(schema: Json, path: number): unknown {
+    if (Array.isArray(schema)) {
+      return schema.map((item, at) => this.subschema(item, path + String(at).length + 1));
+    }
+    if (!isRecord(schema)) return schema;
+    const { pattern, ...rest } = schema as JsonObject;
+    const members = Object.entries(rest).map(([keyword, value]): [string, unknown] => [
+      keyword,
+      this.#member(keyword, value, path + keyword.length + 1),
+    ]);
+    const own = Object.fromEntries(members) as JsonObject;
+    this.formats.use(own["format"]);
+    return this.#meter.schema(this.#withPattern(own, pattern), own, path);
+  }
+
+  #member(keyword: string, value: Json, path: number): unknown {
+    if (VALUES.test(keyword) || (keyword === "examples" && Array.isArray(value))) return value;
+    if (keyword === "patternProperties") requireSimple(value);
+    if (!NAMED.test(keyword) || !isRecord(value)) return this.subschema(value, path);
+    const members = Object.entries(value as JsonObject).map(([name, schema]): [string, unknown] => [
+      name,
+      this.subschema(schema, path + name.length + 1),
+    ]);
+    return Object.fromEntries(members);
+  }
+
+  #withPattern(schema: JsonObject, pattern: Json | undefined): JsonObject {
+    if (pattern === undefined) return schema;
+    if (typeof pattern !== "string") return { ...schema, pattern };
+    const { allOf } = schema;
+    const format = this.formats.addPattern(pattern);
+    return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), { format }] };
+  }
+}
+
+function requireSimple(schemas: Json): void {
+  const hard = Object.keys(isRecord(schemas) ? schemas : {}).find((name) => !ONE_REPETITION.test(name));
+  if (hard === undefined) return;
+  throw unusable(`a name of patternProperties takes one repetition and no groups, not ${hard}`);
+}
+
+function usable<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (thrown) {
+    if (thrown instanceof WorkBudgetError) throw thrown;
+    const endless = "it refers to itself without end, or the value has too many faults";
+    throw unusable(thrown instanceof RangeError ? endless : String(thrown), thrown);
+  }
+}
+
+function unusable(why: string, cause?: unknown): TypeError {
+  return new TypeError(`the JSON Schema cannot be used: ${why.split("\n", 1)[0]}`, { cause });
+}

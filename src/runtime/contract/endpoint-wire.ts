@@ -1,0 +1,92 @@
+/** What a run asks of its endpoint's object and what it is granted, what of a call is told of, and what came of one. */
+import type { ModelCall } from "../../clients/inference.ts";
+import type { SerializedError } from "../../contract/errors.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { ModelResponse } from "../../contract/trajectory.ts";
+
+/** What rollouts of one run met since it was last told of. */
+export interface Outcomes {
+  /** When the last rollout ended that the endpoint had answered and not failed; null when none did. */
+  readonly ok_at: number | null;
+  /** Rollouts since then that ended because the endpoint failed them, retries included. */
+  readonly streak: number;
+  /** Calls of rollouts that ended in the last seconds, and how many were answered with 429, cured by a retry or not. */
+  readonly calls: number;
+  readonly limited: number;
+  /** Since when those two are counted. */
+  readonly counted_from: number;
+  /** What the last failure said. */
+  readonly error: string | null;
+}
+
+export type TurnOutcome<Response = ModelResponse> =
+  | { readonly kind: "answered"; readonly response: Response }
+  | { readonly kind: "prompt_too_long" }
+  /** Nobody waited for it any longer. */
+  | { readonly kind: "aborted" }
+  /** There is no endpoint to call, and no other try would find one. */
+  | { readonly kind: "unusable"; readonly error: SerializedError }
+  | {
+      readonly kind: "failed";
+      readonly error: SerializedError;
+      readonly retryable: boolean;
+      /** What the endpoint asked for. */
+      readonly retry_after_ms: number | null;
+      readonly status?: number;
+      /** With another key: none of the tries that are counted. */
+      readonly free?: boolean;
+    };
+
+/** No call left: the environment could not say what to ask with. */
+export interface Unasked {
+  readonly kind: "unasked";
+  readonly error: SerializedError;
+}
+
+/** A call without its endpoint's address and key. */
+export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
+
+/** A call that somebody else makes for a rollout's object. */
+export interface PendingCall extends TurnCall {
+  readonly endpoint_id: string;
+  /** Milliseconds its answer is waited for. */
+  readonly wait_ms: number;
+}
+
+export interface FailedTry {
+  readonly rollout_id: string;
+  readonly model: string;
+  /** It was answered with 429: too much at once, which is no sign of an outage. */
+  readonly limited: boolean;
+}
+
+/** What a run says of itself, and asks for. */
+export interface PermitAsk {
+  readonly scope: Scope;
+  readonly endpoint_id: string;
+  readonly run_id: string;
+  readonly model: string;
+  /** Rollouts that have not answered; it dispatches none beyond them until it has its grant. */
+  readonly running: number;
+  /** How many it would run at once. Wanting none and running none it leaves. */
+  readonly wants: number;
+  /** Whether it has rollouts left to dispatch. */
+  readonly more: boolean;
+  readonly outcomes: Outcomes;
+}
+
+export interface Grant {
+  /** Rollouts it may have running. */
+  readonly permits: number;
+  /** Calls a minute; null = any number. */
+  readonly rate: number | null;
+  /** Permits it does not need are wanted by others: it gives them back as they fall free. */
+  readonly shared: boolean;
+  /** What its rollouts meet is to be told at once, good news too. */
+  readonly watched: boolean;
+  /** Rollouts in a row that the endpoint is known to have failed. */
+  readonly streak: number;
+  readonly flow: RunView["flow"];
+  readonly lease_until: number;
+}

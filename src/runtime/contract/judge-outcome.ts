@@ -1,0 +1,88 @@
+/** What came of asking a judge once, as plain values: it is asked elsewhere than where verdicts are kept. */
+import type { Usage } from "../../contract/messages.ts";
+import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import type { VerdictValue } from "../../core/rubrics/verdict.ts";
+import type { RunSpec, Unit } from "./wire.ts";
+
+export type AskOutcome =
+  | {
+      readonly kind: "given";
+      readonly value: VerdictValue;
+      readonly reason: string | null;
+      readonly usage: Usage | null;
+      /** Nobody was asked: the verdict was there already. */
+      readonly cached?: boolean;
+    }
+  | {
+      readonly kind: "failed";
+      readonly error: string;
+      readonly retryable: boolean;
+      /** What the endpoint asked for. */
+      readonly retry_after_ms: number | null;
+      /** There was a reply, and it is no verdict. */
+      readonly replied?: boolean;
+      readonly usage: Usage | null;
+      readonly status?: number;
+      /** The endpoint refused the key: every other ask would be refused alike. */
+      readonly unauthorized?: boolean;
+      /** With another key: none of the tries that are counted. */
+      readonly free?: boolean;
+    };
+
+/** What the run had on record of an ask: `calls` made so far, and how many `replies` they got. */
+export interface Recorded {
+  /** Absent where a run's object of an earlier release gave the unit. */
+  readonly calls?: number | undefined;
+  readonly replies: number;
+}
+
+/**
+ * `recorded`: as it was when the call was made, by which the run knows a call that it has counted. Absent of what was not
+ * asked for, and where an earlier release asked.
+ */
+export type ToldOutcome = AskOutcome & { readonly recorded?: Recorded | undefined };
+
+/** An ask without what it says: all that a run keeps of it. */
+export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
+  readonly outcome: ToldOutcome;
+}
+
+/** A verdict by the key of its ask. */
+export type KnownVerdict = readonly [key: string, verdict: Verdict];
+
+/** Where asks stand after their outcomes were taken in. */
+export interface JudgedReply {
+  /** Those that are settled, for better or worse. */
+  readonly settled: readonly KnownVerdict[];
+  /** When the first of the others may be asked again (epoch ms); null when there is none. */
+  readonly next_at: number | null;
+  /** False: the unit is somebody else's, or nobody's, by now. */
+  readonly go_on: boolean;
+}
+
+/** What asking for a unit's verdicts takes. */
+export interface JudgingUnit {
+  readonly spec: RunSpec;
+  readonly unit: Unit;
+  readonly claim: number;
+  /** Whose judges are to be asked; what is owed to another endpoint comes after. */
+  readonly endpoint_id: string;
+  readonly calls: number;
+  /** Asks at once. */
+  readonly lanes: number;
+  readonly settled: readonly KnownVerdict[];
+  /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
+  readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
+}
+
+/** A unit that owes verdicts: of which endpoint, how many at least, and not before when. */
+export interface Owing {
+  readonly unit: number;
+  readonly endpoint_id: string;
+  readonly calls: number;
+  readonly not_before?: number;
+  /** Of whoever gives the unit back; absent for one that has just been found to owe. */
+  readonly claim?: number;
+  /** It was given back because something broke: so many times, and it is given up. */
+  readonly failed?: boolean;
+}

@@ -1,0 +1,19 @@
+/** Failures as values, as they cross an object's boundary and reach the API: a code, a sentence, the field at fault. */
+import type { ErrorCode, ErrorDetails } from "../../contract/api-error.ts";
+
+export type Refusal = {
+  code: ErrorCode;
+  message: string;
+  param: string | null;
+  details?: ErrorDetails;
+};
+export type Result<T> = { ok: true; value: T } | { ok: false; error: Refusal };
+
+export function refuse(code: ErrorCode, message: string, param: string | null): Result<never> {
+  return { ok: false, error: { code, message, param } };
+}
+
+/** The same Idempotency-Key with another body. */
+export function keyReused(): Result<never> {
+  return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);
+}

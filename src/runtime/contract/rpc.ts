@@ -1,0 +1,180 @@
+/**
+ * What objects may ask of each other, as plain signatures: the contract across deploys, where arguments and results only
+ * ever gain optional fields. The platform's own stub types are made by walking every argument's type, and JSON's has no
+ * end; these are what the callers see instead, and the classes declare that they serve them.
+ */
+
+import type { CancelReason } from "../../contract/errors.ts";
+import type { ExportQuery } from "../../contract/export.ts";
+import type { StepMetrics } from "../../contract/training-view.ts";
+import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+
+import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
+import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
+import type {
+  AuditRow,
+  InFlightEntry,
+  InFlightQuery,
+  KeyRange,
+  LiveView,
+  RolloutRecord,
+  RunRecords,
+  SegmentEntry,
+  StoredEvent,
+  TaskMean,
+} from "./run-records.ts";
+import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
+import type {
+  Delivery,
+  Place,
+  RetryOrder,
+  RetryRefusal,
+  RolloutReport,
+  RolloutSpec,
+  RolloutStanding,
+  RunMessage,
+  RunSpec,
+  ScoredMember,
+  SourcePlace,
+  Starter,
+  SuspectKey,
+  Unit,
+} from "./wire.ts";
+
+/** The same methods on the class: an answer that is there already need not be a promise. */
+export type Serves<Rpc> = {
+  [Name in keyof Rpc]: Rpc[Name] extends (...args: infer Args) => Promise<infer Answer>
+    ? (...args: Args) => Answer | Promise<Answer>
+    : never;
+};
+
+export interface FinishedPage {
+  readonly rows: RolloutRecord[];
+  /** True when rows were left out for their size: they begin the next page. */
+  readonly cut: boolean;
+  /** Segments that cover rows of this page. */
+  readonly segments: SegmentEntry[];
+}
+
+/** Lines of an export: each made of one rollout, or of the two of a pair. */
+export interface ExportPage {
+  readonly items: RolloutRecord[][];
+  /** Segments that cover them. */
+  readonly segments: SegmentEntry[];
+  /** Where the next page begins; null after the last. */
+  readonly next: string | null;
+}
+
+/** What rollouts left behind, for others that take it over. */
+export interface SourcePage {
+  /** In the order asked for; null where none was ever dispatched. */
+  readonly records: (RolloutRecord | null)[];
+  /** Segments that cover them. */
+  readonly segments: SegmentEntry[];
+  /** Why the run dispatched nothing more, where somebody cancelled it. */
+  readonly cancelled: CancelReason | null;
+}
+
+/** `refused`: the report cannot be stored, whoever sends it again; something smaller is wanted in its place. */
+export interface Answered {
+  readonly known: boolean;
+  readonly refused?: string;
+}
+
+export interface RunRpc {
+  /** Begins the run; a no-op after the first. */
+  create(spec: RunSpec): Promise<void>;
+  /** Which of these are still to be started, and how. Null, here and below: nobody created this run. */
+  admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
+  /** A rollout's final report. Repeated, it changes nothing. */
+  answered(report: RolloutReport): Promise<Answered>;
+  /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
+  unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
+  /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): Promise<void>;
+  /** These units have no scores before judges have answered; or they are given back so. */
+  owe(owing: readonly Owing[]): Promise<void>;
+  /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
+  takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null>;
+  /**
+   * Names a suspect before it computes, in how many deaths it was the one that was named (suspects.ts). `died`: the process
+   * before this `boot` did not end in order. Null: it is given up, and must not begin.
+   */
+  accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
+  /** It awaits the outside by now, or it has `ended`. */
+  clear(key: SuspectKey, ended: boolean): Promise<void>;
+  /** What came of asking. A verdict that is settled stays as it is, and a call counts once. Null: nobody created this run. */
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
+  /** Rows of a segment that is not folded yet. */
+  segmentRows(segment: number): Promise<RolloutRecord[] | null>;
+  folded(segment: number, key: string): Promise<void>;
+  /** What these left behind, for rollouts that take it over. */
+  sources(places: readonly SourcePlace[]): Promise<SourcePage | null>;
+  /** Ends the run early; what is in flight is told in slices and still reports. */
+  cancel(): Promise<boolean>;
+  /** Stops dispatch, or goes on with it; an ended run stays as it is. */
+  /** False: nobody created this run. */
+  pause(paused: boolean): Promise<boolean>;
+  setMaxConcurrent(rollouts: number): Promise<void>;
+  /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
+  retry(order: RetryOrder): Promise<RetryRefusal | null>;
+  /** Asks one rollout to stop. False: there is none in this place. */
+  cancelRollout(place: Place): Promise<boolean>;
+  /** Its endpoint would grant it something else now. */
+  endpointChanged(): Promise<void>;
+  /** What the run's own records say, all of one moment. */
+  auditRecords(): Promise<RunRecords | null>;
+  /** The next 1,000 finished rollouts after this end, without their trajectories. */
+  auditRows(after: number): Promise<AuditRow[]>;
+  view(): Promise<LiveView | null>;
+  /** The trainer's object has news: what is later than what is known here is taken over. */
+  trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
+  /** The series of a training run, of steps after this one. */
+  stepMetrics(after: number, limit: number): Promise<StepMetrics[] | null>;
+  /** Tasks with a scored rollout, by key. Null: nobody created this run. */
+  taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[] | null>;
+  rollout(place: Place): Promise<RolloutRecord | null>;
+  /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
+  inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;
+  /** The segment that covers a finished rollout, once one does. */
+  segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
+  /** Finished rollouts in the order they ended. */
+  finished(after: number, limit: number, outcome: string | null): Promise<FinishedPage | null>;
+  /** The next rollouts to export. Null: nobody created this run. */
+  exportPage(query: ExportQuery): Promise<ExportPage | null>;
+  /** Events after `after`; waits for the next ones when there are none yet. */
+  events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null>;
+  /** A message of this run that its queue gave up on. */
+  deadLetter(queue: string, message: RunMessage): Promise<void>;
+}
+
+export interface EndpointRpc {
+  /** What a run may do on the endpoint until it asks again, or its lease ends. */
+  ask(asked: PermitAsk): Promise<Grant>;
+  /** A call failed and is about to be tried again: when to ask anew instead, while the endpoint is down; else null. */
+  failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
+  /** Its settings, its address or its key are not what they were. */
+  changed(): Promise<void>;
+}
+
+export interface RolloutRpc {
+  /** Begins the rollout, once; repeated, says how it stands. A start sent too long ago begins nothing. */
+  start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding>;
+  /** How it stands; wakes it when it should be running and is not. */
+  ask(): Promise<RolloutStanding>;
+  cancel(reason: CancelReason): Promise<RolloutStanding>;
+  /** The call to be made for it; null when it waits for that one no longer, or another delivery makes it. */
+  pendingCall(turn: number, call: number, delivery?: Delivery): Promise<PendingCall | null>;
+  /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
+  modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
+  /** The rollout as stored so far, or null when there is none. */
+  read(): Promise<Rollout | null>;
+  /** Frees the storage of a rollout whose report was acknowledged. False: it still owes its report. */
+  free(): Promise<boolean>;
+}
+
+export interface RolloutSqlRpc {
+  /** One call of a hook. `writes`: how often its rollout was written before. What is wrong with it comes back as a value. */
+  exec(writes: number, place: SqlPlace, query: string, params: readonly SqlValue[]): Promise<SqlOutcome>;
+}

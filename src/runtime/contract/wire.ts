@@ -1,0 +1,245 @@
+/**
+ * What travels between objects, queues and consumers. Messages hold ids only and stay under 1 kB; every receiver may
+ * see any of these twice. RPC arguments and results only ever gain optional fields.
+ */
+
+import type { TokenPrices } from "../../contract/cost.ts";
+import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
+import type { RunLimits } from "../../contract/eval-request.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import type { Usage } from "../../contract/messages.ts";
+import type { ForkedFrom } from "../../contract/run.ts";
+import type { Sampling } from "../../contract/sampling.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { RunDataset } from "../../contract/uploaded-dataset.ts";
+import type { ForkPoint } from "../../core/rollout/fork.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { StoredTrainer, TrainingSpec } from "./training-wire.ts";
+
+export interface EnvironmentPin {
+  readonly id: string;
+  readonly version: string;
+  readonly digest: string;
+}
+
+/** Everything a run was asked to do, resolved; immutable. */
+export interface RunSpec {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly environment: EnvironmentPin;
+  readonly environment_args: JsonObject;
+  readonly dataset: RunDataset;
+  readonly model: string;
+  readonly endpoint_id: string;
+  readonly sampling: Sampling;
+  readonly limits: RunLimits;
+  readonly seed: number;
+  readonly shuffle: boolean;
+  /** Tasks of the run; each is one group. */
+  readonly num_examples: number;
+  readonly rollouts_per_example: number;
+  readonly max_concurrent: number;
+  readonly min_scored: number;
+  /** True when the rubric looks at whole groups: they are then scored as one unit. */
+  readonly whole_groups: boolean;
+  readonly created_at: number;
+  /** Who answers for each judge of the rubric; absent for a run that needs none. */
+  readonly judges?: Readonly<Record<string, JudgeTarget>>;
+  /** False: every verdict is asked for anew, whatever was said to the same question before. */
+  readonly judge_cache?: boolean;
+  /** Set for a run whose rollouts go on behind a turn of another one. */
+  readonly fork?: ForkOrigin;
+  /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
+  readonly rescore?: { readonly run_id: string };
+  /** Set for a training run: `rollouts_per_example` is then its group's size, and groups open one by one. */
+  readonly training?: TrainingSpec;
+  /** What was made for the trainer of a training run. */
+  readonly trainer?: StoredTrainer;
+}
+
+export interface JudgeTarget {
+  readonly endpoint_id: string;
+  readonly model: string;
+  readonly sampling: Sampling;
+  /** Of its endpoint, when the run was accepted; absent where it had none. */
+  readonly prices?: TokenPrices;
+}
+
+/** The turn rollouts go on behind, and where what they begin with is kept (R2). */
+export interface ForkOrigin extends ForkedFrom {
+  readonly key: string;
+}
+
+/** Where a rollout stands in its run. */
+export interface Place {
+  readonly group: number;
+  readonly slot: number;
+  readonly attempt: number;
+}
+
+/** Everything one rollout needs for its whole life, the task row included. */
+export interface RolloutSpec extends Place {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly rollout_id: string;
+  readonly example_id: number;
+  readonly task_key: string;
+  /** Whose task it is, in a run of a group of environments. */
+  readonly member?: string;
+  readonly row: JsonObject;
+  readonly environment: EnvironmentPin;
+  readonly environment_args: JsonObject;
+  readonly model: string;
+  readonly endpoint_id: string;
+  readonly sampling: Sampling;
+  readonly limits: RunLimits;
+  readonly seed: number;
+  /** What it begins with instead of the environment's setup: the turns of another rollout. */
+  readonly from?: ForkPoint;
+  /** Of a training run: the weights its group was dispatched by, */
+  readonly policy_version?: number;
+  /** and the resets of the run before it began; absent in one of an earlier release, which counts as 0. */
+  readonly policy_generation?: number;
+}
+
+/** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
+export type RolloutStanding =
+  | { readonly state: "running"; readonly next_event_at: number }
+  | { readonly state: "answered" }
+  | { readonly state: "expired" }
+  | { readonly state: "unknown" };
+
+/** The final report of a rollout: everything its run keeps of it, short of scores. */
+export interface RolloutReport extends Place {
+  readonly rollout_id: string;
+  readonly example_id: number;
+  readonly task_key: string;
+  /** Whose task it is, in a run of a group of environments. */
+  readonly member?: string;
+  readonly failure: FailureClass | null;
+  readonly cancelled: CancelReason | null;
+  readonly error: SerializedError | null;
+  /** Set when every other rollout of the run would fail alike. */
+  readonly stop_run: { readonly code: string; readonly message: string } | null;
+  /** sha256 of the trajectory; null when none could be made. */
+  readonly digest: string | null;
+  /** Hash of the prompt and what was said after it. */
+  readonly said?: string;
+  readonly bytes: number;
+  /** The trajectory itself when it is small (`LIMITS.inlineTrajectoryBytes`); a larger one is in R2 under its digest. */
+  readonly trajectory: string | null;
+  readonly stop_condition: string | null;
+  readonly is_truncated: boolean;
+  readonly turns: number;
+  readonly calls: number;
+  /** Calls that were answered with 429. */
+  readonly limited?: number;
+  readonly usage: Usage;
+  readonly started_at: number;
+  readonly ended_at: number;
+}
+
+/** Work that may have ended the process: a place that is to be started, a rollout, or a unit that is to be scored. */
+export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
+
+/** One rollout to start. */
+export interface Starter extends Place {
+  readonly rollout_id: string;
+  /** It may have ended the process before: it is begun alone (suspects.ts). */
+  readonly suspect?: boolean;
+  /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
+  readonly carries?: Place;
+  /** Of a training run: which row its group plays (else the group's number says), */
+  readonly example_index?: number;
+  /** the weights the group was dispatched by, */
+  readonly policy_version?: number;
+  /** and the resets of the run so far. */
+  readonly policy_generation?: number;
+}
+
+/** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */
+export interface SourcePlace extends Omit<Place, "attempt"> {
+  readonly attempt: number | null;
+}
+
+/** Where a finished trajectory is: here (`text`), in R2 under its digest, or (digest null) nowhere. */
+export interface StoredTrajectory {
+  readonly digest: string | null;
+  readonly text: string | null;
+}
+
+/** One rollout whose trajectory is to be scored. */
+export interface Member extends Starter, StoredTrajectory {}
+
+export interface Unit {
+  readonly unit: number;
+  /** It may have ended the process before: it is scored alone (suspects.ts). */
+  readonly suspect?: boolean;
+  /** Of a training run: no weights can have sampled it that have a later version. */
+  readonly newest_version?: number;
+  readonly members: readonly Member[];
+}
+
+/** What a retry asks for: `classes` null = the usual ones; `hash` tells a repeat of the key from another request. */
+export interface RetryOrder {
+  readonly classes: readonly string[] | null;
+  readonly key: string | null;
+  readonly hash: string;
+}
+
+/** `unknown`: nobody created this run. */
+export type RetryRefusal = "unknown" | "cancelled" | "draining" | "key_reused" | "training";
+
+export type ScoredMember = Place & { readonly record: ScoreRecord };
+
+interface Address {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** `rollout-groups`: start these. Older than 10 minutes: the sweep has long re-sent it, so it is dropped. */
+export interface GroupsMessage extends Address {
+  readonly kind: "groups";
+  readonly sent_at: number;
+  readonly rollouts: readonly (readonly [group: number, slot: number, attempt: number])[];
+}
+
+/** `rollout-scores`: score these units. */
+export interface ScoresMessage extends Address {
+  readonly kind: "scores";
+  readonly units: readonly number[];
+}
+
+/** `rollout-judgements`: ask the judges of this unit. */
+export interface JudgementMessage extends Address {
+  readonly kind: "judgement";
+  readonly unit: number;
+  /** Rollouts of the unit, at most. */
+  readonly members: number;
+}
+
+/** `run-segments`: fold this segment. */
+export interface SegmentMessage extends Address {
+  readonly kind: "segment";
+  readonly segment: number;
+}
+
+/** `model-calls`: make this call for the rollout and tell it what came of it. */
+export interface ModelCallMessage extends Address {
+  readonly kind: "model_call";
+  readonly rollout_id: string;
+  readonly turn: number;
+  /** Which try of the turn, from 1. */
+  readonly call: number;
+}
+
+/** One hand-over of a message: whoever else holds a copy of it has another id, or came before. */
+export interface Delivery {
+  readonly id: string;
+  /** From 1; a later one means that an earlier one came to nothing. */
+  readonly attempt: number;
+}
+
+export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage | JudgementMessage;
+
+export const START_MESSAGE_LIFE_MS = 10 * 60_000;

@@ -1,0 +1,152 @@
+/**
+ * Rows of a stored file, by number, without reading the whole of it.
+ *
+ * A file with an index is read in its blocks, by one ranged get each; one without (rows that came with a run) is a single
+ * block. Rollouts of a run ask for neighbours, so blocks stay in memory, except one that is a single long row.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import { chunksOf } from "../kit/byte-chunks.ts";
+import { Recent } from "../kit/recent.ts";
+import { RowLines } from "../kit/row-lines.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { DatasetIndex, IndexWriter } from "./index.ts";
+
+/** Where the rows are: two keys of R2. */
+export interface RowsFile {
+  readonly key: string;
+  readonly index_key?: string | undefined;
+}
+
+export interface RowText {
+  readonly row: number;
+  readonly text: string;
+}
+
+/** The file or its index is not in the object store: no row of it can be read, now or later. */
+export class RowsMissing extends Error {
+  override readonly name = "RowsMissing";
+
+  constructor(key: string) {
+    super(`the rows of the dataset are gone: ${key}`);
+  }
+}
+
+/** Texts of rows, by row. */
+type Block = ReadonlyMap<number, string>;
+
+/** Per isolate: 16 MiB of blocks at most, and 2 MiB for the index of a file of the shortest rows. */
+const blocks = new Recent<Block>(16);
+const indexes = new Recent<DatasetIndex>(8);
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The JSON text of each of these rows. Throws `RowsMissing`, or `RangeError` for a row the file does not have. */
+export async function readRowTexts(
+  env: Env,
+  file: RowsFile,
+  rows: Iterable<number>,
+  subrequests: Subrequests,
+): Promise<ReadonlyMap<number, string>> {
+  const index = await indexOf(env, file, subrequests);
+  const byBlock = Map.groupBy(new Set(rows), (row) => index.blockOf(row));
+  const texts = new Map<number, string>();
+  await subrequests.six([...byBlock], async ([number, members]) => {
+    const block = await blockOf(env, file, index, number, subrequests);
+    for (const row of members) {
+      const text = block.get(row);
+      if (text === undefined) throw new RangeError(`${file.key} has no row ${row}`);
+      texts.set(row, text);
+    }
+  });
+  return texts;
+}
+
+/** In how many blocks these rows lie: so many reads they take. */
+export async function blocksOf(
+  env: Env,
+  file: RowsFile,
+  rows: Iterable<number>,
+  subrequests: Subrequests,
+): Promise<number> {
+  const index = await indexOf(env, file, subrequests);
+  return new Set(Array.from(rows, (row) => index.blockOf(row))).size;
+}
+
+/** The rows from `first` on, as long as they are asked for. One ranged get. Throws `RowsMissing`. */
+export async function* rowsFrom(
+  env: Env,
+  file: RowsFile,
+  first: number,
+  subrequests: Subrequests,
+): AsyncGenerator<RowText> {
+  const index = await indexOf(env, file, subrequests);
+  const start = index.start(index.blockOf(first));
+  const object = await subrequests.fetch(() => env.STORE.get(file.key, { range: { offset: start.offset } }));
+  if (object === null) throw new RowsMissing(file.key);
+  for await (const { row, bytes } of linesOf(object.body, start)) {
+    if (row >= first) yield { row, text: textOf(bytes) };
+  }
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>, start: { offset: number; row: number }) {
+  const lines = new RowLines(LIMITS.taskRowBytes, start);
+  for await (const chunk of chunksOf(body)) yield* lines.push(chunk);
+  yield* lines.end();
+}
+
+function textOf(line: Uint8Array): string {
+  return decoder.decode(line).trim();
+}
+
+async function indexOf(env: Env, { index_key }: RowsFile, subrequests: Subrequests): Promise<DatasetIndex> {
+  if (index_key === undefined) return ONE_BLOCK;
+  const known = indexes.get(index_key);
+  if (known !== undefined) return known;
+  const bytes = await subrequests.fetch(async () => {
+    const object = await env.STORE.get(index_key);
+    return object === null ? null : await object.arrayBuffer();
+  });
+  if (bytes === null) throw new RowsMissing(index_key);
+  const index = new DatasetIndex(bytes);
+  // The value is kept, not its promise: what one invocation reads another must not have to wait for.
+  indexes.set(index_key, index);
+  return index;
+}
+
+const ONE_BLOCK = oneBlock();
+
+function oneBlock(): DatasetIndex {
+  const index = new IndexWriter();
+  index.note(0, 0, 0);
+  return new DatasetIndex(index.encode().buffer);
+}
+
+async function blockOf(
+  env: Env,
+  { key }: RowsFile,
+  index: DatasetIndex,
+  number: number,
+  subrequests: Subrequests,
+): Promise<Block> {
+  const name = `${key} ${number}`;
+  const known = blocks.get(name);
+  if (known !== undefined) return known;
+  const { block, characters } = await subrequests.fetch(() => readBlock(env, key, index, number));
+  if (characters <= LIMITS.datasetBlockBytes) blocks.set(name, block);
+  return block;
+}
+
+async function readBlock(env: Env, key: string, index: DatasetIndex, number: number) {
+  const start = index.start(number);
+  const end = index.end(number);
+  const length = end === null ? {} : { length: end - start.offset };
+  const object = await env.STORE.get(key, { range: { offset: start.offset, ...length } });
+  if (object === null) throw new RowsMissing(key);
+  const block = new Map<number, string>();
+  let characters = 0;
+  for await (const { row, bytes } of linesOf(object.body, start)) {
+    const text = textOf(bytes);
+    block.set(row, text);
+    characters += text.length;
+  }
+  return { block, characters };
+}

@@ -1,0 +1,69 @@
+/**
+ * Code of an environment that runs because somebody asks a route: it is built, its rows are counted. Where that ends the process
+ * no run answers for it, so it is a suspect by a name of its own (suspects.ts), in the store.
+ *
+ * Invariants. It waits until the boot is through, and computes while no other suspect does. Where nothing died nothing is
+ * written. What was named in two deaths is refused for as long as deaths follow each other, or until its code is another.
+ */
+import { EnvError } from "../../contract/errors.ts";
+import { canonicalJson, type JsonObject } from "../../contract/json.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { HeldEnvironment } from "./environments.ts";
+import { lastEnd } from "./last-end.ts";
+import { besideSuspects, deathsOf, GIVEN_UP, MOST_DEATHS, type NamedEntry, type Names, Suspect } from "./suspects.ts";
+
+/** What `work` comes to, or the error that it is not tried again. Rejects as `work` does. */
+export async function behindRoute<T>(
+  env: Env,
+  { id, digest }: Pick<HeldEnvironment, "id" | "digest">,
+  args: JsonObject,
+  work: () => Promise<T>,
+): Promise<T | EnvError> {
+  if ((await lastEnd(env)).deaths === 0) return await besideSuspects(work);
+  const key = `org/platform/builds/${sha256Hex(`${id} ${digest} ${canonicalJson(args)}`)}`;
+  const suspect = new Suspect(env, () => new StoredNames(env.STORE), key);
+  try {
+    const done = await suspect.run(work);
+    return done === GIVEN_UP ? new EnvError(stopsPlatform(id)) : done;
+  } finally {
+    await suspect.end();
+  }
+}
+
+function stopsPlatform(id: string): string {
+  return `the platform died, or hung until it was ended, again and again while ${id} was built: it is not tried again`;
+}
+
+/** Each an object of the store without a body. */
+export class StoredNames implements Names<string> {
+  readonly #store: R2Bucket;
+
+  constructor(store: R2Bucket) {
+    this.#store = store;
+  }
+
+  async accuse(key: string, boot: string, died: boolean): Promise<{ deaths: number } | null> {
+    const deaths = deathsOf(await this.#find(key), { boot, died });
+    const isGivenUp = deaths >= MOST_DEATHS;
+    await this.#name(key, { deaths, boot: isGivenUp ? null : boot });
+    return isGivenUp ? null : { deaths };
+  }
+
+  async clear(key: string, ended: boolean): Promise<void> {
+    const deaths = ended ? 0 : ((await this.#find(key))?.deaths ?? 0);
+    if (deaths === 0) await this.#store.delete(key);
+    else await this.#name(key, { deaths, boot: null });
+  }
+
+  async #find(key: string): Promise<NamedEntry | null> {
+    const known = await this.#store.head(key);
+    if (known === null) return null;
+    const { deaths, boot } = known.customMetadata ?? {};
+    return { deaths: Number(deaths ?? 0), boot: boot ?? null };
+  }
+
+  async #name(key: string, { deaths, boot }: NamedEntry): Promise<void> {
+    const customMetadata = { deaths: String(deaths), ...(boot !== null && { boot }) };
+    await this.#store.put(key, "", { customMetadata });
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * How long the environment code of one rollout may take, stage by stage.
+ *
+ * Invariants. A hook whose promise never settles ends its own rollout and nothing else. While a rollout is under way a
+ * stage ends with the rollout's own deadline at the latest, and at once when the rollout is cancelled; closing is let
+ * finish, each hook within its own time. A synchronous loop without end cannot be stopped from inside an isolate.
+ */
+
+import { StageTimeoutError } from "../../contract/errors.ts";
+import type { RunLimits } from "../../contract/eval-request.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Stage, StageLimit } from "../../core/environments/stages.ts";
+
+/** Milliseconds. */
+export type StageTimes = Readonly<Record<Stage, number>>;
+
+export function stageTimes(limits: RunLimits): StageTimes {
+  const { setup_timeout_s, turn_timeout_s, tool_timeout_s, cleanup_timeout_s } = limits;
+  return {
+    setup: inMs(setup_timeout_s) ?? LIMITS.setupMs,
+    turn: inMs(turn_timeout_s) ?? LIMITS.turnMs,
+    tool: inMs(tool_timeout_s) ?? LIMITS.toolMs,
+    cleanup: inMs(cleanup_timeout_s) ?? LIMITS.cleanupMs,
+  };
+}
+
+const LAST_HANDLERS_MS = 1000;
+
+export interface StageClockParts {
+  readonly times: StageTimes;
+  /** Epoch milliseconds at which the rollout's own time is over; infinity when it has no end. */
+  readonly deadline: number;
+  readonly now: () => number;
+}
+
+export class StageClock {
+  /** Shown to tools as `call.signal`: nobody waits for them any more. */
+  readonly signal = { aborted: false };
+  readonly #parts: StageClockParts;
+  #closingUntil: number | null = null;
+  /** Who is waited for, the outermost first: a tool within the reply it belongs to. */
+  readonly #underWay: (() => void)[] = [];
+
+  constructor(parts: StageClockParts) {
+    this.#parts = parts;
+  }
+
+  /** Of any one stage. */
+  get longestMs(): number {
+    return Math.max(...Object.values(this.#parts.times));
+  }
+
+  /** Whoever is under way is waited for no longer. */
+  interrupt(): void {
+    this.signal.aborted = true;
+    for (const cutShort of this.#underWay) cutShort();
+  }
+
+  readonly limit: StageLimit = async (stage, what, work) => {
+    if (!isThenable(work)) return work;
+    const promise = Promise.resolve(work);
+    // Most hooks only compute: they have settled before a timer would be worth its making.
+    if (await settlesAtOnce(promise)) return await promise;
+    const time = this.#parts.times[stage];
+    if (stage === "cleanup") return await this.#inTime(promise, this.#closingTime(time), what);
+    return await this.#whileUnderWay(promise, time, what);
+  };
+
+  /** Many handlers that are late one after another must not outlast the alarm. */
+  #closingTime(own: number): number {
+    const now = this.#parts.now();
+    this.#closingUntil ??= now + LIMITS.closingMs;
+    return Math.min(own, Math.max(LAST_HANDLERS_MS, this.#closingUntil - now));
+  }
+
+  async #whileUnderWay<T>(promise: Promise<T>, own: number, what: string): Promise<T> {
+    const left = this.#parts.deadline - this.#parts.now();
+    const { promise: interrupted, reject } = Promise.withResolvers<T>();
+    const cutShort = () => reject(new StageTimeoutError(`${what} was cut short`, true));
+    if (this.signal.aborted) cutShort();
+    this.#underWay.push(cutShort);
+    const depth = this.#underWay.length;
+    const both = Promise.race([promise, interrupted]);
+    try {
+      return await this.#inTime(both, Math.min(own, left), what, left < own);
+    } finally {
+      // What began within it is not waited for any more either: its timers go.
+      for (const inner of this.#underWay.splice(depth - 1).slice(1)) inner();
+    }
+  }
+
+  async #inTime<T>(promise: Promise<T>, ms: number, what: string, whole = false): Promise<T> {
+    const { promise: late, reject } = Promise.withResolvers<T>();
+    const timer = setTimeout(() => {
+      this.signal.aborted = true;
+      reject(new StageTimeoutError(`${what} did not settle within ${ms / 1000} s`, whole));
+    }, ms);
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function inMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+function isThenable(work: unknown): boolean {
+  return typeof work === "object" && work !== null && "then" in work;
+}
+
+/** Microtasks a hook without I/O may take: each `await` in it costs a few. */
+const PROMPT_TICKS = 200;
+
+/** True when the promise settles, either way, without any I/O. */
+async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const settle = () => {
+    settled = true;
+  };
+  promise.then(settle, settle);
+  for (let tick = 0; tick < PROMPT_TICKS && !settled; tick += 1) await null;
+  return settled;
+}

@@ -1,0 +1,14 @@
+/** Waits between tries: exponential with full jitter, seeded so that a restart waits the same. */
+import { seededRandom } from "../../contract/random.ts";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+/** An endpoint that asks for more is asked again all the same. */
+const LONGEST_ASKED_MS = 10 * 60_000;
+
+/** Milliseconds before try `failures` + 1; at least what the endpoint asked for. */
+export function backoffMs(failures: number, retryAfterMs: number | null, seed: string): number {
+  const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
+  const jittered = ceiling * (0.5 + 0.5 * seededRandom("backoff", seed, failures)());
+  return Math.max(Math.round(jittered), Math.min(LONGEST_ASKED_MS, retryAfterMs ?? 0));
+}

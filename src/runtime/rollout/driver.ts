@@ -1,0 +1,260 @@
+/**
+ * Drives one rollout from where its storage left it to its end, inside the object's alarm.
+ *
+ * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
+ * write is safe), its answer is written when it arrives, and the environment's reply, the new state and the next intent
+ * follow in one write; when the hook does no I/O both reach the disk in the same sync. Whatever is lost by a kill is
+ * done again from the last write: environment code is deterministic given its state, and the call carries the same
+ * idempotency key. `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by
+ * the object, not here: while one is, nothing is awaited between reading the rollout and moving it on.
+ */
+import {
+  type CancelReason,
+  EnvError,
+  type FailureClass,
+  InfraError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import type { Harness } from "../../core/rollout/harness.ts";
+import { advance, type Effect, isAway, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
+import type { RolloutSpec } from "../contract/wire.ts";
+import type { HoldCall } from "../endpoint/held-call.ts";
+import type { StageClock } from "../environment/stage-clock.ts";
+import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
+import { logError } from "../kit/log.ts";
+import { Apart } from "../run/apart.ts";
+import { afterCall, waitingFor } from "./call-outcome.ts";
+import type { Departure, ModelDriver } from "./model-driver.ts";
+import type { RolloutStore } from "./store.ts";
+
+/** One alarm may last 15 minutes; a call or a hook may take 10. */
+export const ALARM_BUDGET_MS = 4 * 60_000;
+/** What came of a call whose time passed while it was away. */
+const OVERDUE = { kind: "aborted" } as const;
+
+export interface DriverParts {
+  readonly spec: RolloutSpec;
+  readonly store: RolloutStore;
+  readonly harness: Harness;
+  readonly model: ModelDriver;
+  /** Asked before a failed call is tried again. */
+  readonly hold: HoldCall;
+  readonly now: () => number;
+  readonly clock: StageClock;
+  /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
+  readonly deadline: number;
+  /** How long one alarm goes on before it hands over to the next one. */
+  readonly alarmBudgetMs: number;
+  /** Resolves when everything that was written is on disk. */
+  readonly onDisk: () => Promise<void>;
+  /** Set where what comes next may have ended the process before. */
+  readonly suspect: Suspect | null;
+}
+
+/** The reason of a cancel after which nothing of the environment runs any more. */
+const SHED: CancelReason = "overload";
+
+/** Of all rollouts that are told to stop, in this process. */
+const ENDS = new Apart();
+
+const DOING = {
+  setup: "its environment set it up",
+  reply: "its environment replied",
+  close: "its environment closed it",
+} as const;
+
+type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
+
+export class RolloutDriver {
+  readonly #parts: DriverParts;
+  #cancel: CancelReason | null;
+  #suspect: Suspect | null;
+  #hookRan = false;
+  #hadItsTurn = false;
+  /** When the rollout has something to say again at the latest; a sweep need not ask before. */
+  nextEventAt = 0;
+
+  constructor(parts: DriverParts) {
+    this.#parts = parts;
+    this.#cancel = parts.store.cancelRequest();
+    this.#suspect = parts.suspect;
+  }
+
+  /** Ends the rollout at its next step; aborts the call in flight, and waits for no hook but those that close. */
+  cancel(reason: CancelReason): void {
+    this.#cancel = reason;
+    this.#parts.clock.interrupt();
+    this.#parts.model.abort();
+  }
+
+  async drive(from: Rollout): Promise<Drive> {
+    const { store, now, alarmBudgetMs, deadline } = this.#parts;
+    const until = now() + alarmBudgetMs;
+    let rollout = this.#resume(from);
+    for (let first = true; ; first = false) {
+      rollout = this.#interruptStored(await this.#inTurn(rollout));
+      const effect = nextEffect(rollout);
+      if (effect.kind === "done") {
+        store.save(rollout);
+        return { done: rollout };
+      }
+      const at = now();
+      const notBefore = effect.kind === "sample" ? effect.not_before : 0;
+      // However short its time, an alarm takes one step: else none would ever be taken.
+      if (notBefore > at || (at > until && !first)) {
+        // One whose call is away is stored as it is, and from here on the answer may come.
+        if (!isAway(rollout)) store.save(rollout);
+        await this.#letGo();
+        // A back-off longer than the rollout has left ends with the rollout.
+        return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
+      }
+      rollout = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#perform(effect, rollout);
+    }
+  }
+
+  /** Handles are not held through a wait: whoever goes on opens them again. */
+  async #letGo(): Promise<void> {
+    const fault = await this.#parts.harness.dispose();
+    if (fault === null) return;
+    logError("closeLive", this.#parts.spec.rollout_id, new EnvError(fault.error_chain_str));
+  }
+
+  /** Cut off in a reply, after a tool began that must not run twice: whether it ran to its end nobody knows. */
+  #resume(rollout: Rollout): Rollout {
+    const begun = this.#parts.store.unrepeatable();
+    if (rollout.phase !== "reply" || begun?.turn !== rollout.turns.length) return rollout;
+    const message = `cut off while running ${begun.tool}, which must not run twice`;
+    const error = serializeError(new InfraError(message));
+    return advance(rollout, { type: "failed", failure: "tool_outcome_unknown", error });
+  }
+
+  /** One that is told to stop has hung up; its end waits for its turn. The answer to a call that is away may come meanwhile. */
+  async #inTurn(rollout: Rollout): Promise<Rollout> {
+    if (this.#cancel === null || this.#hadItsTurn) return rollout;
+    this.#hadItsTurn = true;
+    await ENDS.turn();
+    return isAway(rollout) ? (this.#parts.store.load() ?? rollout) : rollout;
+  }
+
+  /** An answer that comes while the rollout closes must find that nobody waits for it. */
+  #interruptStored(rollout: Rollout): Rollout {
+    const next = this.#interrupt(rollout);
+    if (next !== rollout && isAway(rollout)) this.#parts.store.save(next);
+    return next;
+  }
+
+  #interrupt(rollout: Rollout): Rollout {
+    if (rollout.phase === "close" || rollout.phase === "done") return rollout;
+    if (this.#cancel !== null) return advance(rollout, { type: "cancelled", reason: this.#cancel });
+    if (this.#parts.now() < this.#parts.deadline) return rollout;
+    return advance(rollout, { type: "timed_out" });
+  }
+
+  /** One that is to wait for its endpoint comes back here when it is due. */
+  async #trySample(rollout: Rollout): Promise<Rollout> {
+    const held = await this.#parts.hold(rollout);
+    return held === rollout ? await this.#sample(rollout) : held;
+  }
+
+  async #sample(before: Rollout): Promise<Rollout> {
+    const { spec, store, now, deadline } = this.#parts;
+    const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
+    this.nextEventAt = now() + waitMs;
+    let rollout = before;
+    const departure: Departure = {
+      from: before,
+      waitMs,
+      leave: (until) => {
+        // Of a training run: which weights the call met is told by when it was under way.
+        const at = spec.policy_version === undefined ? {} : { at: now() };
+        rollout = advance(before, { type: "sent", ...(until !== undefined && { until }), ...at });
+        store.save(rollout);
+        return rollout;
+      },
+      stay: () => {
+        const { turns, intent } = rollout;
+        const stored = waitingFor(store.load(), turns.length, intent?.calls ?? 0);
+        if (stored !== null) store.save(before);
+      },
+    };
+    const outcome = isAway(before) ? OVERDUE : await this.#depart(departure, () => rollout);
+    // Its answer may be here by now, faster than this object heard that the message is gone.
+    if (outcome.kind === "away") return store.load() ?? rollout;
+    const at = now();
+    // Cut short by what the next step handles.
+    if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
+    const after = afterCall(rollout, outcome, { spec, at });
+    store.saveOutcome(after);
+    return after;
+  }
+
+  /** A call that could not leave, because a store is away, must not make the hook before it run again. */
+  async #depart(departure: Departure, current: () => Rollout): ReturnType<ModelDriver["call"]> {
+    const { model, store } = this.#parts;
+    const before = current();
+    try {
+      return await model.call(departure);
+    } catch (thrown) {
+      if (current() === before) store.save(before);
+      throw thrown;
+    }
+  }
+
+  async #perform(effect: Exclude<Effect, { kind: "sample" | "done" }>, rollout: Rollout): Promise<Rollout> {
+    const { harness, now, store, clock, deadline } = this.#parts;
+    if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
+    const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();
+    this.nextEventAt = now() + Math.min(clock.longestMs, left);
+    const event = await this.#heard(() => harness.perform(effect, rollout));
+    if (event === GIVEN_UP) {
+      return givenUp(rollout, DOING[effect.kind], now());
+    }
+    const cut = event.type === "timed_out" && this.#cancel !== null;
+    const after = cut ? this.#interrupt(rollout) : advance(rollout, event);
+    // Else the same effect would be performed again and again, without a wait.
+    if (after === rollout) throw new TypeError(`${effect.kind} came to ${event.type}`);
+    if (store.isUnderWay()) store.save(after);
+    return after;
+  }
+
+  /**
+   * Its first hook in this process, also behind a model's answer (which the hook that ended the process took with it), and
+   * those that follow until something is written: without that the next process would do the same again.
+   */
+  async #suspected(): Promise<Suspect | null> {
+    const { store } = this.#parts;
+    if (this.#suspect === null || !(this.#hookRan && store.ranHere())) return this.#suspect;
+    // Else the hook to come takes with it what those before it left, and the next process meets them alone.
+    await this.#parts.onDisk();
+    await this.#suspect.end();
+    this.#suspect = null;
+    return null;
+  }
+
+  /** What a hook came to. Only what this process did not begin can be a suspect. */
+  async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+    const suspect = await this.#suspected();
+    this.#hookRan = true;
+    return suspect === null ? await besideSuspects(work) : await suspect.run(work);
+  }
+}
+
+/** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */
+export function givenUp(rollout: Rollout, during: string, at: number): Rollout {
+  const message = stoppedPlatform(`${during}, ${rollout.turns.length} turns in`);
+  const error = serializeError(new EnvError(message));
+  return endedWithoutHooks(rollout, { failure: "environment", error }, at);
+}
+
+/** Ends it as it stands. `failed` null: it was stopped. */
+export function endedWithoutHooks(
+  rollout: Rollout,
+  failed: { readonly failure: FailureClass; readonly error: SerializedError } | null,
+  at: number,
+): Rollout {
+  const stopped = failed === null ? rollout : advance(rollout, { type: "failed", ...failed });
+  const { state } = stopped;
+  const error = failed?.error ?? null;
+  return advance(stopped, { type: "closed", state, error, cleanup_errors: [], at });
+}

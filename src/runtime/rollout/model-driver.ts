@@ -1,0 +1,114 @@
+/**
+ * Who waits for the model: the rollout's object inside its alarm, which recovers at once and is billed for the wait, or
+ * a queue consumer, which is billed for what it computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
+ *
+ * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
+ * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
+ */
+
+import { RolloutError } from "../../contract/errors.ts";
+import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { offeredTools } from "../../core/rollout/harness.ts";
+import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
+import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
+import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
+import { askedTools } from "../run/training/asked-tools.ts";
+
+export interface Departure {
+  /** The rollout that calls. */
+  readonly from: Rollout;
+  /** Milliseconds the answer is waited for. */
+  readonly waitMs: number;
+  /** The rollout with its intent, which is on disk before anything leaves. `until`: awaited elsewhere, up to then. */
+  readonly leave: (until?: number) => Rollout;
+  /** Nothing left after all. */
+  readonly stay: () => void;
+}
+
+export interface ModelDriver {
+  /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
+  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
+  /** Nobody waits for the call in flight any more. */
+  readonly abort: () => void;
+}
+
+/** As much of a rollout's spec as its calls depend on. */
+type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
+  Pick<RolloutSpec, "group" | "slot" | "attempt"> &
+  Pick<RolloutSpec, "policy_version" | "policy_generation">;
+
+/** What the model is asked for the rollout's outstanding turn. */
+export function turnCall(spec: Calling, rollout: Rollout, environment: AnyEnvironment): TurnCall | Unasked {
+  const tools = offeredTools(environment, rollout);
+  if ("error" in tools) return { kind: "unasked", error: tools };
+  const { sampling, maxSeqLen } = environment.route(rollout).environment;
+  return {
+    model: spec.model,
+    messages: outstandingPrompt(rollout),
+    tools: askedTools(spec, tools),
+    sampling: withCallSeed(askedSampling(spec, sampling), { ...spec, turn: rollout.turns.length }),
+    ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
+    idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
+  };
+}
+
+/** All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample. */
+function askedSampling(
+  { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
+  environment: Sampling,
+): Sampling {
+  if (version === undefined) return mergeSampling(environment, run);
+  return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
+}
+
+/** The call lives and dies with the object's alarm. */
+export function awaitInAlarm(spec: RolloutSpec, environment: AnyEnvironment, open: OpenEndpoint): ModelDriver {
+  let controller = new AbortController();
+  return {
+    call: async ({ from, waitMs, leave }) => {
+      controller = new AbortController();
+      const call = turnCall(spec, from, environment);
+      if ("kind" in call) return call;
+      const send = () => {
+        leave();
+        return call;
+      };
+      return await callEndpoint({ open, call: send, waitMs, controller });
+    },
+    abort: () => controller.abort(),
+  };
+}
+
+/** The call is a message: its consumer asks for the prompt, calls, and hands the answer back (`consume-model-calls.ts`). */
+export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number): ModelDriver {
+  return {
+    call: async ({ waitMs, leave, stay }) => {
+      const message = callMessage(spec, leave(now() + waitMs));
+      try {
+        await queue.send(message);
+      } catch (thrown) {
+        stay();
+        throw thrown;
+      }
+      return { kind: "away" };
+    },
+    // Out of reach: what comes back finds that nobody waits for it.
+    abort: () => undefined,
+  };
+}
+
+function callMessage(spec: RolloutSpec, { turns, intent }: Rollout): ModelCallMessage {
+  const { scope, run_id, rollout_id } = spec;
+  const call = intent?.calls ?? 0;
+  return { kind: "model_call", scope, run_id, rollout_id, turn: turns.length, call };
+}
+
+/** Throws for a value that is neither. */
+export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
+  if (driver === "alarm" || driver === "queue") return driver === "queue";
+  throw new RolloutError(
+    `MODEL_DRIVER is "${driver}": set it to "alarm" or "queue" under [vars] in wrangler.toml, and deploy`,
+  );
+}

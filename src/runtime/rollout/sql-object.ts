@@ -1,0 +1,83 @@
+/**
+ * The database of one rollout, for `can.sql`: a facet of the rollout's object. It has storage of its own, which nothing of
+ * the platform's is in, and it goes with the object's (`deleteAll` takes facets along).
+ *
+ * Invariants. A call's answer is in the journal in the transaction of what the call did, and leaves this object only when
+ * both are on disk; so a rollout never knows more than its database. The journal is in the key-value part of the
+ * storage, which SQLite's authorizer keeps out of reach of any query. It holds the calls of one hook: the next hook comes
+ * with another number of writes, which says that the outcome of the one before is stored.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { EnvError, InfraError, SqlWorkError } from "../../contract/errors.ts";
+import {
+  errorOf,
+  RolloutSql,
+  type SqlEntry,
+  type SqlJournal,
+  type SqlOutcome,
+  type SqlPlace,
+  type SqlRunner,
+  type SqlValue,
+} from "../../core/environments/rollout-sql.ts";
+import type { RolloutSqlRpc, Serves } from "../contract/rpc.ts";
+import { rolloutDatabase } from "./database.ts";
+import type { RolloutStore } from "./store.ts";
+
+/** Every facet of an object has a name. */
+const FACET = "sql";
+
+export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
+  #writes: number | null = null;
+
+  exec(writes: number, place: SqlPlace, query: string, params: readonly SqlValue[]): SqlOutcome {
+    const sql = new RolloutSql(rolloutDatabase(this.ctx.storage), this.#journal(writes));
+    try {
+      return { rows: sql.exec(place, query, params) };
+    } catch (thrown) {
+      if (thrown instanceof SqlWorkError) return { error: thrown.message, work: true };
+      if (thrown instanceof EnvError) return { error: thrown.message };
+      throw thrown;
+    }
+  }
+
+  #journal(writes: number): SqlJournal {
+    const { kv } = this.ctx.storage;
+    const prefix = `call/${writes}/`;
+    const keyOf = ({ effect, call }: SqlPlace) => `${prefix}${effect}/${call}`;
+    if (this.#writes !== writes) {
+      for (const [key] of kv.list({ prefix: "call/" })) {
+        if (!key.startsWith(prefix)) kv.delete(key);
+      }
+      this.#writes = writes;
+    }
+    return {
+      find: (place) => kv.get<SqlEntry>(keyOf(place)) ?? null,
+      add: (entry) => kv.put(keyOf(entry), entry),
+    };
+  }
+}
+
+/** For the hooks of the rollout that this object is. */
+export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes" | "noteSql">): SqlRunner {
+  const database = (): RolloutSqlRpc => {
+    const stub: unknown = ctx.facets.get(FACET, () => ({ class: ctx.exports.RolloutSqlObject }));
+    return stub as RolloutSqlRpc;
+  };
+  return {
+    async exec(place, query, params) {
+      const writes = store.writes();
+      if (writes === null) {
+        const message = "its database is where an earlier release of the platform kept it: retry it";
+        throw new InfraError(message);
+      }
+      store.noteSql();
+      const outcome = await database()
+        .exec(writes, place, query, params)
+        .catch((cause: unknown) => {
+          throw new InfraError("the rollout's database did not answer", { cause });
+        });
+      if ("error" in outcome) throw errorOf(outcome);
+      return outcome.rows;
+    },
+  };
+}

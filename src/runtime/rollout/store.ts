@@ -1,0 +1,249 @@
+/**
+ * What one rollout keeps in its own SQLite.
+ *
+ * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
+ * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each. (6 was used
+ * by earlier releases.) The table is made by `begin`: an object that was never begun holds nothing. This object is its
+ * only writer, so what is on disk is read once, and a turn answered since the head was written needs no second write of
+ * the head. What a hook leaves for its own repetition goes with the write of its outcome: kind 4, and the sql calls it
+ * made, which the rollout's database keeps under the number of heads written until then. Rollouts stored by earlier
+ * releases are migrated as they are read. Kind 7 is who makes the call that is away; 8 the tries in a row that came to nothing.
+ */
+import type { CancelReason } from "../../contract/errors.ts";
+import type { Turn } from "../../contract/trajectory.ts";
+import { migrateRollout } from "../../core/rollout/migrations.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+import { lastIds } from "../../core/rollout/tokens.ts";
+import type { Delivery, RolloutSpec } from "../contract/wire.ts";
+import { bootId } from "../environment/last-end.ts";
+import { createChunks, deleteChunks, readChunks, writeChunks } from "../kit/chunks.ts";
+import { type FailedTries, NO_TRIES } from "./fault.ts";
+
+const KIND = {
+  spec: 0,
+  head: 1,
+  cancel: 2,
+  acknowledged: 3,
+  unrepeatable: 4,
+  turns: 5,
+  taker: 7,
+  tries: 8,
+} as const;
+
+/** Ids are in the turns, and the turns have rows of their own. */
+type Head = Omit<Rollout, "turns" | "last_ids"> & {
+  readonly answered: number;
+  /** The process that wrote it. Absent where an earlier release did. */
+  readonly boot?: string;
+  /** Heads written, this one included. Absent while one of an earlier release goes on. */
+  readonly writes?: number;
+};
+
+/** A tool that must not run twice, begun in the reply to the last of so many turns. */
+interface Unrepeatable {
+  readonly turn: number;
+  readonly tool: string;
+}
+
+/** The delivery that makes this try of this turn. */
+interface Taker extends Delivery {
+  readonly turn: number;
+  readonly call: number;
+}
+
+interface Facts {
+  spec: RolloutSpec | null;
+  head: Head | null;
+  turns: readonly Turn[];
+  cancel: CancelReason | null;
+  acknowledged: boolean;
+  unrepeatable: Unrepeatable | null;
+  taker: Taker | null;
+  tries: FailedTries;
+}
+
+export class RolloutStore {
+  readonly #sql: SqlStorage;
+  #askedSql = false;
+  #begunHere = false;
+  #facts: Facts | null = null;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** The spec, or null for an object that was never begun (or was freed). Writes nothing. */
+  spec(): RolloutSpec | null {
+    return this.#read().spec;
+  }
+
+  begin(spec: RolloutSpec): void {
+    createChunks(this.#sql);
+    this.#write(KIND.spec, spec).spec = spec;
+    this.#begunHere = true;
+  }
+
+  /** Whether what it does next is something that this process, and not one before it, came to. */
+  ranHere(): boolean {
+    const { head } = this.#read();
+    return head === null ? this.#begunHere : head.boot === bootId();
+  }
+
+  /** Forgets what was read of a storage that was deleted. */
+  forget(): void {
+    this.#facts = null;
+  }
+
+  /** The rollout as last saved, or null before its first save. */
+  load(): Rollout | null {
+    const { head, turns } = this.#read();
+    if (head === null) return null;
+    const { answered, boot: _, writes: __, ...rollout } = head;
+    const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
+    // The answer was written and then the process was killed: the call is over.
+    return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
+  }
+
+  /** Writes what came of a model call. */
+  saveOutcome(rollout: Rollout): void {
+    if (rollout.phase === "reply") this.#saveAnswer(rollout);
+    else this.save(rollout);
+  }
+
+  /** Writes the turn just answered; everything else follows from it. */
+  #saveAnswer(rollout: Rollout): void {
+    const { turns } = rollout;
+    const last = turns.at(-1);
+    if (last !== undefined) this.#writeTurn(last);
+    this.#read().turns = turns;
+  }
+
+  /** Writes the head, and the turns that are new or changed. What the last hook left for its repetition is void. */
+  save(rollout: Rollout): void {
+    const { turns, last_ids: _, ...rest } = rollout;
+    const facts = this.#read();
+    for (const turn of turns) {
+      if (facts.turns[turn.index] !== turn) this.#writeTurn(turn);
+    }
+    facts.turns = turns;
+    const writes = this.writes();
+    const head = {
+      ...rest,
+      answered: turns.length,
+      boot: bootId(),
+      ...(writes !== null && { writes: writes + 1 }),
+    };
+    this.#write(KIND.head, head).head = head;
+    if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
+    facts.unrepeatable = null;
+    this.#askedSql = false;
+  }
+
+  /** How many heads were written; null in a rollout that began under a release which did not count. */
+  writes(): number | null {
+    const { head } = this.#read();
+    return head === null ? 0 : (head.writes ?? null);
+  }
+
+  /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
+  noteSql(): void {
+    this.#askedSql = true;
+  }
+
+  /** Whether a hook has left something that goes with the write of its outcome. */
+  isUnderWay(): boolean {
+    return this.#askedSql || this.#read().unrepeatable !== null;
+  }
+
+  cancelRequest(): CancelReason | null {
+    return this.#read().cancel;
+  }
+
+  requestCancel(reason: CancelReason): void {
+    this.#write(KIND.cancel, reason).cancel = reason;
+  }
+
+  /** True once the run has acknowledged the final report. */
+  acknowledged(): boolean {
+    return this.#read().acknowledged;
+  }
+
+  acknowledge(): void {
+    this.#write(KIND.acknowledged, true).acknowledged = true;
+  }
+
+  /** The tool that was begun and must not run twice; null when there is none. */
+  unrepeatable(): Unrepeatable | null {
+    return this.#read().unrepeatable;
+  }
+
+  /** To be called right before the tool is. */
+  beginUnrepeatable(tool: string): void {
+    const begun = { turn: this.#read().turns.length, tool };
+    this.#write(KIND.unrepeatable, begun).unrepeatable = begun;
+  }
+
+  /**
+   * Whether this delivery may make the call: one does, so that a message that came twice is paid for once. A later try
+   * of the same message takes it over, since its consumer is gone. (Consumers of earlier releases do not say which.)
+   */
+  takeCall(turn: number, call: number, by: Delivery | undefined): boolean {
+    if (by === undefined) return true;
+    const { taker } = this.#read();
+    const taken = taker !== null && taker.turn === turn && taker.call === call;
+    if (taken && (taker.id !== by.id || taker.attempt >= by.attempt)) return false;
+    const next: Taker = { turn, call, ...by };
+    this.#write(KIND.taker, next).taker = next;
+    return true;
+  }
+
+  failedTries(): FailedTries {
+    return this.#read().tries;
+  }
+
+  /** Kept in memory where it cannot be written; on disk because an object may be retired between two tries. */
+  noteTries(tries: FailedTries): void {
+    const facts = this.#read();
+    const same = facts.tries.failed === tries.failed && facts.tries.faults === tries.faults;
+    facts.tries = tries;
+    if (!same) this.#write(KIND.tries, tries);
+  }
+
+  #writeTurn(turn: Turn): void {
+    writeChunks(this.#sql, KIND.turns, turn.index, turn);
+  }
+
+  #write(kind: number, value: unknown): Facts {
+    writeChunks(this.#sql, kind, 0, value);
+    return this.#read();
+  }
+
+  #read(): Facts {
+    this.#facts ??= factsOf(readChunks(this.#sql));
+    return this.#facts;
+  }
+}
+
+/** Only this module writes these rows, so their shapes are its own. */
+function factsOf(stored: Map<number, unknown[]>): Facts {
+  const first = <T>(kind: number) => (stored.get(kind)?.[0] as T | undefined) ?? null;
+  return {
+    spec: first<RolloutSpec>(KIND.spec),
+    head: migratedHead(first<Head>(KIND.head)),
+    turns: (stored.get(KIND.turns) ?? []) as Turn[],
+    cancel: first<CancelReason>(KIND.cancel),
+    acknowledged: first<boolean>(KIND.acknowledged) === true,
+    unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
+    taker: first<Taker>(KIND.taker),
+    tries: first<FailedTries>(KIND.tries) ?? NO_TRIES,
+  };
+}
+
+function migratedHead(head: Head | null): Head | null {
+  return head === null ? null : (migrateRollout(head) as Head);
+}
+
+/** Schema 1 stored the turn alone. */
+function asUnrepeatable(stored: Unrepeatable | number | null): Unrepeatable | null {
+  return typeof stored === "number" ? { turn: stored, tool: "a tool" } : stored;
+}

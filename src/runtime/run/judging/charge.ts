@@ -1,0 +1,75 @@
+/** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
+import { sumOfCosts, tokenCost } from "../../../contract/cost.ts";
+import type { Judgement } from "../../../contract/judgement.ts";
+import { LIMITS } from "../../../contract/limits.ts";
+import type { Verdict } from "../../../core/rubrics/judges.ts";
+import type { RolloutEntry } from "../../contract/run-records.ts";
+import type { RunSpec } from "../../contract/wire.ts";
+import type { RunStore } from "../store.ts";
+import type { VerdictEntry } from "./store.ts";
+
+/**
+ * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
+ * They are not kept apart any longer, and with its last member the unit owes nothing.
+ */
+export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<RolloutEntry> {
+  const spec = store.spec();
+  if (spec?.judges === undefined) return {};
+  const unit = spec.whole_groups ? row.group_index : row.seq;
+  const others = spec.whole_groups ? store.group(unit) : [];
+  const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
+  if (last) store.judging.dropUnit(unit);
+  const entries = store.judging.takeVerdicts(unit, row.id);
+  if (entries.length === 0) return {};
+  const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
+  return {
+    judge_calls: sum(({ calls }) => calls),
+    judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
+    judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),
+    judge_micros: sumOfCosts(entries.map((entry) => costOf(spec, entry))),
+    judgements: listText(entries.map((entry) => judgementOf(spec, entry))),
+  };
+}
+
+/** Nothing where nobody was asked; a call that was never answered counts for nothing either. */
+function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
+  if (entry.calls === 0) return 0;
+  return entry.unmetered > 0 ? null : tokenCost(judges?.[entry.judge]?.prices, entry);
+}
+
+/** UTF-16 units: half a row, at 3 bytes each in UTF-8. */
+const JUDGEMENTS_CHARACTERS = Math.floor(LIMITS.rowBytes / 6);
+
+/** As JSON, the first of them that fit: a row that is too large could never be written, and its rollout never end. */
+function listText(judgements: readonly Judgement[]): string {
+  let left = JUDGEMENTS_CHARACTERS;
+  const texts = judgements.map((judgement) => JSON.stringify(judgement));
+  const fitting = texts.filter((text) => {
+    left -= text.length + 1;
+    return left > 0;
+  });
+  return `[${fitting.join(",")}]`;
+}
+
+function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
+  const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens } = entry;
+  const { value, ...said }: Verdict =
+    entry.verdict === null
+      ? { value: null, error: "it was not waited for", retryable: true }
+      : (JSON.parse(entry.verdict) as Verdict);
+  return {
+    judge,
+    model: spec.judges?.[judge]?.model ?? "",
+    verdict: value,
+    reason: "reason" in said ? said.reason : null,
+    error: "error" in said ? said.error : null,
+    key: entry.key,
+    pass,
+    seed,
+    left_out,
+    cached: cached === 1,
+    calls,
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+    cost_micros: costOf(spec, entry),
+  };
+}

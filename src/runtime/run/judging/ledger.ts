@@ -1,0 +1,335 @@
+/**
+ * The verdicts of a run: every change of what its units owe and what they got, one function each, in one transaction.
+ *
+ * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
+ * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
+ * how often stands here and nowhere else. A unit without members that wait for scores owes nothing, nor does a group that is
+ * retried before it is whole. A judge that refuses its key ends the run, as the policy's endpoint does: every other ask
+ * would be refused alike.
+ */
+import type { Judgement } from "../../../contract/judgement.ts";
+import type { RunView } from "../../../contract/run.ts";
+import type { Verdict } from "../../../core/rubrics/judges.ts";
+import type {
+  AskOutcome,
+  JudgedAsk,
+  JudgedReply,
+  JudgingUnit,
+  KnownVerdict,
+  Owing,
+  ToldOutcome,
+} from "../../contract/judge-outcome.ts";
+import type { Delivery, RunSpec } from "../../contract/wire.ts";
+import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-gate.ts";
+import { backoffMs } from "../../kit/backoff.ts";
+import { cancelReasonOf } from "../control.ts";
+import { giveUp } from "../ledger.ts";
+import type { RunStore } from "../store.ts";
+import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
+import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "./store.ts";
+
+/** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
+export const SENT_MS = 10_000;
+/** Hours in all: behind slow judges a unit may wait long for its turn in the queue. */
+export const MOST_UNHEARD = 10;
+/** A call in flight when its claimant is to have been heard of, and a little. */
+const LEASE_SLACK_MS = 60_000;
+export const MOST_LOSSES = 5;
+/** A unit that something broke waits so long, then twice as long each time: a store may be away for minutes. */
+const AFTER_FAILURE_MS = 5000;
+
+/** Units owe verdicts, or somebody gives one back that still does. */
+export function owe(store: RunStore, spec: RunSpec, owing: readonly Owing[], now: number): void {
+  store.transaction(() => {
+    for (const one of owing) oweOne(store, spec, one, now);
+  });
+}
+
+function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void {
+  const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = owing;
+  const entry = store.judging.unit(unit);
+  const members = wholeUnit(store, spec, unit);
+  if (members.length === 0) {
+    store.judging.dropUnit(unit);
+  } else if (entry === null && claim === undefined) {
+    store.judging.addUnit({ unit, endpoint_id, calls, ask_at: not_before });
+    for (const { seq } of members) store.setRollout(seq, { ask_at: now + JUDGED_LOOK_MS });
+  } else if (entry !== null && isClaim(entry, claim)) {
+    const waits = { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before } as const;
+    store.judging.setUnit(unit, waits);
+    if (failed) {
+      const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
+      store.judging.setUnit(unit, { ask_at: now + wait });
+      lose(store, spec, entry, now);
+    }
+  }
+}
+
+/**
+ * For whoever asks its judges from now on; null when it is not to be taken, or somebody has it. A later try of the message
+ * that took it takes it over: the earlier one never heard that it has it, or is gone.
+ */
+export function takeUnit(
+  store: RunStore,
+  spec: RunSpec,
+  { unit: number, by }: { readonly unit: number; readonly by: Delivery | undefined },
+  now: number,
+  suspectUpTo = 0,
+): JudgingUnit | null {
+  return store.transaction(() => {
+    const entry = store.judging.unit(number);
+    if (entry === null || !mayTake(entry, by) || store.head().stop?.kind === "cancel") return null;
+    const [unit] = unitsWaiting(store, spec, [number], suspectUpTo);
+    if (unit === undefined) {
+      store.judging.dropUnit(number);
+      return null;
+    }
+    const { endpoint_id, calls, lanes } = entry;
+    // Never one that was given before, whatever became of the unit since: a group's number may owe again.
+    const claim = Math.max(entry.claim + 1, now);
+    const taken = { taker: by?.id ?? null, attempt: by?.attempt ?? 0, unheard: 0 };
+    const ask_at = now + leaseOf(spec);
+    store.judging.setUnit(number, { ...taken, stage: "claimed", claim, ask_at });
+    const verdicts = store.judging.verdicts(number);
+    const failed = verdicts.flatMap(({ key, verdict, calls: made, replies, next_at }) =>
+      verdict === null ? [{ key, calls: made, replies, next_at }] : [],
+    );
+    const settled = [...verdicts.flatMap(knownVerdict), ...inherited(store, spec, number)];
+    return { spec, unit, claim, endpoint_id, calls, lanes, settled, failed };
+  });
+}
+
+/** What came of asking for some of a unit's verdicts. */
+export function judged(
+  store: RunStore,
+  spec: RunSpec,
+  { unit, claim }: Pick<JudgingEntry, "unit" | "claim">,
+  asks: readonly JudgedAsk[],
+  now: number,
+): JudgedReply {
+  return store.transaction(() => {
+    const members = wholeUnit(store, spec, unit);
+    if (members.length === 0) return NOTHING_MORE;
+    // An attempt before these, in the same group, has ended without it.
+    const ours = asks.filter(({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose));
+    const entries = ours.map((ask) => takeIn(store, spec, unit, ask, now));
+    const pending = entries.filter(({ verdict }) => verdict === null);
+    const entry = store.judging.unit(unit);
+    const mine = entry !== null && isClaim(entry, claim);
+    const cancelled = store.head().stop?.kind === "cancel";
+    if (mine && cancelled) endUnit(store, spec, unit, now);
+    else if (mine) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
+    return {
+      settled: entries.flatMap((settled) => knownVerdict(settled)),
+      next_at: pending.length === 0 ? null : Math.min(...pending.map(({ next_at }) => next_at)),
+      go_on: mine && !cancelled,
+    };
+  });
+}
+
+const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };
+
+export function knownVerdict({ key, verdict }: VerdictEntry): KnownVerdict[] {
+  return verdict === null ? [] : [[key, JSON.parse(verdict) as Verdict]];
+}
+
+/** What was said of the attempts whose trajectories its members took over: asked once, whoever is scored by it. */
+function inherited(store: RunStore, spec: RunSpec, unit: number): KnownVerdict[] {
+  return waitingRows(store, spec, unit).flatMap(({ carries }) => {
+    const before = carries === null ? null : store.bySeq(carries);
+    const said = JSON.parse(before?.judgements ?? "[]") as Judgement[];
+    return said.flatMap(({ key, verdict, reason }): KnownVerdict[] =>
+      verdict === null ? [] : [[key, { value: verdict, reason }]],
+    );
+  });
+}
+
+function takeIn(
+  store: RunStore,
+  spec: RunSpec,
+  unit: number,
+  { outcome, ...ask }: JudgedAsk,
+  now: number,
+): VerdictEntry {
+  const before = store.judging.verdict(unit, ask.key) ?? { ...NEW_VERDICT, ...ask, unit };
+  if (before.verdict !== null || isCounted(before, outcome)) return before;
+  const after = afterOutcome(spec, before, outcome, now);
+  store.judging.saveVerdict(after);
+  meet(store, spec, ask.judge, metBy(outcome, after), now);
+  if (outcome.kind === "failed" && outcome.unauthorized && !outcome.free) {
+    const message = `the judge ${ask.judge}: ${outcome.error}`;
+    const head = store.head();
+    const stop = head.stop ?? { kind: "fail", code: "endpoint_unauthorized", message };
+    store.saveHead({ ...head, stop, row_current: false });
+  }
+  return after;
+}
+
+/**
+ * Whether the call that this came of is on record: it is told again, or another claimant made it as well and was heard
+ * first. A call keeps its key until it has a reply, so it has one reply at most; calls without a reply that two made from the
+ * same record are one try.
+ */
+function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
+  if (outcome.recorded === undefined) return false;
+  const { calls = before.calls, replies } = outcome.recorded;
+  return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
+}
+
+const NEW_VERDICT = {
+  cached: 0,
+  tries: 0,
+  replies: 0,
+  next_at: 0,
+  verdict: null,
+  calls: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  unmetered: 0,
+};
+
+/** Settled, or to be asked again after a wait. */
+function afterOutcome(
+  { run_id, limits }: RunSpec,
+  before: VerdictEntry,
+  outcome: AskOutcome,
+  now: number,
+): VerdictEntry {
+  const asked = outcome.kind === "failed" || outcome.cached !== true;
+  const spent = {
+    ...before,
+    calls: before.calls + (asked ? 1 : 0),
+    prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
+    completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
+    unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
+  };
+  if (outcome.kind === "given") {
+    const { value, reason } = outcome;
+    return { ...spent, verdict: verdictText({ value, reason }), cached: asked ? 0 : 1 };
+  }
+  const { error, retryable, free = false, retry_after_ms } = outcome;
+  if (free) return { ...spent, next_at: now };
+  const tries = before.tries + 1;
+  const replies = before.replies + (outcome.replied ? 1 : 0);
+  if (!retryable || before.tries >= limits.max_retries) {
+    return { ...spent, tries, replies, verdict: verdictText({ value: null, error, retryable }) };
+  }
+  const seed = `${run_id}:${before.unit}:${before.key}`;
+  return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+}
+
+/** It replied, and did not say how much that was. */
+function isUnmetered(outcome: AskOutcome): boolean {
+  return hasReply(outcome) && outcome.usage === null;
+}
+
+function hasReply(outcome: AskOutcome): boolean {
+  return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
+}
+
+function verdictText(verdict: Verdict): string {
+  return JSON.stringify(verdict);
+}
+
+/** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
+function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
+  if (outcome.kind === "given") {
+    const turns = outcome.cached ? 0 : 1;
+    return { failure: null, error: null, turns, calls: turns };
+  }
+  const { error: message, retryable, status, replied } = outcome;
+  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
+  if (replied) return { ...met, failure: null, error: null, turns: 1 };
+  const failure = verdict !== null && retryable ? "provider" : null;
+  return { ...met, failure, error: { message, retryable }, turns: 0 };
+}
+
+function meet(store: RunStore, { judges }: RunSpec, judge: string, met: Met, now: number): void {
+  const endpoint_id = judges?.[judge]?.endpoint_id;
+  if (endpoint_id === undefined) return;
+  setJudgeGate(store, endpoint_id, afterEnd(judgeGateOf(store, endpoint_id), met, now));
+}
+
+export function judgeGateOf(store: RunStore, endpointId: string): RunGate {
+  return store.head().judge_gates[endpointId] ?? NEW_GATE;
+}
+
+export function setJudgeGate(store: RunStore, endpointId: string, gate: RunGate): void {
+  const head = store.head();
+  store.saveHead({ ...head, judge_gates: { ...head.judge_gates, [endpointId]: gate } });
+}
+
+/** Why verdicts wait for an endpoint; null when none does. */
+export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+  if (spec.judges === undefined) return null;
+  for (const endpoint of store.judging.endpoints()) {
+    const { running, waiting } = store.judging.load(endpoint, now);
+    const flow = waiting > 0 ? gateFlow(judgeGateOf(store, endpoint), running, now) : null;
+    if (flow !== null) return { ...flow, reason: `judges wait: ${flow.reason}` };
+  }
+  return null;
+}
+
+/**
+ * Units of which nothing was heard in time are tried once more, or after so many times given up. Those that nobody took keep
+ * their permits and are to be sent again: answered. Those that somebody took wait for permits anew.
+ */
+export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): number[] {
+  return store.judging.silent(now, limit).flatMap((entry) =>
+    store.transaction(() => {
+      const { unit, stage, unheard } = entry;
+      if (stage === "sent" && unheard < MOST_UNHEARD) {
+        const ask_at = now + SENT_MS * 2 ** Math.max(0, unheard + 1);
+        store.judging.setUnit(unit, { unheard: unheard + 1, ask_at });
+        return [unit];
+      }
+      store.judging.setUnit(unit, { stage: "waiting", lanes: 0, ask_at: now });
+      if (stage === "sent") giveUpUnit(store, spec, unit, unheard, now);
+      else lose(store, spec, entry, now);
+      return [];
+    }),
+  );
+}
+
+function lose(store: RunStore, spec: RunSpec, { unit, losses }: JudgingEntry, now: number): void {
+  if (losses < MOST_LOSSES) store.judging.setUnit(unit, { losses: losses + 1 });
+  else giveUpUnit(store, spec, unit, MOST_LOSSES, now);
+}
+
+function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number, now: number) {
+  const message = `judging did not come back in ${tries} tries`;
+  for (const row of waitingRows(store, spec, unit)) {
+    giveUp(store, spec, row, { from: "scoring", outcome: "unscored", reason: "judge", message }, now);
+  }
+  store.judging.dropUnit(unit);
+}
+
+/** A cancelled run asks no judge any more: units nobody asks for just now end at once, the others when they are heard of. */
+export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit: number): void {
+  if (store.head().stop?.kind !== "cancel") return;
+  store.transaction(() => {
+    for (const { unit } of store.judging.unclaimed(limit)) endUnit(store, spec, unit, now);
+  });
+}
+
+function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): void {
+  const message = "cancelled before its judges had answered";
+  for (const row of waitingRows(store, spec, unit)) {
+    const reason = cancelReasonOf(store.head(), row) ?? "user";
+    giveUp(store, spec, row, { from: "scoring", outcome: "cancelled", reason, message }, now);
+  }
+  store.judging.dropUnit(unit);
+}
+
+function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery | undefined): boolean {
+  if (stage !== "claimed") return stage === "sent";
+  return by !== undefined && taker === by.id && attempt < by.attempt;
+}
+
+function isClaim({ stage, claim }: JudgingEntry, by: number | undefined): boolean {
+  return stage === "claimed" && claim === by;
+}
+
+function leaseOf({ limits }: RunSpec): number {
+  return limits.call_timeout_s * 1000 + LEASE_SLACK_MS;
+}

@@ -1,0 +1,337 @@
+/**
+ * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction.
+ *
+ * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
+ * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
+ * numbered without gaps, and each leaves one `rollout.finished` event.
+ */
+import {
+  type CancelReason,
+  type FailureClass,
+  InfraError,
+  serializeError,
+  type UnscoredCause,
+} from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Outcome, RolloutFinished } from "../../contract/run.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { RolloutEntry } from "../contract/run-records.ts";
+import type { GroupSamples } from "../contract/training-wire.ts";
+import type { Place, RolloutReport, RunSpec, ScoredMember } from "../contract/wire.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-gate.ts";
+import { chargeJudges } from "./judging/charge.ts";
+import type { RunHead } from "./schema.ts";
+import { appendEvent, settle } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+import { closeGroup } from "./training/groups.ts";
+
+/** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
+export const FIRST_ASK_MS = 5000;
+/** A unit sent for scoring is sent again when its scores have not come by then. */
+export const SCORING_DEADLINE_MS = 30_000;
+/** A reader holds up to ten segments at once. */
+const SEGMENT_BYTES = 2 * 1024 * 1024;
+
+/** Dispatches the next `count` rollouts, retries first, then group by group, and says which. */
+export function dispatch(
+  store: RunStore,
+  spec: RunSpec,
+  count: number,
+  idOf: (place: Place) => string,
+  now: number,
+): Place[] {
+  return store.transaction(() => {
+    const retries = dispatchRetries(store, spec, count, idOf);
+    const head = store.head();
+    const first = head.dispatched - head.retries_dispatched;
+    const firsts = Array.from({ length: count - retries.length }, (_, index) => {
+      const position = first + index;
+      return {
+        group: Math.floor(position / spec.rollouts_per_example),
+        slot: position % spec.rollouts_per_example,
+        attempt: 0,
+      };
+    });
+    const askAt = now + FIRST_ASK_MS;
+    for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries });
+    }
+    store.saveHead({
+      ...head,
+      dispatched: head.dispatched + count,
+      retries_dispatched: head.retries_dispatched + retries.length,
+      in_flight: head.in_flight + count,
+      running: head.running + count,
+      gate: afterDispatch(head.gate, count, now),
+      row_current: false,
+    });
+    return [...retries.map(({ place }) => place), ...firsts];
+  });
+}
+
+/** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
+function dispatchRetries(
+  store: RunStore,
+  { whole_groups }: RunSpec,
+  count: number,
+  idOf: (place: Place) => string,
+): { readonly place: Place; readonly carries: number | null }[] {
+  if (store.head().retried === store.head().retries_dispatched) return [];
+  const before = store.retries.first(count);
+  const next = before.map((row) => {
+    const place = { group: row.group_index, slot: row.slot, attempt: row.attempt + 1 };
+    return { row, place, carries: isAnswered(row) ? row.seq : null };
+  });
+  for (const { row, place } of next) {
+    // D1 has the row as it was: it is written there once more.
+    store.setRollout(row.seq, { superseded_by: idOf(place), drained: 0 });
+    store.retries.drop(row.seq);
+    // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
+    if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
+  }
+  const head = store.head();
+  const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);
+  store.saveHead({ ...head, drained });
+  return next;
+}
+
+/** What ended well and wants a score, or another, is scored as it stands: nothing is sampled again. */
+function isAnswered({ outcome, digest }: RolloutEntry): boolean {
+  return (outcome === "scored" || outcome === "unscored") && digest !== null;
+}
+
+/** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
+export function answer(
+  store: RunStore,
+  spec: RunSpec,
+  report: RolloutReport,
+  now: number,
+): { known: boolean; unit: number | null } {
+  return store.transaction(() => {
+    const row = store.rollout(report);
+    if (row === null) return { known: false, unit: null };
+    if (row.status !== "running") return { known: true, unit: null };
+    const columns = columnsOf(report);
+    const head = store.head();
+    store.saveHead({
+      ...head,
+      running: head.running - 1,
+      gate: afterEnd(head.gate, report, now),
+      stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
+    });
+    if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
+    const ended = endOf(report);
+    if (ended === null) {
+      const ask_at = now + SCORING_DEADLINE_MS;
+      store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
+    } else {
+      end(store, row, columns, { ...ended, reward: null, record: null });
+      closeGroup(store, spec, row.group_index, null);
+    }
+    const unit = completedUnit(store, spec, row);
+    settle(store, spec, now);
+    return { known: true, unit };
+  });
+}
+
+/** Scores of units, and what whole groups gave to train on. The first complete record of a rollout wins. */
+export function score(
+  store: RunStore,
+  spec: RunSpec,
+  members: readonly ScoredMember[],
+  now: number,
+  samples: readonly GroupSamples[] = [],
+): void {
+  store.transaction(() => {
+    for (const member of members) scoreOne(store, member);
+    for (const group of new Set(members.map(({ group }) => group))) {
+      closeGroup(store, spec, group, samples.find((made) => made.group === group) ?? null);
+    }
+    settle(store, spec, now);
+  });
+}
+
+function scoreOne(store: RunStore, { record, ...place }: ScoredMember): void {
+  const row = store.rollout(place);
+  if (row === null || row.status !== "scoring") return;
+  const outcome = record.reward === null ? "unscored" : "scored";
+  const reason = outcome === "scored" ? null : (record.unscored ?? "scorer");
+  end(store, row, {}, { outcome, reason, reward: record.reward, record });
+}
+
+/** How the platform ends a rollout it could not bring to an end of its own. */
+export type GivenUp = { readonly from: "running" | "scoring"; readonly message: string } & (
+  | { readonly outcome: "failed"; readonly reason: FailureClass }
+  | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
+  | { readonly outcome: "cancelled"; readonly reason: CancelReason }
+);
+
+/** Ends it with the reason on record, unless it has moved on from where it was given up. */
+export function giveUp(
+  store: RunStore,
+  spec: RunSpec,
+  row: RolloutEntry,
+  { from, message, outcome, reason }: GivenUp,
+  now: number,
+): number | null {
+  return store.transaction(() => {
+    const current = store.bySeq(row.seq);
+    if (current === null || current.status !== from) return null;
+    if (from === "running") {
+      const head = store.head();
+      store.saveHead({ ...head, running: head.running - 1 });
+    }
+    const ended_at = current.ended_at ?? now;
+    const failed = outcome === "failed" ? JSON.stringify(serializeError(new InfraError(message))) : null;
+    const scoring_errors = [{ function: "rubric", error: message, retryable: true }];
+    end(
+      store,
+      current,
+      { ended_at, ...(failed === null ? {} : { error: failed }) },
+      { outcome, reason, reward: null, record: null },
+    );
+    if (outcome === "unscored") {
+      store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
+    }
+    closeGroup(store, spec, current.group_index, null);
+    const unit = completedUnit(store, spec, current);
+    settle(store, spec, now);
+    return unit;
+  });
+}
+
+/** Ends the run early: nothing more is dispatched, and what runs is to be told. */
+export function requestCancel(store: RunStore, spec: RunSpec, reason: "user" | "deadline", now: number): void {
+  store.transaction(() => {
+    const head = store.head();
+    if (head.settled_at !== null || head.stop !== null) return;
+    store.saveHead({ ...head, stop: { kind: "cancel", reason, at: now }, row_current: false });
+    settle(store, spec, now);
+  });
+}
+
+/** Notes where a segment is; the trajectories it covers are no longer held here. */
+export function fold(store: RunStore, segment: number, key: string): void {
+  store.transaction(() => {
+    const entry = store.segment(segment);
+    if (entry === null || entry.key !== null) return;
+    store.setSegment(segment, { key });
+    store.dropTrajectories(entry);
+  });
+}
+
+/** Cuts the next segment when enough has ended (or the run has); null when there is none to cut. */
+export function cutSegment(store: RunStore, now: number): number | null {
+  return store.transaction(() => {
+    const head = store.head();
+    const waiting = head.finished - head.segmented;
+    const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
+    if (waiting === 0 || !(full || head.settled_at !== null)) return null;
+    const { count, bytes } = segmentOf(store.finished(head.segmented, LIMITS.segmentRollouts, null));
+    const last = head.segmented + count;
+    const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
+    const unsegmented_bytes = head.unsegmented_bytes - bytes;
+    store.saveHead({ ...head, segmented: last, unsegmented_bytes });
+    return segment;
+  });
+}
+
+/** As many of the rows as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
+function segmentOf(rows: readonly RolloutEntry[]): { count: number; bytes: number } {
+  let [count, bytes] = [0, 0];
+  for (const row of rows) {
+    if (count > 0 && bytes + row.bytes > SEGMENT_BYTES) break;
+    count += 1;
+    bytes += row.bytes;
+  }
+  return { count, bytes };
+}
+
+/** The unit this rollout belongs to, once all of it has answered and waits for scores: itself, or its group. */
+export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
+  if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
+  const members = store.groupRewards(row.group_index);
+  const whole = members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
+  const all = whole || store.head().stop !== null;
+  const silent = members.some(({ status }) => status === "running");
+  const waits = members.some(({ status }) => status === "scoring");
+  return all && !silent && waits ? row.group_index : null;
+}
+
+/** `columns`: what else became known with the end. */
+function end(
+  store: RunStore,
+  row: RolloutEntry,
+  columns: Partial<RolloutEntry>,
+  ending: {
+    readonly outcome: Outcome;
+    readonly reason: string | null;
+    readonly reward: number | null;
+    readonly record: ScoreRecord | null;
+  },
+): void {
+  const { outcome, reason, reward, record } = ending;
+  const head = store.head();
+  const { id, example_id, group_index, turns, stop_condition, bytes } = { ...row, ...columns };
+  store.setRollout(row.seq, {
+    ...columns,
+    ...chargeJudges(store, row),
+    status: "done",
+    outcome,
+    reason,
+    reward,
+    scores: JSON.stringify(record?.scores ?? []),
+    scoring_errors: JSON.stringify(record?.scoring_errors ?? []),
+    steps: record?.steps === undefined ? null : JSON.stringify(record.steps),
+    finish_seq: head.finished + 1,
+  });
+  store.saveHead({
+    ...head,
+    ...counted(head, outcome, reason),
+    in_flight: head.in_flight - 1,
+    finished: head.finished + 1,
+    unsegmented_bytes: head.unsegmented_bytes + bytes,
+    row_current: false,
+  });
+  appendEvent(store, "rollout.finished", {
+    rollout_id: id,
+    example_id: example_id ?? group_index,
+    outcome,
+    reason,
+    reward,
+    turns,
+    stop_condition,
+  } satisfies RolloutFinished);
+}
+
+function counted(head: RunHead, outcome: Outcome, reason: string | null): Partial<RunHead> {
+  if (outcome === "scored") return { scored: head.scored + 1 };
+  const name = reason ?? "platform";
+  return { [outcome]: { ...head[outcome], [name]: (head[outcome][name] ?? 0) + 1 } };
+}
+
+function endOf(report: RolloutReport): { outcome: Outcome; reason: string } | null {
+  if (report.cancelled !== null) return { outcome: "cancelled", reason: report.cancelled };
+  if (report.failure !== null) return { outcome: "failed", reason: report.failure };
+  return report.digest === null ? { outcome: "failed", reason: "platform" } : null;
+}
+
+function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
+  return {
+    example_id: report.example_id,
+    task_key: report.task_key,
+    member: report.member ?? null,
+    digest: report.digest,
+    said: report.said ?? null,
+    bytes: report.bytes,
+    stop_condition: report.stop_condition,
+    is_truncated: report.is_truncated ? 1 : 0,
+    turns: report.turns,
+    calls: report.calls,
+    prompt_tokens: report.usage.prompt_tokens,
+    completion_tokens: report.usage.completion_tokens,
+    started_at: report.started_at,
+    ended_at: report.ended_at,
+    error: report.error === null ? null : JSON.stringify(report.error),
+  };
+}

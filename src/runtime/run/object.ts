@@ -1,0 +1,407 @@
+/**
+ * One run, one object: the ledger of its rollouts and the clock that keeps them moving.
+ *
+ * Invariants. It is called at most three times per rollout and never per turn. What came in is on disk before anyone
+ * hears of it; what must be sent is sent after, and whatever a kill swallows the sweep sends again. A fresh instance
+ * (maybe a restart) asks everything in flight once. Calls that only change rows are answered at once; dispatch and
+ * sends are gathered for a few milliseconds, so that a burst of answers costs one batch. The alarm never throws.
+ */
+
+import { DurableObject } from "cloudflare:workers";
+import type { ExportQuery } from "../../contract/export.ts";
+import type { StepMetrics } from "../../contract/training-view.ts";
+import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "../contract/judge-outcome.ts";
+import type { Answered, ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "../contract/rpc.ts";
+import type {
+  AuditRow,
+  InFlightEntry,
+  InFlightQuery,
+  KeyRange,
+  LiveView,
+  RolloutRecord,
+  RunRecords,
+  SegmentEntry,
+  StoredEvent,
+  TaskMean,
+} from "../contract/run-records.ts";
+import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
+import type {
+  Delivery,
+  Place,
+  RetryOrder,
+  RetryRefusal,
+  RolloutReport,
+  RunMessage,
+  RunSpec,
+  ScoredMember,
+  SourcePlace,
+  Starter,
+  SuspectKey,
+  Unit,
+} from "../contract/wire.ts";
+import { RunPermits } from "../endpoint/run-permits.ts";
+import { noteRunning, objectsEach } from "../environment/live-objects.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { logError } from "../kit/log.ts";
+import { orRefusal } from "../kit/refused-value.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { advantagesIn } from "./advantages.ts";
+import { nextRunAlarm, type RunClock } from "./alarm.ts";
+import { RunChores } from "./chores.ts";
+import { cancelOne, deadlineOf, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
+import { eventsAfter, WaitingReaders } from "./events.ts";
+import { exportPage } from "./export-page.ts";
+import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
+import { inFlightIn } from "./in-flight.ts";
+import { RunJudging } from "./judging/judging.ts";
+import { owe, takeUnit } from "./judging/ledger.ts";
+import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
+import { RunPump } from "./pump.ts";
+import { auditRows, recordsOf } from "./records.ts";
+import { LiveViews } from "./report.ts";
+import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
+import { policyGate, RunStore } from "./store.ts";
+import { RunSuspects } from "./suspects.ts";
+import { takeScores, takeVerdicts } from "./take-scores.ts";
+import { taskMeans } from "./task-means.ts";
+import type { AcceptEval } from "./training/evals.ts";
+import { TrainingLoop } from "./training/loop.ts";
+import { stepsOf } from "./training/view.ts";
+import { holdUnits, unitsWaiting } from "./units.ts";
+
+/** How long answers are gathered before the next dispatch and sends leave. */
+const GATHER_MS = 10;
+
+export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
+  /** How an eval of a training run begins; it is known where the whole platform is put together. */
+  protected abstract readonly acceptEval: AcceptEval;
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  readonly #store: RunStore;
+  readonly #pump: RunPump;
+  readonly #permits: RunPermits;
+  readonly #judging: RunJudging;
+  readonly #training: TrainingLoop;
+  readonly #views: LiveViews;
+  readonly #chores: RunChores;
+  readonly #suspects: RunSuspects;
+  #asked = false;
+  #gathering = false;
+  #armedAt: number | null = null;
+  readonly #readers = new WaitingReaders();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const now = () => this.now();
+    this.#store = new RunStore(ctx.storage);
+    this.#pump = new RunPump(env, this.#store, now);
+    this.#permits = new RunPermits(env, policyGate(this.#store), now);
+    this.#judging = new RunJudging(env, this.#store, now);
+    this.#training = new TrainingLoop(env, this.#store, now, {
+      toScore: (unit) => this.#pump.toScore(unit),
+      acceptEval: (...asked) => this.acceptEval(...asked),
+    });
+    this.#views = new LiveViews(this.#store, now, (spec) => this.#pump.hindrance(spec));
+    this.#chores = new RunChores(env, this.#store, this.#views, now);
+    this.#suspects = new RunSuspects(env, this.#store);
+  }
+
+  async create(spec: RunSpec): Promise<void> {
+    if (this.#store.spec() !== null) return;
+    this.#store.create(spec);
+    this.#asked = true;
+    // With the write itself: a kill while its endpoint is asked must find an alarm.
+    await this.#arm(spec);
+    await this.#flush(spec);
+  }
+
+  async admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const suspectUpTo = await this.#suspects.upTo();
+    return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
+  }
+
+  answered(report: RolloutReport): Answered {
+    const spec = this.#open();
+    if (spec === null) return { known: false };
+    const taken = orRefusal(() => answer(this.#store, spec, report, this.now()));
+    if ("refused" in taken) return { known: true, ...taken };
+    this.#pump.toScore(taken.unit);
+    this.#gather(spec);
+    return { known: taken.known };
+  }
+
+  async unitsToScore(asked: readonly number[], hold = false): Promise<{ spec: RunSpec; units: Unit[] } | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const suspectUpTo = await this.#suspects.upTo();
+    const units = unitsWaiting(this.#store, spec, asked, suspectUpTo);
+    if (hold) holdUnits(this.#store, units, this.now());
+    return { spec, units };
+  }
+
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    takeScores(this.#store, spec, members, this.now(), samples);
+    this.#gather(spec);
+  }
+
+  owe(owing: readonly Owing[]): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    owe(this.#store, spec, owing, this.now());
+    this.#gather(spec);
+  }
+
+  async takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const suspectUpTo = await this.#suspects.upTo();
+    return takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+  }
+
+  accuse(key: SuspectKey, boot: string, died: boolean): { deaths: number } | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
+    if (accused === null) this.#gather(spec);
+    return accused;
+  }
+
+  clear(key: SuspectKey, ended: boolean): void {
+    if (this.#open() !== null) this.#suspects.clear(key, ended);
+  }
+
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): JudgedReply | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
+    this.#gather(spec);
+    return reply;
+  }
+
+  segmentRows(segment: number): RolloutRecord[] | null {
+    return this.#open() === null ? null : unfoldedRows(this.#store, segment);
+  }
+
+  folded(segment: number, key: string): void {
+    if (this.#open() !== null) fold(this.#store, segment, key);
+  }
+
+  async cancel(): Promise<boolean> {
+    const spec = this.#open();
+    if (spec === null) return false;
+    requestCancel(this.#store, spec, "user", this.now());
+    await this.#flush(spec);
+    return true;
+  }
+
+  async pause(paused: boolean): Promise<boolean> {
+    return (await this.#control(() => setPaused(this.#store, paused))) !== null;
+  }
+
+  async setMaxConcurrent(rollouts: number): Promise<void> {
+    await this.#control(() => setMaxConcurrent(this.#store, rollouts));
+  }
+
+  async retry(order: RetryOrder): Promise<RetryRefusal | null> {
+    // The database is told at once: it lets what an ended run names be deleted.
+    this.#chores.drainSoon();
+    if (this.#open() === null) return "unknown";
+    return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
+  }
+
+  async cancelRollout(place: Place): Promise<boolean> {
+    return (await this.#control(() => cancelOne(this.#store, place))) ?? false;
+  }
+
+  trainerChanged(snapshot: TrainerSnapshot): { acked_step: number } {
+    const spec = this.#open();
+    if (spec === null) return { acked_step: 0 };
+    const known = this.#training.changed(spec, snapshot);
+    this.#gather(spec);
+    return known;
+  }
+
+  stepMetrics(after: number, limit: number): StepMetrics[] | null {
+    return this.#open() === null ? null : stepsOf(this.#store, after, limit);
+  }
+
+  endpointChanged(): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    this.#permits.changed();
+    this.#judging.changed();
+    this.#gather(spec);
+  }
+
+  auditRecords(): RunRecords | null {
+    const spec = this.#open();
+    return spec === null ? null : recordsOf(this.ctx.storage.sql, spec, this.#store.head());
+  }
+
+  auditRows(after: number): AuditRow[] {
+    return this.#open() === null ? [] : auditRows(this.ctx.storage.sql, after);
+  }
+
+  view(): LiveView | null {
+    const spec = this.#open();
+    return spec === null ? null : this.#views.of(spec);
+  }
+
+  taskMeans(metric: string | null, range: KeyRange): TaskMean[] | null {
+    return this.#open() === null ? null : taskMeans(this.ctx.storage.sql, metric, range);
+  }
+
+  rollout(place: Place): RolloutRecord | null {
+    const spec = this.#open();
+    const row = spec === null ? null : this.#store.rollout(place);
+    if (spec === null || row === null) return null;
+    return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
+  }
+
+  inFlight(query: InFlightQuery): InFlightEntry[] | null {
+    return this.#open() === null ? null : inFlightIn(this.#store, query);
+  }
+
+  segmentOf(finishSeq: number): SegmentEntry | null {
+    return this.#open() === null ? null : segmentOf(this.#store, finishSeq);
+  }
+
+  sources(places: readonly SourcePlace[]): SourcePage | null {
+    return this.#open() === null ? null : sourcesIn(this.#store, places);
+  }
+
+  finished(after: number, limit: number, outcome: string | null): FinishedPage | null {
+    const spec = this.#open();
+    return spec === null ? null : finishedPage(this.#store, spec, after, limit, outcome);
+  }
+
+  exportPage(query: ExportQuery): ExportPage | null {
+    const spec = this.#open();
+    return spec && exportPage(this.#store, spec, this.ctx.storage.sql, query);
+  }
+
+  async events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);
+    return eventsAfter(this.#store, after, () => this.#views.of(spec));
+  }
+
+  async deadLetter(queue: string, message: RunMessage): Promise<void> {
+    const spec = this.#open();
+    if (spec === null) return;
+    noteDeadLetter(this.#store, queue, message, this.now());
+    logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
+    await this.#arm(spec);
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    const spec = this.#open();
+    if (spec === null) return;
+    this.#armedAt = null;
+    try {
+      const subrequests = new Subrequests();
+      passDeadline(this.#store, spec, this.now());
+      await this.#pump.tell(spec, subrequests);
+      // While some are still to be told nothing else is done: each of them may be about to call its model.
+      if (!this.#pump.untold()) await this.#tend(spec, subrequests);
+    } catch (thrown) {
+      logError("run alarm", spec.run_id, thrown);
+    }
+    await this.#flush(spec);
+  }
+
+  async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    await this.#pump.sweep(spec, subrequests);
+    for (const unit of this.#judging.sweep(spec)) this.#pump.toJudge(unit);
+    await this.#chores.drain(spec, subrequests);
+    await this.#chores.free(spec, subrequests);
+  }
+
+  /** The spec, and once per instance the duty to ask whatever is in flight. */
+  #open(): RunSpec | null {
+    const spec = this.#store.spec();
+    if (spec === null || this.#asked || isAtRest(this.env)) return spec;
+    this.#asked = true;
+    this.#suspects.resume();
+    if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
+    this.#gather(spec);
+    return spec;
+  }
+
+  /** A change somebody asked for, and at once what follows from it. Null for a run nobody created. */
+  async #control<T>(change: (spec: RunSpec) => T): Promise<T | null> {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const result = change(spec);
+    await this.#arm(spec);
+    await this.#flush(spec);
+    return result;
+  }
+
+  #gather(spec: RunSpec): void {
+    if (this.#gathering) return;
+    this.#gathering = true;
+    setTimeout(() => {
+      this.#gathering = false;
+      this.ctx.waitUntil(this.#flush(spec));
+    }, GATHER_MS);
+  }
+
+  /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
+  async #flush(spec: RunSpec): Promise<void> {
+    await this.#permits.renew(spec, this.#pump.need(spec));
+    await this.#judging.renew(spec);
+    this.#pump.dispatch(spec);
+    for (const unit of this.#judging.dispatch(spec)) this.#pump.toJudge(unit);
+    for (;;) {
+      const segment = cutSegment(this.#store, this.now());
+      if (segment === null) break;
+      this.#pump.toFold(segment);
+    }
+    this.#views.noteProgress(spec);
+    this.#readers.wake();
+    try {
+      await this.#pump.send(spec);
+    } catch (thrown) {
+      // Lost sends are silent rollouts and units: the sweep sends them again.
+      logError("queue send", spec.run_id, thrown);
+    }
+    const training = this.#training.advance(spec);
+    if (training !== null) {
+      // Before it is done: a kill meanwhile must find an alarm.
+      await this.#arm(spec);
+      await training;
+    }
+    const { running, settled_at } = this.#store.head();
+    const objects = settled_at === null && spec.rescore === undefined;
+    noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
+    await this.#arm(spec);
+  }
+
+  async #arm(spec: RunSpec): Promise<void> {
+    const at = nextRunAlarm(this.#clock(spec));
+    if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
+    this.#armedAt = at;
+    await this.ctx.storage.setAlarm(at);
+  }
+
+  #clock(spec: RunSpec): RunClock {
+    const head = this.#store.head();
+    return {
+      ...this.#chores.clock(),
+      askAt: this.#store.nextAskAt(),
+      untold: this.#pump.untold(),
+      canDispatch: this.#pump.room(spec) > 0,
+      endpointAt: this.#permits.nextAt(this.#pump.need(spec)),
+      judgeAt: this.#judging.nextAt(spec),
+      trainingAt: this.#training.nextAt(spec),
+      deadlineAt: deadlineOf(spec, head),
+    };
+  }
+}

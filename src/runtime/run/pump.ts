@@ -1,0 +1,231 @@
+/**
+ * What moves a run forward: dispatch into the window, sends to the queues, the slices of its alarm. Reads and writes the
+ * store; what it cannot do now (a queue that refuses, an object that does not answer) the next sweep does.
+ */
+import type { CancelReason } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RunView } from "../../contract/run.ts";
+import { rolloutId } from "../../core/ids.ts";
+import type { RolloutEntry } from "../contract/run-records.ts";
+import type { Place, RunSpec } from "../contract/wire.ts";
+import { gateRoom, type Need } from "../endpoint/run-gate.ts";
+import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
+import { idMac } from "../kit/secrets.ts";
+import { STORAGE_FULL, storageIsFull } from "../kit/storage-full.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
+import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
+import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./queues.ts";
+import { Standings } from "./rollout-standing.ts";
+import { pendingOf, trainsOn } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
+import { allCut, isBehind, openable, openGroups, TaskOrder } from "./training/plan.ts";
+
+/** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
+const TELL_AGAIN_MS = 500;
+const MOST_TELLS = 2;
+/** One that does not answer may be running all the same: it is told for some minutes before it is given up. */
+const MOST_UNREACHABLE_TELLS = 12;
+const LONGEST_TELL_MS = 60_000;
+const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
+
+export class RunPump {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #tasks: TaskOrder;
+  /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
+  #places: Place[] = [];
+  #units: number[] = [];
+  #segments: number[] = [];
+  #judging: number[] = [];
+  /** Rollouts whose objects did not open when they were last asked, by `seq`. */
+  readonly #unreadable = new Map<number, string>();
+
+  constructor(env: Env, store: RunStore, now: () => number) {
+    this.#env = env;
+    this.#store = store;
+    this.#now = now;
+    this.#tasks = new TaskOrder(store);
+  }
+
+  toScore(unit: number | null): void {
+    if (unit !== null) this.#units.push(unit);
+  }
+
+  toJudge(unit: number): void {
+    this.#judging.push(unit);
+  }
+
+  toFold(segment: number): void {
+    this.#segments.push(segment);
+  }
+
+  /** Rollouts that may be dispatched now. */
+  room(spec: RunSpec): number {
+    const head = this.#store.head();
+    if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
+    const asked = maxConcurrentOf(spec, head);
+    if (spec.rescore !== undefined) {
+      // It calls no model and makes no objects: neither the endpoint nor anything else bounds it.
+      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+    }
+    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    const window = Math.min(asked, live);
+    const gate = gateRoom(head.gate, head.running, this.#now());
+    const more = pendingOf(spec, head) + openable(spec, head);
+    return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
+  }
+
+  /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
+  hindrance(spec: RunSpec): RunView["flow"] {
+    if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
+    const head = this.#store.head();
+    const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
+      this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
+    );
+    if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
+    if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
+    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    if (head.running < live || maxConcurrentOf(spec, head) <= live) return null;
+    return { state: "over_limit", reason: ceilingReason(this.#env, live) };
+  }
+
+  /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
+  need(spec: RunSpec): Need {
+    const head = this.#store.head();
+    const { running } = head;
+    if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
+    const closed = head.stop !== null || head.settled_at !== null || head.paused;
+    const pending = closed ? 0 : this.#pending(spec);
+    const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
+    return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
+  }
+
+  /** Rollouts that are still to come. A training run keeps its permits through the moments it has nothing to open. */
+  #pending(spec: RunSpec): number {
+    const head = this.#store.head();
+    const { training } = spec;
+    const goes = training !== undefined && head.training !== null && trainsOn(spec, head);
+    if (!goes || allCut(training, head.training) || isBehind(training, head.training)) {
+      return pendingOf(spec, head);
+    }
+    return Math.max(pendingOf(spec, head), maxConcurrentOf(spec, head) - head.running);
+  }
+
+  dispatch(spec: RunSpec): void {
+    const count = this.room(spec);
+    if (count === 0) return;
+    const mac = idMac(this.#env.ROLLCALL_SECRET);
+    const idOf = (place: Place) => rolloutId(spec.run_id, place, mac);
+    const places = this.#store.transaction(() => {
+      openGroups(this.#store, spec, this.#tasks, count - pendingOf(spec, this.#store.head()));
+      return dispatch(this.#store, spec, count, idOf, this.#now());
+    });
+    this.#places.push(...places);
+  }
+
+  /** Sends what has gathered. */
+  async send(spec: RunSpec): Promise<void> {
+    const subrequests = new Subrequests();
+    const { scope, run_id } = spec;
+    const groups = groupsMessages(spec, this.#places.splice(0), this.#now());
+    const scores = scoresMessages(spec, this.#units.splice(0));
+    const segments = [...new Set(this.#segments.splice(0))];
+    const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
+    const judgements = judgementMessages(spec, this.#judging.splice(0));
+    await Promise.all([
+      sendJudgements(this.#env, judgements, subrequests),
+      sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
+      sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
+      sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),
+    ]);
+  }
+
+  /** True while rollouts are to be told to stop. */
+  untold(): boolean {
+    return this.#store.untold(1, stopsAll(this.#store.head())).length > 0;
+  }
+
+  /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
+  async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
+    const standings = new Standings(this.#env, spec, subrequests);
+    // All at once: they are awake, and each stops its call before any of them has ended.
+    const width = LIMITS.sliceObjects;
+    const tellOne = async (row: RolloutEntry) => {
+      const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
+      const heard = await standings.of(row, (rollout) => rollout.cancel(reason));
+      this.#told(spec, this.#store.bySeq(row.seq), reason, heard);
+    };
+    await subrequests.objectAll(rows, tellOne, width);
+  }
+
+  /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
+  #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
+    if (row?.status !== "running") return;
+    const now = this.#now();
+    const away = heard.state === "unreachable";
+    if (heard.state === "running") {
+      this.#store.setRollout(row.seq, { told: 1, misses: 0 });
+    } else if (heard.state === "answered") {
+      this.toScore(heardFrom(this.#store, spec, row, heard, now).unit);
+    } else if (row.misses < (away ? MOST_UNREACHABLE_TELLS : MOST_TELLS)) {
+      const wait = away ? TELL_AGAIN_MS * 2 ** row.misses : TELL_AGAIN_MS;
+      const ask_at = now + Math.min(LONGEST_TELL_MS, wait);
+      this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
+    } else {
+      const gone = heard.state === "unreadable" ? UNREADABLE : "its object could not be reached";
+      const message = heard.state === "unknown" ? "cancelled before it began" : gone;
+      this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
+    }
+  }
+
+  /** One slice of asking whatever is silent. */
+  async sweep(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const now = this.#now();
+    const left = LIMITS.sliceObjects - subrequests.count;
+    const silent = this.#store.silent(now, left);
+    const scoring = silent.filter(({ status }) => status === "scoring");
+    this.#units.push(...sweepScoring(this.#store, spec, scoring, now));
+    this.#sweepSegments(now);
+    const running = silent.filter(({ status }) => status === "running");
+    const head = this.#store.head();
+    const stopping = running.filter((row) => cancelReasonOf(head, row) !== null);
+    this.#tellAgain(stopping, now);
+    const going = running.filter((row) => !stopping.includes(row));
+    await this.#ask(spec, going, subrequests);
+  }
+
+  async #ask(spec: RunSpec, rows: readonly RolloutEntry[], subrequests: Subrequests): Promise<void> {
+    const standings = new Standings(this.#env, spec, subrequests);
+    await subrequests.objectAll(rows, async (asked) => {
+      const heard = await standings.of(asked, (rollout) => rollout.ask());
+      if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
+      else this.#unreadable.delete(asked.seq);
+      const row = this.#store.bySeq(asked.seq);
+      const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+      this.toScore(unit);
+      if (resend && row !== null) this.#places.push(placeOf(row));
+    });
+  }
+
+  #sweepSegments(now: number): void {
+    for (const { segment, asks } of this.#store.silentSegments(now, LIMITS.sliceObjects)) {
+      const ask_at = now + SCORING_DEADLINE_MS * 2 ** Math.min(asks, 6);
+      this.#store.setSegment(segment, { asks: asks + 1, ask_at });
+      this.toFold(segment);
+    }
+  }
+
+  #tellAgain(rows: readonly RolloutEntry[], now: number): void {
+    for (const { seq } of rows) {
+      this.#store.setRollout(seq, { told: 0, ask_at: now + FIRST_ASK_MS });
+    }
+  }
+}
+
+export function placeOf(row: RolloutEntry): Place {
+  return { group: row.group_index, slot: row.slot, attempt: row.attempt };
+}

@@ -1,0 +1,72 @@
+/** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
+
+import type { GroupsMessage, JudgementMessage, Place, RunMessage, RunSpec, ScoresMessage } from "../contract/wire.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+
+/** Places per message: about 12 bytes each. */
+const PLACES_PER_MESSAGE = 25;
+const UNITS_PER_MESSAGE = 25;
+/** Whoever scores them reads each: within an invocation's subrequests. */
+const TRAJECTORIES_PER_MESSAGE = 400;
+const MESSAGES_PER_BATCH = 100;
+
+export function groupsMessages(spec: RunSpec, places: readonly Place[], sentAt: number): GroupsMessage[] {
+  return chunksOf(places, PLACES_PER_MESSAGE).map((chunk) => ({
+    kind: "groups",
+    scope: spec.scope,
+    run_id: spec.run_id,
+    sent_at: sentAt,
+    rollouts: chunk.map(({ group, slot, attempt }) => [group, slot, attempt] as const),
+  }));
+}
+
+export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresMessage[] {
+  const members = spec.whole_groups ? spec.rollouts_per_example : 1;
+  const size = Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members));
+  return chunksOf([...new Set(units)], Math.max(1, size)).map((chunk) => ({
+    kind: "scores",
+    scope: spec.scope,
+    run_id: spec.run_id,
+    units: chunk,
+  }));
+}
+
+export function judgementMessages(spec: RunSpec, units: readonly number[]): JudgementMessage[] {
+  const { scope, run_id, whole_groups, rollouts_per_example } = spec;
+  const members = whole_groups ? rollouts_per_example : 1;
+  return units.map((unit) => ({ kind: "judgement", scope, run_id, unit, members }));
+}
+
+/** Which of the queues of judgements a unit goes to: always the same, and those of a run in turn. */
+export function judgementQueue(env: Env, { run_id, unit }: Pick<JudgementMessage, "run_id" | "unit">): Queue {
+  const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } = env;
+  const others = [ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3];
+  // Ids end in what nobody chose.
+  const first = run_id.charCodeAt(run_id.length - 1);
+  return others[(first + unit) % (others.length + 1)] ?? ROLLOUT_JUDGEMENTS;
+}
+
+export async function sendJudgements(
+  env: Env,
+  messages: readonly JudgementMessage[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const byQueue = Map.groupBy(messages, (message) => judgementQueue(env, message));
+  for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests);
+}
+
+export async function sendAll<Message extends RunMessage>(
+  queue: Queue,
+  messages: readonly Message[],
+  subrequests: Subrequests,
+): Promise<void> {
+  for (const batch of chunksOf(messages, MESSAGES_PER_BATCH)) {
+    await subrequests.fetch(() => queue.sendBatch(batch.map((body) => ({ body }))));
+  }
+}
+
+export function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}

@@ -1,0 +1,177 @@
+/**
+ * The numbers of a run's report, from its rows.
+ *
+ * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
+ */
+import { sumOfCosts } from "../../contract/cost.ts";
+import type { JudgeUsage } from "../../contract/judgement.ts";
+import type { RunReport } from "../../contract/report.ts";
+import { RunningSummary } from "../../core/statistics/statistics.ts";
+import type { RolloutEntry } from "../contract/run-records.ts";
+import type { RunSpec } from "../contract/wire.ts";
+
+/** What a report is made of, of a rollout that is done. */
+export type ReportRow = Pick<
+  RolloutEntry,
+  | "group_index"
+  | "member"
+  | "superseded_by"
+  | "outcome"
+  | "reward"
+  | "scores"
+  | "is_truncated"
+  | "stop_condition"
+  | "turns"
+  | "calls"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
+  | "judge_micros"
+  | "finish_seq"
+>;
+
+/** In order of groups: the same rows give the same numbers to the last digit. */
+export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
+  const sums = new ReportSums(spec.rollouts_per_example);
+  for (const row of rows) sums.add(row);
+  return sums.report();
+}
+
+/** Sums of rows that come in any order, each once. */
+export class ReportSums {
+  readonly #rolloutsPerExample: number;
+  readonly #all: RewardSums;
+  /** By the member of a group of environments, whose number is bounded. */
+  readonly #members = new Map<string, RewardSums>();
+  readonly #stops: Record<string, number> = {};
+  #turns = 0;
+  #calls = 0;
+  #promptTokens = 0;
+  #completionTokens = 0;
+  readonly #judges: JudgeColumns = {
+    judge_calls: 0,
+    judge_prompt_tokens: 0,
+    judge_completion_tokens: 0,
+    judge_micros: 0,
+  };
+
+  constructor(rolloutsPerExample: number) {
+    this.#rolloutsPerExample = rolloutsPerExample;
+    this.#all = new RewardSums(rolloutsPerExample);
+  }
+
+  add(row: ReportRow): void {
+    this.#turns += row.turns;
+    this.#calls += row.calls;
+    this.#promptTokens += row.prompt_tokens;
+    this.#completionTokens += row.completion_tokens;
+    this.#judges.judge_calls += row.judge_calls;
+    this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
+    this.#judges.judge_completion_tokens += row.judge_completion_tokens;
+    const spent = row.judge_calls === 0 ? 0 : row.judge_micros;
+    this.#judges.judge_micros = sumOfCosts([this.#judges.judge_micros, spent]);
+    if (row.superseded_by === null) this.#count(row);
+  }
+
+  report(): RunReport {
+    return {
+      ...this.#all.result(),
+      ...this.#byMember(),
+      stop_conditions: { ...this.#stops },
+      turns: this.#turns,
+      calls: this.#calls,
+      usage: {
+        prompt_tokens: this.#promptTokens,
+        completion_tokens: this.#completionTokens,
+        total_tokens: this.#promptTokens + this.#completionTokens,
+        ...judgeUsage(this.#judges),
+      },
+    };
+  }
+
+  #count(row: ReportRow): void {
+    const stop = row.stop_condition;
+    if (stop !== null) this.#stops[stop] = (this.#stops[stop] ?? 0) + 1;
+    this.#all.add(row);
+    if (row.member !== null) this.#sumsOf(row.member).add(row);
+  }
+
+  #sumsOf(member: string): RewardSums {
+    const known = this.#members.get(member);
+    if (known !== undefined) return known;
+    const made = new RewardSums(this.#rolloutsPerExample);
+    this.#members.set(member, made);
+    return made;
+  }
+
+  #byMember(): Pick<RunReport, "members"> {
+    if (this.#members.size === 0) return {};
+    const byName = [...this.#members].sort(([a], [b]) => (a < b ? -1 : 1));
+    const members = byName.map(([name, sums]) => {
+      const { reward, metrics } = sums.result();
+      return [name, { reward, metrics }] as const;
+    });
+    return { members: Object.fromEntries(members) };
+  }
+}
+
+/** How rewards and metrics of some rows came out. */
+class RewardSums {
+  readonly #summary: RunningSummary;
+  #scored = 0;
+  #unscored = 0;
+  #failed = 0;
+  #truncated = 0;
+
+  constructor(rolloutsPerExample: number) {
+    this.#summary = new RunningSummary(rolloutsPerExample);
+  }
+
+  add(row: ReportRow): void {
+    if (row.outcome === "scored") this.#scored += 1;
+    if (row.outcome === "unscored") this.#unscored += 1;
+    if (row.outcome === "failed") this.#failed += 1;
+    this.#truncated += row.is_truncated;
+    this.#summary.add({ group: row.group_index, reward: row.reward, metrics: metricsOf(row) });
+  }
+
+  result(): Pick<RunReport, "reward" | "metrics" | "pass_at_k" | "pass_hat_k" | "pass_k"> {
+    const { reward, ...byName } = this.#summary.result();
+    const { mean, se, ci95, wilson95, range, n_tasks } = reward;
+    return {
+      reward: {
+        ...{ mean, se, ci95, wilson95, range, n_tasks },
+        n_rollouts: this.#scored,
+        n_unscored: this.#unscored,
+        n_error: this.#failed,
+        n_truncated: this.#truncated,
+      },
+      ...byName,
+    };
+  }
+}
+
+type JudgeColumns = Pick<
+  RolloutEntry,
+  "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
+>;
+
+/** Nothing where no judge was asked. */
+export function judgeUsage({
+  judge_calls: calls,
+  judge_prompt_tokens: prompt_tokens,
+  judge_completion_tokens: completion_tokens,
+  judge_micros: cost_micros,
+}: JudgeColumns): { readonly judge?: JudgeUsage } {
+  const total_tokens = prompt_tokens + completion_tokens;
+  const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
+  return calls === 0 ? {} : { judge };
+}
+
+/** Scores by name, rewards and metrics alike; the field calls all of them metrics. */
+export function metricsOf({ scores }: Pick<RolloutEntry, "scores">): Record<string, number | null> {
+  const all = JSON.parse(scores ?? "[]") as { name: string; score: number | null }[];
+  return Object.fromEntries(all.map(({ name, score }) => [name, score]));
+}

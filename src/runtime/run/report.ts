@@ -1,0 +1,120 @@
+/** A run as it stands: counts and statistics, made from its rows. */
+import type { RunReport } from "../../contract/report.ts";
+import type { RunCounts, RunView } from "../../contract/run.ts";
+import type { LiveView } from "../contract/run-records.ts";
+import type { RunSpec } from "../contract/wire.ts";
+import { gateFlow } from "../endpoint/run-gate.ts";
+import { maxConcurrentOf, statusOf } from "./control.ts";
+import { judgeFlow } from "./judging/ledger.ts";
+import { ReportSums, reportOfRows } from "./report-sums.ts";
+import type { RunHead } from "./schema.ts";
+import { appendEvent, pendingOf, plannedOf } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+import { trainingFlow, trainingView } from "./training/view.ts";
+
+export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
+  return {
+    planned: plannedOf(spec, head),
+    pending: pendingOf(spec, head),
+    dispatched: head.dispatched,
+    in_flight: head.in_flight,
+    scored: head.scored,
+    unscored: { ...head.unscored },
+    failed: { ...head.failed },
+    cancelled: { ...head.cancelled },
+  };
+}
+
+/** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
+function flowOf(store: RunStore, spec: RunSpec, now: number, hindrance: () => RunView["flow"]): RunView["flow"] {
+  const head = store.head();
+  const { stop, settled_at, paused, gate, running } = head;
+  if (settled_at !== null) return null;
+  if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
+  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
+  const trainer = trainingFlow(store, spec);
+  if (trainer !== null) return trainer;
+  if (paused) return { state: "paused", reason: "user" };
+  const gated = gateFlow(gate, running, now);
+  // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
+  const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
+  return waits ?? hindrance() ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
+}
+
+const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
+
+/** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
+const ROWS_WALKED_PER_S = 20_000;
+
+const PROGRESS_EVERY_MS = 1000;
+
+/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
+export class LiveViews {
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #hindrance: (spec: RunSpec) => RunView["flow"];
+  #made: { readonly of: string; readonly report: RunReport } | null = null;
+  #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
+  #summed = 0;
+  #lastProgressAt = 0;
+
+  /** `hindrance`: why it waits on what neither its owner nor its endpoint did. */
+  constructor(store: RunStore, now: () => number, hindrance: (spec: RunSpec) => RunView["flow"] = () => null) {
+    this.#store = store;
+    this.#now = now;
+    this.#hindrance = hindrance;
+  }
+
+  of(spec: RunSpec): LiveView {
+    const head = this.#store.head();
+    return {
+      status: statusOf(head),
+      error: head.error,
+      settled_at: head.settled_at,
+      flow: flowOf(this.#store, spec, this.#now(), () => this.#hindrance(spec)),
+      counts: countsOf(spec, head),
+      max_concurrent: maxConcurrentOf(spec, head),
+      dead_letters: head.dead_letters,
+      report: this.#report(spec, head),
+      training: trainingView(this.#store, spec),
+    };
+  }
+
+  /** Tells whoever reads the run's events how far it is, once a second at most. */
+  noteProgress(spec: RunSpec): void {
+    const now = this.#now();
+    const settled = this.#store.head().settled_at !== null;
+    if (settled || now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
+    this.#lastProgressAt = now;
+    const { counts, report } = this.of(spec);
+    const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
+    this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
+  }
+
+  #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+    const of = `${finished}/${retries_dispatched}/${settled_at}`;
+    if (this.#made?.of === of) return this.#made.report;
+    const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
+    // Sums that wait to be walked anew are not the report of these rows for long.
+    const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
+    this.#made = current ? { of, report } : null;
+    return report;
+  }
+
+  #soFar(spec: RunSpec): RunReport {
+    const { retries_dispatched: retries } = this.#store.head();
+    const at = this.#now();
+    const known = this.#sums;
+    const walked = known === null ? 0 : (this.#summed / ROWS_WALKED_PER_S) * 1000;
+    const stale = known !== null && known.retries !== retries && at - known.at >= walked;
+    const kept = stale ? null : known;
+    if (kept === null) this.#summed = 0;
+    const sums = kept?.sums ?? new ReportSums(spec.rollouts_per_example);
+    this.#sums = kept ?? { sums, retries, at };
+    for (const row of this.#store.reportRowsAfter(this.#summed)) {
+      sums.add(row);
+      this.#summed = row.finish_seq ?? this.#summed;
+    }
+    return sums.report();
+  }
+}

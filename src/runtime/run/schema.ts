@@ -1,0 +1,215 @@
+/** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
+import type { RunStatus } from "../../contract/run.ts";
+import type { RolloutEntry } from "../contract/run-records.ts";
+import { NEW_GATE, type RunGate } from "../endpoint/run-gate.ts";
+import type { Migration } from "../kit/migrate.ts";
+import { TRAINING_MIGRATION, type TrainingState } from "./training/state.ts";
+
+export const RUN_SCHEMA = [
+  // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
+  `create table if not exists rollouts (
+    seq integer primary key autoincrement,
+    group_index integer not null, slot integer not null, attempt integer not null,
+    id text not null, status text not null, outcome text, reason text, superseded_by text,
+    ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
+    told integer not null default 0,
+    example_id integer, task_key text, digest text, bytes integer not null default 0,
+    stop_condition text, is_truncated integer not null default 0,
+    turns integer not null default 0, calls integer not null default 0,
+    prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
+    started_at integer, ended_at integer, error text,
+    reward real, scores text, scoring_errors text,
+    finish_seq integer, drained integer not null default 0,
+    unique (group_index, slot, attempt))`,
+  "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
+  "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
+  "create index if not exists rollouts_undrained on rollouts (finish_seq) where drained = 0 and finish_seq is not null",
+  // Small trajectories of rollouts that no segment covers yet.
+  "create table if not exists trajectories (seq integer primary key, text text not null)",
+  // Finished rollouts first_seq..last_seq, folded into one R2 object once `key` is set.
+  `create table if not exists segments (
+    segment integer primary key, first_seq integer not null, last_seq integer not null,
+    key text, ask_at integer not null, asks integer not null default 0)`,
+  "create table if not exists events (id integer primary key, event text not null, data text not null)",
+  // Messages that ended in a dead-letter queue: recorded, and covered by the sweep.
+  "create table if not exists dead_letters (id integer primary key autoincrement, queue text not null, body text not null, at integer not null)",
+];
+
+/** Changes since, for objects made before them as for new ones; applied once, in order, by name. */
+export const RUN_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "control",
+    statements: [
+      // Why this rollout alone was asked to stop.
+      "alter table rollouts add column cancel text",
+      "create index rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
+      // Ended rollouts whose next attempt is still to be dispatched.
+      "create table retries (seq integer primary key)",
+      // Requests made with an Idempotency-Key: a repeat changes nothing.
+      "create table requests (operation text not null, key text not null, hash text not null, primary key (operation, key))",
+    ],
+  },
+  {
+    name: "segments_to_fold",
+    statements: ["create index segments_to_fold on segments (ask_at) where key is null"],
+  },
+  {
+    name: "carried",
+    statements: [
+      // `seq` of the attempt whose trajectory this one takes over.
+      "alter table rollouts add column carries integer",
+      // What single turns are worth, where scoring functions said so: JSON.
+      "alter table rollouts add column steps text",
+    ],
+  },
+  {
+    name: "judging",
+    statements: [
+      // What its judges cost, and what they said.
+      "alter table rollouts add column judge_calls integer not null default 0",
+      "alter table rollouts add column judge_prompt_tokens integer not null default 0",
+      "alter table rollouts add column judge_completion_tokens integer not null default 0",
+      "alter table rollouts add column judgements text",
+      // Units that owe verdicts. Verdicts stand apart, by what was asked, until their unit has its scores.
+      `create table judging (
+        unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
+        stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null)`,
+      "create index judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
+      `create table verdicts (
+        unit integer not null, key text not null, rollout_id text, judge text not null,
+        pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
+        tries integer not null default 0, replies integer not null default 0, next_at integer not null default 0, verdict text,
+        calls integer not null default 0, prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
+        primary key (unit, key))`,
+    ],
+  },
+  { name: "said", statements: ["alter table rollouts add column said text"] },
+  TRAINING_MIGRATION,
+  {
+    name: "judge_cost",
+    statements: [
+      "alter table rollouts add column judge_micros integer",
+      // Replies without usage: what they cost nobody can know.
+      "alter table verdicts add column unmetered integer not null default 0",
+    ],
+  },
+  {
+    name: "suspects",
+    statements: [
+      // Work that may have ended the process: in how many deaths it was the one that was named, and by whom it is named now.
+      "create table suspects (key text primary key, deaths integer not null, boot text)",
+    ],
+  },
+  {
+    name: "member",
+    statements: [
+      // Whose task it is, of a group of environments.
+      "alter table rollouts add column member text",
+    ],
+  },
+  {
+    name: "judging_taker",
+    statements: [
+      // Which message took the unit, and at which try; and how often in a row it was sent and taken by none.
+      "alter table judging add column taker text",
+      "alter table judging add column attempt integer not null default 0",
+      "alter table judging add column unheard integer not null default 0",
+    ],
+  },
+];
+
+/** The run's own row: what changes as it goes. Kept as one JSON value. */
+export interface RunHead {
+  readonly status: Exclude<RunStatus, "queued" | "paused">;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  /** Set once dispatch has ended early; what is in flight still answers. */
+  readonly stop:
+    | {
+        readonly kind: "cancel";
+        readonly reason?: "user" | "deadline";
+        /** Epoch milliseconds; absent where an earlier release stopped it. */
+        readonly at?: number;
+      }
+    | { readonly kind: "fail"; readonly code: string; readonly message: string }
+    | null;
+  /** Nothing is dispatched until somebody resumes it. */
+  readonly paused: boolean;
+  /** Set while it ran; null = as it was asked for. */
+  readonly max_concurrent: number | null;
+  /** Its deadline counts from here: a retry of an ended run begins it anew. Null = from its creation. */
+  readonly deadline_from: number | null;
+  /** Rollouts dispatched: first attempts in group-major order, and attempts that retries asked for. */
+  readonly dispatched: number;
+  /** Attempts that retries asked for, and how many of them are dispatched. */
+  readonly retried: number;
+  readonly retries_dispatched: number;
+  /** Not done: running, or waiting for scores. */
+  readonly in_flight: number;
+  /** Of those in flight, the ones that have not answered: what `max_concurrent` counts. */
+  readonly running: number;
+  readonly scored: number;
+  readonly unscored: Readonly<Record<string, number>>;
+  readonly failed: Readonly<Record<string, number>>;
+  readonly cancelled: Readonly<Record<string, number>>;
+  /** Ends numbered so far, and how far they are cut into segments and written to D1. */
+  readonly finished: number;
+  readonly segmented: number;
+  /** Bytes of finished trajectories that no segment covers yet. */
+  readonly unsegmented_bytes: number;
+  readonly drained: number;
+  readonly last_event: number;
+  readonly settled_at: number | null;
+  /** True once D1's row of the run says what this head says. */
+  readonly row_current: boolean;
+  /** Rollout objects freed, in order of `seq`; -1 once all are. */
+  readonly freed: number;
+  /** Messages a queue gave up on. */
+  readonly dead_letters: number;
+  /** Rollouts and units that ended the process so often that they are not tried again. */
+  readonly given_up: number;
+  /** What its endpoint granted it. */
+  readonly gate: RunGate;
+  /** What the endpoints of its judges granted it, by their ids. */
+  readonly judge_gates: Readonly<Record<string, RunGate>>;
+  /** Null for a run that trains nothing. */
+  readonly training: TrainingState | null;
+}
+
+export const NEW_HEAD: RunHead = {
+  status: "running",
+  error: null,
+  stop: null,
+  paused: false,
+  max_concurrent: null,
+  deadline_from: null,
+  dispatched: 0,
+  retried: 0,
+  retries_dispatched: 0,
+  in_flight: 0,
+  running: 0,
+  scored: 0,
+  unscored: {},
+  failed: {},
+  cancelled: {},
+  finished: 0,
+  segmented: 0,
+  unsegmented_bytes: 0,
+  drained: 0,
+  last_event: 0,
+  settled_at: null,
+  row_current: false,
+  freed: 0,
+  dead_letters: 0,
+  given_up: 0,
+  gate: NEW_GATE,
+  judge_gates: {},
+  training: null,
+};
+
+// A type, not an interface: SQLite cursors want an index signature.
+/** Of one that has not ended. */
+export type RunningRow = Pick<RolloutEntry, "id" | "group_index" | "slot" | "attempt" | "turns" | "cancel"> & {
+  readonly status: "running" | "scoring";
+  /** When it was dispatched; from its report on, when it began. */
+  readonly started_at: number | null;
+};

@@ -1,0 +1,56 @@
+/** What a run's ended rollouts left behind, for rollouts of this run or another that take it over. */
+
+import type { SourcePage } from "../contract/rpc.ts";
+import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
+import type { Place, SourcePlace, Starter } from "../contract/wire.ts";
+import { cancelReasonOf } from "./control.ts";
+import { recordIn } from "./finished-page.ts";
+import type { RunStore } from "./store.ts";
+
+export function sourcesIn(store: RunStore, places: readonly SourcePlace[]): SourcePage {
+  const rows = places.map(({ group, slot, attempt }) =>
+    attempt === null ? store.latestDone({ group, slot }) : store.rollout({ group, slot, attempt }),
+  );
+  const segments = new Map<number, SegmentEntry>();
+  for (const row of rows) {
+    const segment = row === null ? null : segmentOf(store, row.finish_seq);
+    if (segment !== null) segments.set(segment.segment, segment);
+  }
+  const { stop } = store.head();
+  return {
+    records: rows.map((row) => (row === null ? null : recordIn(store, row))),
+    segments: [...segments.values()],
+    cancelled: stop?.kind === "cancel" ? (stop.reason ?? "user") : null,
+  };
+}
+
+/** The segment that covers an end, once one does. */
+export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEntry | null {
+  if (finishSeq === null) return null;
+  const entry = store.segmentsAfter(finishSeq - 1, 1)[0];
+  return entry !== undefined && entry.first_seq <= finishSeq ? entry : null;
+}
+
+/** Those that are still to be started: running, and nobody has asked them to stop. */
+export function startersIn(store: RunStore, places: readonly Place[], suspectUpTo = 0): Starter[] {
+  const head = store.head();
+  return places.flatMap((place) => {
+    const row = store.rollout(place);
+    if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
+    const group = store.training.group(row.group_index);
+    const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
+    if (group === null) return [starter];
+    const { example_index, dispatch_version: policy_version } = group;
+    const policy_generation = head.training?.trainer.generation ?? 0;
+    return [{ ...starter, example_index, policy_version, policy_generation }];
+  });
+}
+
+function starterOf(row: RolloutEntry): Starter {
+  const { group_index: group, slot, attempt, id: rollout_id, carries } = row;
+  const place = { group, slot, attempt };
+  // The attempt before, always: a retry makes the next one in its slot.
+  return carries === null
+    ? { ...place, rollout_id }
+    : { ...place, rollout_id, carries: { ...place, attempt: attempt - 1 } };
+}

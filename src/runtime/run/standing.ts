@@ -1,0 +1,78 @@
+/**
+ * How a run stands as a whole: what is planned, what is still to come, and its end.
+ *
+ * Invariants. It ends once, when nothing is in flight and nothing more will be dispatched. A training run goes on until
+ * its trainer has acknowledged the last batch.
+ */
+
+import type { RunSpec } from "../contract/wire.ts";
+import type { RunHead } from "./schema.ts";
+import type { RunStore } from "./store.ts";
+
+/** Places a rollout can have: what `min_scored` is a share of, however often one was tried. A training run's grow. */
+export function slotsOf(spec: RunSpec, { training }: Pick<RunHead, "training">): number {
+  return (training?.groups_opened ?? spec.num_examples) * spec.rollouts_per_example;
+}
+
+export function plannedOf(spec: RunSpec, head: RunHead): number {
+  return slotsOf(spec, head) + head.retried;
+}
+
+/** Rollouts still to dispatch; a run that stopped early keeps the rest as pending for ever. */
+export function pendingOf(spec: RunSpec, head: RunHead): number {
+  return plannedOf(spec, head) - head.dispatched;
+}
+
+/** Numbered without gaps; part of the transaction it is called in. */
+export function appendEvent(store: RunStore, event: Parameters<RunStore["addEvent"]>[1], data: object): void {
+  const head = store.head();
+  const id = head.last_event + 1;
+  store.addEvent(id, event, data);
+  store.saveHead({ ...head, last_event: id });
+}
+
+/** Ends the run once nothing is in flight and nothing more will be dispatched. */
+export function settle(store: RunStore, spec: RunSpec, now: number): void {
+  const head = store.head();
+  const more = head.stop === null && (pendingOf(spec, head) > 0 || trainsOn(spec, head));
+  if (more || head.in_flight > 0 || head.settled_at !== null) return;
+  const { status, error } = verdictOf(store, spec, head);
+  store.saveHead({ ...head, status, error, settled_at: now, row_current: false });
+  appendEvent(store, `run.${status}`, { status, error });
+}
+
+function verdictOf(
+  store: RunStore,
+  spec: RunSpec,
+  head: RunHead,
+): { status: "completed" | "failed" | "cancelled"; error: RunHead["error"] } {
+  const { stop } = head;
+  if (stop?.kind === "fail") {
+    const { code, message } = stop;
+    return { status: "failed", error: { code, message } };
+  }
+  const late = stop?.reason === "deadline";
+  if (stop !== null && !late) return { status: "cancelled", error: null };
+  if (spec.training !== undefined) return trainedVerdict(spec, head);
+  const slots = slotsOf(spec, head);
+  // A slot that was scored more than once counts once.
+  const scored = head.retries_dispatched === 0 ? head.scored : store.scoredSlots();
+  // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
+  if (scored / slots >= spec.min_scored) return { status: "completed", error: null };
+  const when = late ? " before the deadline" : "";
+  const message = `${scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
+  return { status: "failed", error: { code: "too_few_scored", message } };
+}
+
+/** True until the trainer has had every batch. */
+export function trainsOn({ training: asked }: RunSpec, { training }: RunHead): boolean {
+  if (asked === undefined || training === null) return false;
+  return training.trainer.acked_step < asked.max_steps;
+}
+
+function trainedVerdict(spec: RunSpec, head: RunHead): ReturnType<typeof verdictOf> {
+  if (!trainsOn(spec, head)) return { status: "completed", error: null };
+  const steps = `${head.training?.trainer.acked_step ?? 0} of ${spec.training?.max_steps ?? 0} steps`;
+  const message = `${steps} were trained before the deadline`;
+  return { status: "failed", error: { code: "too_few_steps", message } };
+}

@@ -1,0 +1,356 @@
+/**
+ * A run's own SQLite: reads and single-row writes. What they mean together stands in run-ledger.ts.
+ * Nothing is written before `create`: an object that was never created answers null and stays empty.
+ */
+import type { EventName } from "../../contract/event-names.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RolloutStatus } from "../../contract/run.ts";
+import type { RolloutEntry, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
+import type { Place, RunSpec } from "../contract/wire.ts";
+import type { GateSlot } from "../endpoint/run-permits.ts";
+import { SuspectStore } from "../environment/suspect-store.ts";
+import { migrate } from "../kit/migrate.ts";
+import { JudgingStore } from "./judging/store.ts";
+import type { ReportRow } from "./report-sums.ts";
+import { RetryStore } from "./retry-store.ts";
+import { NEW_HEAD, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
+import { NEW_TRAINING } from "./training/state.ts";
+import { TrainingStore } from "./training/store.ts";
+
+const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+  prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
+  finish_seq`;
+
+type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
+
+export class RunStore {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly judging: JudgingStore;
+  readonly retries: RetryStore;
+  readonly training: TrainingStore;
+  readonly suspects: SuspectStore;
+  #spec: RunSpec | undefined;
+  #head: RunHead | undefined;
+  #inTransaction = false;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.judging = new JudgingStore(storage.sql);
+    this.retries = new RetryStore(storage.sql);
+    this.training = new TrainingStore(storage.sql);
+    this.suspects = new SuspectStore(storage.sql);
+  }
+
+  /** Null for an object nobody created. */
+  spec(): RunSpec | null {
+    if (this.#spec !== undefined) return this.#spec;
+    const spec = this.#storage.kv.get<RunSpec>("spec");
+    if (spec === undefined) return null;
+    migrate(this.#storage, RUN_MIGRATIONS);
+    this.#spec = spec;
+    return spec;
+  }
+
+  create(spec: RunSpec): void {
+    for (const statement of RUN_SCHEMA) this.#sql.exec(statement);
+    migrate(this.#storage, RUN_MIGRATIONS);
+    this.#storage.kv.put("spec", spec);
+    this.#spec = spec;
+    this.saveHead(spec.training === undefined ? NEW_HEAD : { ...NEW_HEAD, training: NEW_TRAINING });
+  }
+
+  head(): RunHead {
+    // Heads stored by an earlier version lack what was added since.
+    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    return this.#head;
+  }
+
+  /** Inside a transaction the head is written once, at its end. */
+  saveHead(head: RunHead): void {
+    this.#head = head;
+    if (!this.#inTransaction) this.#storage.kv.put("head", head);
+  }
+
+  /** All writes of `change` or none; inside another one it is part of that. */
+  transaction<T>(change: () => T): T {
+    if (this.#inTransaction) return change();
+    const before = this.head();
+    this.#inTransaction = true;
+    try {
+      return this.#storage.transactionSync(() => {
+        const result = change();
+        if (this.#head !== before) this.#storage.kv.put("head", this.#head);
+        return result;
+      });
+    } catch (thrown) {
+      this.#head = before;
+      throw thrown;
+    } finally {
+      this.#inTransaction = false;
+    }
+  }
+
+  /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
+  addRollout(
+    { group, slot, attempt }: Place,
+    { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
+  ): void {
+    this.#sql.exec(
+      `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries)
+        values (?, ?, ?, ?, 'running', ?, ?, ?)`,
+      ...[group, slot, attempt, id, at, askAt, carries],
+    );
+  }
+
+  rollout({ group, slot, attempt }: Place): RolloutEntry | null {
+    return this.#one<RolloutEntry>("select * from rollouts where group_index = ? and slot = ? and attempt = ?", [
+      group,
+      slot,
+      attempt,
+    ]);
+  }
+
+  /** The latest attempt in the place that has ended. */
+  latestDone({ group, slot }: Omit<Place, "attempt">): RolloutEntry | null {
+    return this.#one<RolloutEntry>(
+      `select * from rollouts where group_index = ? and slot = ? and status = 'done'
+        order by attempt desc limit 1`,
+      [group, slot],
+    );
+  }
+
+  /** Sets the named columns of one rollout. Names come from code, never from input. */
+  setRollout(seq: number, columns: Partial<RolloutEntry>): void {
+    const names = Object.keys(columns);
+    this.#sql.exec(
+      `update rollouts set ${names.map((name) => `${name} = ?`).join(", ")} where seq = ?`,
+      ...Object.values(columns),
+      seq,
+    );
+  }
+
+  group(group: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where group_index = ? and superseded_by is null order by slot",
+      [group],
+    );
+  }
+
+  /** What a group's advantages are made of: the attempts that count. */
+  groupRewards(group: number): GroupReward[] {
+    return this.#all(
+      `select seq, id, status, reward from rollouts
+        where group_index = ? and superseded_by is null order by slot`,
+      [group],
+    );
+  }
+
+  bySeq(seq: number): RolloutEntry | null {
+    return this.#one<RolloutEntry>("select * from rollouts where seq = ?", [seq]);
+  }
+
+  /** Not done, and silent past the time they were to be asked. */
+  silent(now: number, limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where status != 'done' and ask_at <= ? order by ask_at limit ?",
+      [now, limit],
+    );
+  }
+
+  nextAskAt(): number | null {
+    const rollouts = this.#one<{ at: number | null }>("select min(ask_at) as at from rollouts where status != 'done'");
+    const segments = this.#one<{ at: number | null }>("select min(ask_at) as at from segments where key is null");
+    const due = [rollouts?.at, segments?.at].filter((at) => at !== null && at !== undefined);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** After a restart everything in flight is asked once, whatever its turn was. */
+  askAll(now: number): void {
+    // What was due anyway stays so: its silence counts, a restart's does not.
+    this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
+    this.#sql.exec("update segments set ask_at = 0 where key is null");
+    this.judging.askAll(now);
+  }
+
+  /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
+  untold(limit: number, all: boolean): RolloutEntry[] {
+    const asked = all ? "" : "and cancel is not null";
+    return this.#all<RolloutEntry>(
+      `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
+      [limit],
+    );
+  }
+
+  /** Not ended, in the order they were dispatched, after `seq`: by the index of what is in flight, not by all rows. */
+  inFlight(seq: number, limit: number, status: string | null): RunningRow[] {
+    return this.#all<RunningRow>(
+      `select id, group_index, slot, attempt, status, turns, started_at, cancel
+        from rollouts indexed by rollouts_in_flight
+        where status != 'done' and seq > ? and (? is null or status = ?) order by seq limit ?`,
+      [seq, status, status, limit],
+    );
+  }
+
+  /** Finished rollouts in the order they ended, after `finishSeq`. */
+  finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
+      [finishSeq, outcome, outcome, limit],
+    );
+  }
+
+  undrained(limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>(
+      "select * from rollouts where drained = 0 and finish_seq is not null order by finish_seq limit ?",
+      [limit],
+    );
+  }
+
+  /** Those that are still as they were written; the others are to be written again. Says how many. */
+  setDrained(rows: readonly RolloutEntry[]): number {
+    return rows.filter(({ seq, superseded_by }) => {
+      const same = "seq = ? and superseded_by is ?";
+      this.#sql.exec(`update rollouts set drained = 1 where ${same}`, seq, superseded_by);
+      return this.#one<{ n: number }>("select changes() as n")?.n === 1;
+    }).length;
+  }
+
+  /** Places whose attempt that counts is scored. */
+  scoredSlots(): number {
+    const scored = "outcome = 'scored' and superseded_by is null";
+    return this.#one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
+  }
+
+  /** What a report is made of, streamed: every rollout that is done, by group. */
+  reportRows(): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where status = 'done' order by group_index, slot, attempt`,
+    );
+  }
+
+  /** The same of those that ended after `finishSeq`, in order of their ends. */
+  reportRowsAfter(finishSeq: number): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
+      finishSeq,
+    );
+  }
+
+  dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
+    return this.#all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", [seq, limit]);
+  }
+
+  lastSeq(): number {
+    return this.#one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
+  }
+
+  /** Hash of the request a key was used with before; null for a new one. */
+  request(operation: string, key: string): string | null {
+    return (
+      this.#one<{ hash: string }>("select hash from requests where operation = ? and key = ?", [operation, key])
+        ?.hash ?? null
+    );
+  }
+
+  rememberRequest(operation: string, key: string, hash: string): void {
+    this.#sql.exec("insert into requests values (?, ?, ?)", operation, key, hash);
+  }
+
+  addTrajectory(seq: number, text: string): void {
+    this.#sql.exec("insert into trajectories values (?, ?)", seq, text);
+  }
+
+  /** Null when it is in R2: large, or folded. */
+  trajectory(seq: number): string | null {
+    return this.#one<{ text: string }>("select text from trajectories where seq = ?", [seq])?.text ?? null;
+  }
+
+  /** The segment's trajectories are safe in R2. */
+  dropTrajectories({ first_seq, last_seq }: SegmentEntry): void {
+    this.#sql.exec(
+      "delete from trajectories where seq in (select seq from rollouts where finish_seq between ? and ?)",
+      first_seq,
+      last_seq,
+    );
+  }
+
+  addSegment(firstSeq: number, lastSeq: number, askAt: number): number {
+    return (
+      this.#one<{ segment: number }>(
+        "insert into segments (first_seq, last_seq, ask_at) values (?, ?, ?) returning segment",
+        [firstSeq, lastSeq, askAt],
+      )?.segment ?? 0
+    );
+  }
+
+  segment(segment: number): SegmentEntry | null {
+    return this.#one<SegmentEntry>("select * from segments where segment = ?", [segment]);
+  }
+
+  /** Segments that cover ends after `finishSeq`, in order. */
+  segmentsAfter(finishSeq: number, limit: number): SegmentEntry[] {
+    return this.#all<SegmentEntry>("select * from segments where last_seq > ? order by segment limit ?", [
+      finishSeq,
+      limit,
+    ]);
+  }
+
+  silentSegments(now: number, limit: number): SegmentEntry[] {
+    return this.#all<SegmentEntry>(
+      "select * from segments where key is null and ask_at <= ? order by segment limit ?",
+      [now, limit],
+    );
+  }
+
+  setSegment(segment: number, columns: Partial<SegmentEntry>): void {
+    const names = Object.keys(columns);
+    this.#sql.exec(
+      `update segments set ${names.map((name) => `${name} = ?`).join(", ")} where segment = ?`,
+      ...Object.values(columns),
+      segment,
+    );
+  }
+
+  /** Keeps the newest `LIMITS.eventsPerRun`; a reader that is further behind gets a snapshot. */
+  addEvent(id: number, event: EventName, data: object): void {
+    this.#sql.exec("insert into events values (?, ?, ?)", id, event, JSON.stringify(data));
+    if (id <= LIMITS.eventsPerRun) return;
+    this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
+  }
+
+  /** Takes back that nothing more will follow: whoever reads from the start must read on. */
+  dropEnd(): void {
+    this.#sql.exec("delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')");
+  }
+
+  events(after: number, limit: number): StoredEvent[] {
+    return this.#all<{ id: number; event: EventName; data: string }>(
+      "select * from events where id > ? order by id limit ?",
+      [after, limit],
+    ).map(({ id, event, data }) => ({ id, event, data: JSON.parse(data) as object }));
+  }
+
+  addDeadLetter(queue: string, body: string, at: number): void {
+    this.#sql.exec("insert into dead_letters (queue, body, at) values (?, ?, ?)", queue, body, at);
+  }
+
+  #all<Row extends Record<string, SqlStorageValue>>(query: string, bindings: readonly SqlStorageValue[] = []): Row[] {
+    return this.#sql.exec<Row>(query, ...bindings).toArray();
+  }
+
+  #one<Row extends Record<string, SqlStorageValue>>(
+    query: string,
+    bindings: readonly SqlStorageValue[] = [],
+  ): Row | null {
+    return this.#all<Row>(query, bindings)[0] ?? null;
+  }
+}
+
+export function policyGate(store: RunStore): GateSlot {
+  return {
+    read: () => store.head().gate,
+    write: (gate) => store.saveHead({ ...store.head(), gate }),
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * `rollout-judgements`: asks the judges of one unit and hands over its scores.
+ *
+ * Invariants. What a judge is asked is made anew from the trajectories: nothing but verdicts is kept. Each verdict is
+ * with the run before the next is asked for, so whoever takes the unit after a kill asks only for what is missing. A unit
+ * that cannot be brought to its end now (a judge that must wait, another endpoint, no time left) is given back, and the
+ * run sends it again when it may go on.
+ */
+
+import { InfraError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { scoreJudged } from "../../core/rubrics/judged-score.ts";
+import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
+import type { RunRpc } from "../contract/rpc.ts";
+import type { Delivery, JudgementMessage } from "../contract/wire.ts";
+import { handBack } from "../environment/hand-back.ts";
+import { logError } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { askJudge } from "./ask-judge.ts";
+import { pairUp } from "./consume-scores.ts";
+import { samplesOfGroup, servedOf } from "./group-samples.ts";
+import { type Addressed, JudgeCache } from "./judge-cache.ts";
+import { courtOf, owingOf } from "./owed-verdicts.ts";
+import { openScoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+
+/** An invocation lasts 15 minutes at most, and the last call may take 10. */
+const LAST_ASK_MS = 4 * 60_000;
+/** What is left for it when no more is asked: its verdicts on their way, its scores. */
+const SUBREQUESTS_KEPT = 150;
+
+export async function judgeUnit(
+  env: Env,
+  { scope, run_id, unit }: JudgementMessage,
+  delivery: Delivery,
+  subrequests: Subrequests,
+): Promise<void> {
+  // A stub of its own for each call: judges take minutes, and one whose object went meanwhile stays broken.
+  const run = () => runObject(env, scope, run_id);
+  const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
+  if (taken === null) return;
+  try {
+    await settleUnit(env, run, taken, subrequests);
+  } catch (thrown) {
+    logError("judging failed", run_id, thrown);
+    const { claim, endpoint_id, calls } = taken;
+    await run().owe([{ unit, claim, endpoint_id, calls, failed: true }]);
+  }
+}
+
+async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, subrequests: Subrequests): Promise<void> {
+  const { spec, unit, claim, settled } = taken;
+  const scoring = await openScoring(env, spec, subrequests);
+  // The code that scored the others is gone; the sweep gives these up as unscored.
+  if (scoring === null) return;
+  const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+  const hearing = new Hearing(env, run, taken, subrequests);
+  const ask = (owed: readonly JudgeAsk[]) => hearing.ask(owed);
+  const court = { known: new Map(settled), ...courtOf(spec), ask };
+  const judged = await scoreJudged(court, trajectories.length, async (judges) => {
+    const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, judges));
+    if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
+    return records;
+  });
+  if (judged.kind === "scored") {
+    const members = pairUp(unit, judged.records);
+    const served = await servedOf(env, spec, subrequests);
+    const group = { members, trajectories, newest_version: unit.newest_version, served };
+    const parts = [env, spec, scoring.environment, group, subrequests] as const;
+    const samples = await samplesOfGroup(...parts);
+    await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
+  } else if (hearing.goesOn) {
+    const owing = owingOf(spec, unit.unit, judged.owed, (key) => hearing.notBefore(key));
+    await subrequests.object(() => run().owe([{ ...owing, claim }]));
+  }
+}
+
+/** One unit's judges, as long as it is ours to ask for. */
+class Hearing {
+  readonly #env: Env;
+  readonly #run: () => RunRpc;
+  readonly #taken: JudgingUnit;
+  readonly #subrequests: Subrequests;
+  readonly #cache: JudgeCache;
+  readonly #recorded: Map<string, Recorded>;
+  readonly #notBefore: Map<string, number>;
+  readonly #until = Date.now() + LAST_ASK_MS;
+  #goesOn = true;
+  #asked = 0;
+
+  constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, subrequests: Subrequests) {
+    this.#env = env;
+    this.#run = run;
+    this.#taken = taken;
+    this.#subrequests = subrequests;
+    this.#cache = new JudgeCache(env, taken.spec, subrequests);
+    this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
+    this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
+  }
+
+  /** False once the unit is somebody else's, or nobody's. */
+  get goesOn(): boolean {
+    return this.#goesOn;
+  }
+
+  /** When an ask may be made again (epoch ms); 0 for any time. */
+  notBefore(key: string): number {
+    return this.#notBefore.get(key) ?? 0;
+  }
+
+  /** Verdicts for those that may be asked for now, of this unit's endpoint. */
+  async ask(owed: readonly JudgeAsk[]): Promise<ReadonlyMap<string, Verdict>> {
+    const given = new Map<string, Verdict>();
+    const due = owed.flatMap((ask) => this.#addressed(ask));
+    const cached = await this.#cache.find(due);
+    const found = due.flatMap(({ ask }) => {
+      const verdict = cached.get(ask.key);
+      return verdict === undefined ? [] : [judgedAsk(ask, foundVerdict(verdict))];
+    });
+    if (found.length > 0) await this.#tell(found, given);
+    const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
+    const lane = async () => {
+      for (const addressed of open) {
+        if (!this.#mayAsk()) return;
+        this.#asked += 1;
+        await this.#askOne(addressed, given);
+      }
+    };
+    await Promise.all(Array.from({ length: this.#taken.lanes }, lane));
+    return given;
+  }
+
+  async #askOne(addressed: Addressed, given: Map<string, Verdict>): Promise<void> {
+    const { ask, target } = addressed;
+    const { spec, unit } = this.#taken;
+    // The same for a call that was lost, another for one that was answered and is made anew.
+    const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
+    const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
+    const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key));
+    await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
+    if (outcome.kind !== "given") return;
+    const { value, reason } = outcome;
+    await this.#cache.keep(addressed, { value, reason });
+  }
+
+  async #tell(asks: readonly JudgedAsk[], given: Map<string, Verdict>): Promise<void> {
+    const { unit, claim } = this.#taken;
+    const reply = await handBack(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
+    for (const [key, verdict] of reply?.settled ?? []) given.set(key, verdict);
+    this.#goesOn &&= reply?.go_on ?? false;
+    const [first] = asks;
+    if (reply?.next_at != null && first !== undefined) {
+      this.#notBefore.set(first.key, reply.next_at);
+    }
+  }
+
+  #addressed(ask: JudgeAsk): Addressed[] {
+    const target = this.#taken.spec.judges?.[ask.judge];
+    const ours = target !== undefined && target.endpoint_id === this.#taken.endpoint_id;
+    return ours && this.notBefore(ask.key) <= Date.now() ? [{ ask, target }] : [];
+  }
+
+  /** However little is left, a claim asks once: else a unit that takes much to be read would never be asked for. */
+  #mayAsk(): boolean {
+    const left = LIMITS.subrequests - this.#subrequests.count;
+    const mayGoOn = Date.now() < this.#until && left > SUBREQUESTS_KEPT;
+    return this.#goesOn && (this.#asked === 0 || mayGoOn);
+  }
+}
+
+function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
+  const { key, judge, pass, rollout_id, left_out, seed } = ask;
+  return { key, judge, pass, rollout_id, left_out, seed, outcome };
+}
+
+function foundVerdict({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
+  return { kind: "given", value, reason, usage: null, cached: true };
+}

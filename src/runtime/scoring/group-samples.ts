@@ -1,0 +1,184 @@
+/**
+ * What a training run's whole group gives to train on: its members' samples, gzipped, one object of R2 a group.
+ *
+ * Invariants. Samples come of scored members alone, and a group that trains nothing stores nothing. An object is named
+ * after its bytes, so whoever makes it again writes the same. A rollout whose samples cannot be made keeps its score and
+ * is counted by cause; a store that is away is no such cause: the group is then scored again.
+ */
+
+import { trainingSampling } from "../../contract/sampling.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
+import type { ServedWeights } from "../../core/training/numbering.ts";
+import { encodeRows, formatOf } from "../../core/training/sample-encoding.ts";
+import { rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
+import { samplesOf } from "../../core/training/samples.ts";
+import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
+import type { RunSpec, ScoredMember } from "../contract/wire.ts";
+import { logError } from "../kit/log.ts";
+import { sampleKey, trainerObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { FIRST_SERVED } from "../trainer/served-weights.ts";
+
+/** A member, its record, and what it left behind. */
+interface ScoredTrajectory {
+  readonly member: ScoredMember;
+  readonly trajectory: Trajectory;
+}
+
+interface Read extends ScoredTrajectory {
+  readonly rows: readonly SampleRow[];
+  readonly cause: string | null;
+  readonly lengths: Lengths;
+  readonly transitions: GroupSamples["transitions"];
+  readonly branches: GroupSamples["transitions"];
+}
+
+const NONE = { clean: 0, forked: 0, realigned: 0 };
+/** Of a member whose stored tokens no code here can read. */
+const UNREADABLE = "unreadable";
+
+/** What was scored. `members` and `trajectories` are in one order. */
+export interface ScoredGroup {
+  readonly members: readonly ScoredMember[];
+  readonly trajectories: readonly Trajectory[];
+  /** No weights can have a later version. */
+  readonly newest_version?: number | undefined;
+  /** What engines served while they were sampled. */
+  readonly served?: readonly ServedWeights[] | undefined;
+}
+
+/** What the engines of a training run served so far, in order; undefined for a run that trains nothing. */
+export async function servedOf(
+  env: Env,
+  { scope, run_id, training }: RunSpec,
+  subrequests: Subrequests,
+): Promise<readonly ServedWeights[] | undefined> {
+  if (training === undefined) return undefined;
+  const served = await subrequests.object(() => trainerObject(env, scope, run_id).served());
+  return served ?? [FIRST_SERVED];
+}
+
+/** Null for a run that trains nothing. Throws where the object cannot be stored now. */
+export async function samplesOfGroup(
+  env: Env,
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  { members, trajectories, newest_version, served }: ScoredGroup,
+  subrequests: Subrequests,
+): Promise<GroupSamples | null> {
+  const { training } = spec;
+  const first = members[0];
+  if (training === undefined || first === undefined) return null;
+  const read = members.flatMap((member, at) => {
+    const trajectory = trajectories[at];
+    if (member.record.reward === null || trajectory === undefined) return [];
+    return [readMember(spec, environment, { member, trajectory }, { newest_version, served })];
+  });
+  const trained = trains(training, read) ? read : [];
+  const rows = trained.flatMap((member) => member.rows);
+  return {
+    group: first.group,
+    object: rows.length === 0 ? null : await stored(env, spec, training, rows, subrequests),
+    samples: rows.map(noteOf),
+    untrainable: causesOf(read),
+    branches: sumOf(trained.map(({ branches }) => branches)),
+    transitions: sumOf(read.map(({ transitions }) => transitions)),
+    lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
+  };
+}
+
+type KnownVersions = Pick<ScoredGroup, "newest_version" | "served">;
+
+function trains(training: TrainingSpec, read: readonly Read[]): boolean {
+  const members = read.map(({ member, lengths }) => ({ reward: member.record.reward, lengths }));
+  return creditGroup(training, members).verdict === "train";
+}
+
+function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTrajectory, known: KnownVersions): Read {
+  try {
+    return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
+  } catch (thrown) {
+    logError("samples could not be made", scored.trajectory.rollout_id, thrown);
+    const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
+    const nothing = { rows: [], transitions: NONE, branches: NONE };
+    return { ...scored, ...nothing, cause: UNREADABLE, lengths };
+  }
+}
+
+function madeOf(
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  trajectory: Trajectory,
+  known: KnownVersions,
+): Omit<Read, keyof ScoredTrajectory> {
+  const { rollout_id, turns } = trajectory;
+  const dispatch_version = turns[0]?.dispatch_version ?? 0;
+  const facts = { dispatch_version, ...known };
+  const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
+  const { lengths, transitions, branches } = counted;
+  const { environment: player, member } = environment.route(trajectory);
+  const asked = trainingSampling(player.sampling, spec.sampling, null);
+  const rows = rowsOf(samples, {
+    rollout_id,
+    group_id: groupId(rollout_id),
+    env: member ?? `${spec.environment.id}@${spec.environment.version}`,
+    temperature: asked.temperature ?? 1,
+  });
+  // All of a rollout trains, or nothing does.
+  const cause = untrainable ?? rows.map(sampleFault).find((fault) => fault !== null) ?? null;
+  if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE };
+  return { rows, cause, lengths, transitions, branches };
+}
+
+/** The rollout's id up to its group. */
+function groupId(rolloutId: string): string {
+  return rolloutId.split("_").slice(0, 3).join("_").replace(/^ro_/, "grp_");
+}
+
+async function stored(
+  env: Env,
+  { scope, run_id }: RunSpec,
+  { trainer }: TrainingSpec,
+  rows: readonly SampleRow[],
+  subrequests: Subrequests,
+): Promise<NonNullable<GroupSamples["object"]>> {
+  const bytes = await gzipped(encodeRows(rows, trainer.encoding));
+  const sha256 = sha256Hex(bytes);
+  const key = sampleKey(scope, run_id, sha256);
+  await subrequests.inTurn(() => env.STORE.put(key, bytes, { sha256 }));
+  return { sha256, bytes: bytes.length, format: formatOf(trainer.encoding) };
+}
+
+async function gzipped(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const zipped = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(zipped).arrayBuffer());
+}
+
+function noteOf(row: SampleRow): SampleNote {
+  const { sample_id, rollout_id, policy_version_start, policy_version_end } = row;
+  const trainable_tokens = row.mask.reduce((sum, bit) => sum + bit, 0);
+  const tokens = row.token_ids.length;
+  return {
+    ...{ sample_id, rollout_id, tokens, trainable_tokens },
+    ...{ policy_version_start, policy_version_end },
+  };
+}
+
+function causesOf(read: readonly Read[]): Record<string, number> {
+  const causes: Record<string, number> = {};
+  for (const { cause } of read) if (cause !== null) causes[cause] = (causes[cause] ?? 0) + 1;
+  return causes;
+}
+
+function sumOf(all: readonly GroupSamples["transitions"][]): GroupSamples["transitions"] {
+  const sum = { ...NONE };
+  for (const { clean, forked, realigned } of all) {
+    sum.clean += clean;
+    sum.forked += forked;
+    sum.realigned += realigned;
+  }
+  return sum;
+}

@@ -1,0 +1,88 @@
+/**
+ * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
+ * settles must not hold up its neighbours: its unit has no score, and says why.
+ */
+
+import { StageTimeoutError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
+import { redact } from "../../core/redact.ts";
+import type { Judges } from "../../core/rubrics/judges.ts";
+import { type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+import type { RunSpec, Unit } from "../contract/wire.ts";
+import { scoringCapabilities } from "../environment/capabilities.ts";
+import { pinnedEnvironment } from "../environment/environments.ts";
+import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { runObject } from "../kit/names.ts";
+import { openSecrets } from "../kit/secret-values.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { readTrajectory } from "../trajectory/store.ts";
+
+export interface Scoring {
+  readonly environment: AnyEnvironment;
+  readonly capabilities: OfferedForScoring;
+  /** Values that must not be stored, whatever a service repeated to a function. */
+  readonly secrets: readonly string[];
+}
+
+/** Null when the code that the run pinned is not in this deployment. */
+export async function openScoring(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Scoring | null> {
+  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  if (environment === null) return null;
+  const now = () => Date.now();
+  const secrets = await openSecrets(env, spec.scope, environment.needs, now());
+  const capabilities = scoringCapabilities(env, now, secrets, subrequests);
+  return { environment, capabilities, secrets: [...secrets.values()] };
+}
+
+/** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */
+export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests: Subrequests): Promise<Trajectory[]> {
+  return subrequests.six(unit.members, async (member) => {
+    const trajectory = await readTrajectory(env, spec, member, subrequests);
+    if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
+    return trajectory;
+  });
+}
+
+export async function scoreInTime(
+  { environment, capabilities, secrets }: Scoring,
+  trajectories: readonly Trajectory[],
+  judges?: Judges,
+  limitMs: number = LIMITS.scoringMs,
+): Promise<ScoreRecord[]> {
+  const limit: ScoringLimit = (what, work) => within(limitMs, what, work);
+  const offer = { capabilities, limit, ...(judges && { judges }) };
+  return redact(await scoreUnit(environment, trajectories, offer), secrets);
+}
+
+/** A pass over one unit, alone in the process where that may end it (suspects.ts). Null: its run has given it up. */
+export async function scoreAlone<T>(
+  env: Env,
+  { scope, run_id }: RunSpec,
+  { unit, suspect }: Unit,
+  scoring: Scoring,
+  pass: (scoring: Scoring) => Promise<T>,
+): Promise<T | null> {
+  if (suspect !== true) return await besideSuspects(() => pass(scoring));
+  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`);
+  const capabilities = watched.watchedCapabilities(scoring.capabilities);
+  const passed = await watched.run(() => pass({ ...scoring, capabilities }));
+  if (passed === GIVEN_UP) return null;
+  await watched.end();
+  return passed;
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`);
+    timer = setTimeout(() => reject(error), limitMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Compares two runs task by task. Tasks are matched by the content hash of their rows, so order, seed and position do not
+ * matter.
+ *
+ * Both runs are walked in the same ranges of keys, about `TASKS_AT_ONCE` tasks each: keys are hashes, so equal ranges hold
+ * about equally many. Two runs of 100,000 tasks take six calls of their objects, and one range of each is in memory.
+ * A run that goes on is compared by what it has scored when its range is read.
+ */
+import type { CompareQuery, FlippedTask, RunComparison } from "../../contract/comparison.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { PairedDifferences } from "../../core/statistics/paired.ts";
+import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import type { TaskMean } from "../contract/run-records.ts";
+import { runObject } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { keyRanges } from "../run/task-means.ts";
+import { lostRun, readRun } from "./read-run.ts";
+
+const TASKS_AT_ONCE = 40_000;
+
+export async function compareRuns(
+  env: Env,
+  scope: Scope,
+  id: string,
+  query: CompareQuery,
+): Promise<Result<RunComparison>> {
+  if (id === query.baseline) {
+    return refuse("invalid_request", "baseline: is the run itself: name another", "baseline");
+  }
+  const run = await readRun(env, scope, id);
+  if (!run.ok) return run;
+  const baseline = await readRun(env, scope, query.baseline);
+  if (!baseline.ok) return named(baseline, "baseline");
+  const sides = { run: run.value, baseline: baseline.value };
+  const unknown = metricRefusal(sides, query.metric);
+  if (unknown !== null) return unknown;
+  const tally = new Tally(query);
+  const subrequests = new Subrequests();
+  const metric = query.metric === "reward" ? null : query.metric;
+  const tasks = Math.max(run.value.num_examples, baseline.value.num_examples);
+  for (const range of keyRanges(Math.ceil(tasks / TASKS_AT_ONCE))) {
+    const [ours, theirs] = await subrequests.objectAll([id, query.baseline], (of) =>
+      runObject(env, scope, of).taskMeans(metric, range),
+    );
+    if (ours == null) return lostRun(id);
+    if (theirs == null) return named(lostRun(query.baseline), "baseline");
+    tally.add(ours, theirs);
+  }
+  return tally.comparison(sides, query.metric);
+}
+
+interface Sides {
+  readonly run: RunView;
+  readonly baseline: RunView;
+}
+
+/** The refusal, said of the parameter that named what is not there. */
+function named(refused: Result<never>, param: string): Result<never> {
+  return refused.ok ? refused : { ok: false, error: { ...refused.error, param } };
+}
+
+function metricRefusal({ run, baseline }: Sides, metric: string): Result<never> | null {
+  if (metric === "reward") return null;
+  for (const { id, report } of [run, baseline]) {
+    if (Object.hasOwn(report.metrics, metric)) continue;
+    const known = Object.keys(report.metrics).join(", ") || "none so far";
+    const message = `metric: ${id} has no score called ${metric}; it has: ${known}`;
+    return refuse("invalid_request", message, "metric");
+  }
+  return null;
+}
+
+class Tally {
+  readonly #paired = new PairedDifferences();
+  readonly #page: Pick<CompareQuery, "after" | "limit">;
+  readonly #flipped: FlippedTask[] = [];
+  #onlyRun = 0;
+  #onlyBaseline = 0;
+  #allFlipped = 0;
+
+  constructor(page: Pick<CompareQuery, "after" | "limit">) {
+    this.#page = page;
+  }
+
+  /** Both in order of keys, of the same range; ranges in their order. */
+  add(ours: readonly TaskMean[], theirs: readonly TaskMean[]): void {
+    const byKey = new Map(theirs.map((task) => [task.task_key, task]));
+    let matched = 0;
+    for (const task of ours) {
+      const other = byKey.get(task.task_key);
+      if (other === undefined) continue;
+      matched += 1;
+      this.#paired.add(task.mean, other.mean);
+      if (task.mean >= PASS_THRESHOLD !== other.mean >= PASS_THRESHOLD) this.#flip(task, other);
+    }
+    this.#onlyRun += ours.length - matched;
+    this.#onlyBaseline += theirs.length - matched;
+  }
+
+  #flip(task: TaskMean, other: TaskMean): void {
+    this.#allFlipped += 1;
+    // One more than the page holds says that there is another page.
+    if (task.task_key <= (this.#page.after ?? "") || this.#flipped.length > this.#page.limit) return;
+    const { task_key, example_id, rollout_id, mean } = task;
+    this.#flipped.push({
+      ...{ task_key, run: mean, baseline: other.mean },
+      ...{ example_id, rollout_id, baseline_rollout_id: other.rollout_id },
+    });
+  }
+
+  comparison({ run, baseline }: Sides, metric: string): Result<RunComparison> {
+    const { mean, ...spread } = this.#paired.result();
+    if (mean === null) return refuse("conflict", this.#nothingInCommon(run, baseline), "baseline");
+    const { first, second } = this.#paired.means;
+    const { pairs, wins, losses, ties } = this.#paired;
+    const flipped = this.#flipped.slice(0, this.#page.limit);
+    const more = this.#flipped.length > flipped.length;
+    const value: RunComparison = {
+      object: "comparison",
+      metric,
+      run: sideOf(run, first),
+      baseline: sideOf(baseline, second),
+      differs: differencesOf(run, baseline),
+      n_matched: pairs,
+      n_unmatched: this.#onlyRun + this.#onlyBaseline,
+      n_only_run: this.#onlyRun,
+      n_only_baseline: this.#onlyBaseline,
+      difference: { mean, ...spread },
+      ...{ wins, losses, ties },
+      mcnemar_p: this.#paired.mcnemarP(),
+      n_flipped: this.#allFlipped,
+      flipped,
+      next: more ? (flipped.at(-1)?.task_key ?? null) : null,
+    };
+    return { ok: true, value };
+  }
+
+  #nothingInCommon(run: RunView, baseline: RunView): string {
+    const scored = (count: number, { id, environment }: RunView) => `${count} of ${id} (${environment.id})`;
+    return (
+      "the runs share no task that both have scored, so there is nothing to compare: " +
+      `${scored(this.#onlyRun, run)}, ${scored(this.#onlyBaseline, baseline)} are scored`
+    );
+  }
+}
+
+function sideOf(run: RunView, mean: number | null): RunComparison["run"] {
+  const { id, status, environment, model, created_at, report } = run;
+  const at = `${environment.id}@${environment.version}`;
+  return { id, status, environment: at, model, created_at, mean, reward: report.reward };
+}
+
+/** Fields that may explain a difference. The endpoint is the address: one given with a run has an id of its own. */
+const TOLD = [
+  "environment",
+  "environment_args",
+  "model",
+  "judges",
+  "sampling",
+  "rollouts_per_example",
+  "seed",
+  "limits",
+] as const;
+
+function differencesOf(run: RunView, baseline: RunView): string[] {
+  const other = TOLD.filter((field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]));
+  const moved = run.endpoint.base_url !== baseline.endpoint.base_url;
+  return moved ? [...other, "endpoint"] : other;
+}

@@ -1,0 +1,107 @@
+/**
+ * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
+ * counted together. What would go beyond them goes to the end of its queue, for a later invocation: a retry would count as
+ * a failure. Model calls take their time without computing: those of a batch are made side by side, as many as there are
+ * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
+ * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
+ */
+
+import { LIMITS } from "../../contract/limits.ts";
+import type { RunMessage } from "../contract/wire.ts";
+import { logError } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { startGroups } from "../rollout/consume-groups.ts";
+import { makeModelCall } from "../rollout/consume-model-calls.ts";
+import { judgementQueue, sendAll } from "../run/queues.ts";
+import { judgeUnit } from "../scoring/consume-judgements.ts";
+import { scoreUnits } from "../scoring/consume-scores.ts";
+import { foldSegment } from "../trajectory/consume-segments.ts";
+
+const DEAD_LETTERS = "-dead";
+const RETRY_AFTER_S = 1;
+/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. What is left is sent on in one more. */
+const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
+
+export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
+  const subrequests = new Subrequests();
+  const dead = batch.queue.endsWith(DEAD_LETTERS);
+  const handle = dead
+    ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
+    : (message: Message<RunMessage>) => work(env, message, subrequests);
+  const untried: Message<RunMessage>[] = [];
+  const settle = async (message: Message<RunMessage>) => {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {
+      untried.push(message);
+      return;
+    }
+    try {
+      await handle(message);
+      message.ack();
+    } catch (thrown) {
+      logError("message failed", `${batch.queue}, attempt ${message.attempts}`, thrown);
+      message.retry({ delaySeconds: RETRY_AFTER_S });
+    }
+  };
+  if (!dead && waitsForModels(batch.messages.map(({ body }) => body))) {
+    await subrequests.six(batch.messages, settle);
+  } else {
+    for (const message of batch.messages) await settle(message);
+  }
+  await sendOn(env, untried, subrequests);
+}
+
+async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
+  const bodies = untried.map(({ body }) => body);
+  const [first] = bodies;
+  if (first === undefined) return;
+  // Those of a batch are of one queue, and so of one kind and for one queue.
+  await sendAll(queueOf(env, first), bodies, subrequests);
+  for (const message of untried) message.ack();
+}
+
+function queueOf(env: Env, message: RunMessage): Queue {
+  switch (message.kind) {
+    case "groups":
+      return env.ROLLOUT_GROUPS;
+    case "scores":
+      return env.ROLLOUT_SCORES;
+    case "segment":
+      return env.RUN_SEGMENTS;
+    case "model_call":
+      return env.MODEL_CALLS;
+    case "judgement":
+      return judgementQueue(env, message);
+  }
+}
+
+/** Members of units that are read side by side: what is more is read one unit after the other. */
+const MEMBERS_AT_ONCE = 72;
+
+/** Calls and judgements: most of their time is a model's. */
+function waitsForModels(messages: readonly RunMessage[]): boolean {
+  const members = messages.map((message) => {
+    if (message.kind === "model_call") return 1;
+    return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
+  });
+  return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
+}
+
+function work(env: Env, { id, attempts: attempt, body }: Message<RunMessage>, subrequests: Subrequests): Promise<void> {
+  switch (body.kind) {
+    case "groups":
+      return startGroups(env, body, Date.now(), subrequests);
+    case "scores":
+      return scoreUnits(env, body, subrequests);
+    case "segment":
+      return foldSegment(env, body, subrequests);
+    case "model_call":
+      return makeModelCall(env, body, { id, attempt }, subrequests);
+    case "judgement":
+      return judgeUnit(env, body, { id, attempt }, subrequests);
+  }
+}
+
+async function record(env: Env, queue: string, message: RunMessage): Promise<void> {
+  await runObject(env, message.scope, message.run_id).deadLetter(queue, message);
+}

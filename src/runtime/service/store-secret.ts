@@ -1,0 +1,55 @@
+/** Secrets of environments, made and changed: the value is sealed before it is stored and never read back. */
+import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
+import { secretViewOf } from "../../db/secret-view.ts";
+import { findSecret, insertSecret, updateSecret } from "../../db/secrets.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
+import { minting } from "../kit/minting.ts";
+import { seal, sealContext } from "../kit/secrets.ts";
+import { notFound } from "./read-run.ts";
+
+const OPERATION = "createSecret";
+
+export async function createSecret(
+  env: Env,
+  scope: Scope,
+  { name, value }: SecretRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: SecretView; replayed: boolean }>> {
+  const before = await repeated(env, scope, options);
+  if (before !== null) return before;
+  const id = mintId("sec", minting(env, options.now));
+  const sealed_value = await seal(env.ROLLCALL_SECRET, value, sealContext(scope, id));
+  const times = { created_at: options.now, updated_at: options.now };
+  const secret = { id, name, sealed_value, ...times };
+  const key = toRemember(OPERATION, id, options);
+  if ((await insertSecret(env.DB, scope, secret, key)) === "taken") {
+    const message = `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`;
+    return (await repeated(env, scope, options)) ?? refuse("conflict", message, "name");
+  }
+  return { ok: true, value: { value: secretViewOf(secret), replayed: false } };
+}
+
+/** Rollouts know the new value after five minutes at the latest. */
+export async function changeSecret(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  value: string,
+  now: number,
+): Promise<Result<SecretView>> {
+  const found = await findSecret(env.DB, scope, nameOrId);
+  if (found === null) return notFound("secret", nameOrId);
+  const sealed_value = await seal(env.ROLLCALL_SECRET, value, sealContext(scope, found.id));
+  const changed = await updateSecret(env.DB, scope, found.id, { sealed_value, updated_at: now });
+  if (changed === null) return notFound("secret", nameOrId);
+  return { ok: true, value: secretViewOf(changed) };
+}
+
+async function repeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replayed(env, scope, OPERATION, options, (id) => findSecret(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: secretViewOf(found.value), replayed: true } } as const;
+}

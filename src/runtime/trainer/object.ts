@@ -1,0 +1,317 @@
+/**
+ * The trainer of one training run, as the platform sees it: which batch it may have, what it has trained, which weights
+ * came of it. What is decided stands in the ledgers; here is what it takes to keep and tell it.
+ *
+ * Invariants. What a caller is told is on disk before. The run's object is told of every change until it has
+ * acknowledged one that is as late; messages carry the whole state, so lost, doubled and late ones do no harm. Whoever
+ * waits for a batch is woken by any news. An object nobody created answers `unknown` or null and writes nothing. The
+ * alarm never throws.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { OfferReply } from "../../clients/trainer.ts";
+import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../../contract/trainer-wire.ts";
+import { leaseId, mintId, parseId } from "../../core/ids.ts";
+import type { ServedWeights } from "../../core/training/numbering.ts";
+import type { Serves } from "../contract/rpc.ts";
+import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { logError } from "../kit/log.ts";
+import { minting } from "../kit/minting.ts";
+import { runObject } from "../kit/names.ts";
+import { idMac, leaseToken, sha256Hex } from "../kit/secrets.ts";
+import { WaitingReaders } from "../run/events.ts";
+import { ack, expired, heartbeat, lease, nack, type Outcome, offered, revived, type Serial } from "./ledger.ts";
+import { beginOffer, offerAnswered, offerAt } from "./push-ledger.ts";
+import { sendOffer } from "./push-offers.ts";
+import { register } from "./registration.ts";
+import {
+  batchAt,
+  type DeliveredBatch,
+  isOver,
+  type Lease,
+  type Offer,
+  snapshotOf,
+  type TrainerState,
+} from "./state.ts";
+import { TrainerStore } from "./store.ts";
+import { ackedAndPublished, type Report, report, reportWithAck, weightLedgerOf } from "./weight-ledger.ts";
+
+type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
+
+const UNKNOWN = { ok: false, refusal: { code: "unknown" } } as const;
+/** A run's object that did not answer is told again; after twice as long each time. */
+const TELL_AGAIN_MS = 5000;
+const LONGEST_TELL_MS = 10 * 60_000;
+
+export class TrainerObject extends DurableObject<Env> implements Serves<TrainerRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  /** The way to the trainer's address, replaced by tests. */
+  send: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  readonly #store: TrainerStore;
+  readonly #waiting = new WaitingReaders();
+  #armedAt: number | null = null;
+  /** `seq` the run's object has heard of, as far as this instance knows. */
+  #told = -1;
+  /** The last acknowledgement it has heard of. */
+  #known: number | null = null;
+  #telling = false;
+  /** Messages in a row that were not answered. */
+  #unheard = 0;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#store = new TrainerStore(state.storage);
+  }
+
+  async create(spec: TrainerSpec): Promise<void> {
+    if (this.#store.spec() === null) this.#store.create(spec);
+  }
+
+  async ready(batches: readonly ReadyBatch[], known: Asked<"ready", 1>): Promise<TrainerSnapshot | null> {
+    const spec = this.#store.spec();
+    if (spec === null) return null;
+    const now = this.now();
+    this.#known = known.acked_step;
+    await this.#keep(spec, offered(expired(this.#store.state(), spec, now), batches, known, now));
+    return this.#snapshot(known.acked_step);
+  }
+
+  snapshot({ acked_step }: Asked<"snapshot">): TrainerSnapshot | null {
+    return this.#store.spec() === null ? null : this.#snapshot(acked_step);
+  }
+
+  async register(asked: Asked<"register">): ReturnType<TrainerRpc["register"]> {
+    return await this.#change((state, spec, now) => register(state, spec, asked, this.#past(asked.last_acked), now));
+  }
+
+  async lease(asked: Asked<"lease">): ReturnType<TrainerRpc["lease"]> {
+    const until = this.now() + asked.max_wait_s * 1000;
+    for (;;) {
+      const answer = await this.#change((state, spec, now) => lease(state, spec, asked, now));
+      if (!answer.ok) return answer;
+      if (!("waiting" in answer.value)) return { ok: true, value: await this.#leased(answer.value) };
+      const left = until - this.now();
+      if (left <= 0 || !(await this.#waiting.next(left))) return { ok: true, value: answer.value };
+    }
+  }
+
+  async heartbeat(id: string, asked: Asked<"heartbeat", 1>): ReturnType<TrainerRpc["heartbeat"]> {
+    const answer = await this.#change((state, spec, now) =>
+      heartbeat(state, spec, this.#serialOf(spec, id, asked.token), asked.epoch, now),
+    );
+    if (!answer.ok) return answer;
+    return { ok: true, value: { expires_at: Math.floor(answer.value.expires_at / 1000) } };
+  }
+
+  async ack(id: string, asked: Asked<"ack", 1>): ReturnType<TrainerRpc["ack"]> {
+    return await this.#change((state, spec, now) => {
+      const serial = this.#serialOf(spec, id, asked.token);
+      const acked = ack(state, spec, serial, asked, this.#past(asked), now);
+      const { answer, state: after } = acked;
+      if (!answer.ok || asked.published === undefined) return acked;
+      const said = reportWithAck(answer.value.step, asked.epoch, asked.published);
+      return ackedAndPublished(state, acked, this.#reported(after, said, now));
+    });
+  }
+
+  async nack(id: string, asked: Asked<"nack", 1>): ReturnType<TrainerRpc["nack"]> {
+    return await this.#change((state, spec, now) =>
+      nack(state, spec, this.#serialOf(spec, id, asked.token), asked, now),
+    );
+  }
+
+  async report(asked: Asked<"report">): ReturnType<TrainerRpc["report"]> {
+    const answer = await this.#change((state, _spec, now) => this.#reported(state, asked, now));
+    return answer.ok ? { ok: true, value: this.#ledger() } : answer;
+  }
+
+  /** Its state is to be kept before anything is awaited: what is noted here is on disk together with it. */
+  #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
+    const outcome = report(state, asked, this.#store.wasReported(asked), now);
+    if (outcome.answer.ok && outcome.answer.value) {
+      this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
+    }
+    return outcome;
+  }
+
+  ledger(): WeightLedger | null {
+    return this.#store.spec() === null ? null : this.#ledger();
+  }
+
+  served(): ServedWeights[] | null {
+    return this.#store.spec() === null ? null : this.#store.served(this.now());
+  }
+
+  async batch(
+    step: number,
+    { max_wait_s }: { readonly max_wait_s: number } = { max_wait_s: 0 },
+  ): ReturnType<TrainerRpc["batch"]> {
+    const until = this.now() + max_wait_s * 1000;
+    for (;;) {
+      const spec = this.#store.spec();
+      if (spec === null) return null;
+      const batch = this.#store.batchAtStep(step);
+      const comes = (batch === null || batch.state === "void") && step <= spec.max_steps;
+      const left = until - this.now();
+      if (!comes || isOver(this.#store.state(), spec) || left <= 0) return batch;
+      await this.#waiting.next(left);
+    }
+  }
+
+  async revive(step: number): Promise<boolean> {
+    const spec = this.#store.spec();
+    if (spec === null) return false;
+    const before = this.#store.state();
+    const after = revived(before, step, this.now());
+    await this.#keep(spec, after);
+    return after !== before;
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    const spec = this.#store.spec();
+    if (spec === null) return;
+    this.#armedAt = null;
+    try {
+      await this.#keep(spec, expired(this.#store.state(), spec, this.now()));
+      await this.#offer(spec);
+    } catch (thrown) {
+      logError("trainer alarm", spec.run_id, thrown);
+    }
+    await this.#arm(spec);
+  }
+
+  async #change<T>(decide: (state: TrainerState, spec: TrainerSpec, now: number) => Outcome<T>): Promise<Answer<T>> {
+    const spec = this.#store.spec();
+    if (spec === null) return UNKNOWN;
+    const { state, answer } = decide(this.#store.state(), spec, this.now());
+    await this.#keep(spec, state);
+    return answer;
+  }
+
+  /** On disk first; then whoever waits is woken, and the run's object hears of it. */
+  async #keep(spec: TrainerSpec, state: TrainerState): Promise<void> {
+    const before = this.#store.state();
+    this.#store.save(state, this.now());
+    await this.#arm(spec);
+    if (isNews(before, state)) this.#waiting.wake();
+    if (state.seq > this.#told) this.ctx.waitUntil(this.#tell(spec));
+  }
+
+  /** One message at a time: what happens meanwhile goes with the next. One that is lost is the alarm's to repeat. */
+  async #tell({ scope, run_id }: TrainerSpec): Promise<void> {
+    if (this.#telling) return;
+    this.#telling = true;
+    try {
+      for (let state = this.#store.state(); state.seq > this.#told; state = this.#store.state()) {
+        const run = runObject(this.env, scope, run_id);
+        const heard = await run.trainerChanged(this.#snapshot(this.#known ?? state.known_acked));
+        [this.#told, this.#known] = [state.seq, heard.acked_step];
+        this.#unheard = 0;
+      }
+    } catch (thrown) {
+      this.#unheard += 1;
+      logError("run does not answer its trainer", run_id, thrown);
+    } finally {
+      this.#telling = false;
+    }
+  }
+
+  async #offer(spec: TrainerSpec): Promise<void> {
+    const now = this.now();
+    const begun = beginOffer(this.#store.state(), spec, now);
+    if (begun === null) return;
+    await this.#keep(spec, begun.state);
+    const { offer, batch, state } = begun;
+    const lease = this.#leaseView(spec, offer.serial, offer.attempt, now + offer.ttl_ms);
+    const manifest = await this.#manifest(batch);
+    const { epoch } = state;
+    const reply = await sendOffer(this.env, spec, {
+      ...{ batch, manifest, lease, epoch, now, send: this.send },
+    });
+    if (reply.kind === "absent" || reply.kind === "refused") {
+      logError("offer", batch.batch_id, new Error(reply.message));
+    }
+    const at = this.now();
+    const answered = offerAnswered(this.#store.state(), spec, offer, reply, at);
+    await this.#keep(spec, this.#publishedBy(answered, offer, reply, at));
+  }
+
+  #publishedBy(state: TrainerState, offer: Offer, reply: OfferReply, now: number): TrainerState {
+    const { serial, step } = offer;
+    if (reply.kind !== "acked" || reply.published === undefined) return state;
+    const { ack = null } = batchAt(state, step) ?? {};
+    // Another lease's batch: the weights of a trainer that lost its own are not those.
+    if (ack === null || (ack.lease ?? serial) !== serial) return state;
+    return this.#reported(state, reportWithAck(step, state.epoch, reply.published), now).state;
+  }
+
+  /** An alarm that comes too early costs less than setting it anew with every call. */
+  async #arm(spec: TrainerSpec): Promise<void> {
+    const state = this.#store.state();
+    const now = this.now();
+    const wait = Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** this.#unheard);
+    const tellAt = state.seq > this.#told ? now + wait : null;
+    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt].filter((at) => at !== null);
+    if (due.length === 0) return;
+    const at = Math.max(now, Math.min(...due));
+    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    this.#armedAt = at;
+    await this.ctx.storage.setAlarm(at);
+  }
+
+  #snapshot(known: number): TrainerSnapshot {
+    const state = this.#store.state();
+    // The last known comes once more: what its trainer measured may be told after its weights were.
+    const acks = this.#store.acks(Math.min(known, state.acked_step) - 1);
+    return snapshotOf(state, acks);
+  }
+
+  #ledger(): WeightLedger {
+    return weightLedgerOf(this.#store.state(), this.#store.weights());
+  }
+
+  #past(named: { readonly batch_id: string } | null): DeliveredBatch | null {
+    return named === null ? null : this.#store.batchById(named.batch_id);
+  }
+
+  async #leased({ lease, batch }: { lease: Lease; batch: DeliveredBatch }): Promise<Leased> {
+    const { serial, attempt, expires_at } = lease;
+    const manifest = await this.#manifest(batch);
+    const spec = this.#store.spec();
+    if (spec === null) throw new Error("a lease of an object nobody created");
+    return { lease: this.#leaseView(spec, serial, attempt, expires_at), manifest };
+  }
+
+  #leaseView(spec: TrainerSpec, serial: number, attempt: number, expiresAt: number): LeaseView {
+    const { ROLLCALL_SECRET: secret } = this.env;
+    const id = leaseId(spec.run_id, serial, idMac(secret));
+    return { id, token: leaseToken(secret, id), expires_at: Math.floor(expiresAt / 1000), attempt };
+  }
+
+  /** The number of a lease whose token is right; null otherwise. */
+  #serialOf({ run_id }: TrainerSpec, id: string, token: string): Serial {
+    const { ROLLCALL_SECRET: secret } = this.env;
+    const parsed = parseId(id, idMac(secret));
+    if (parsed?.kind !== "lease" || parsed.runId !== run_id) return null;
+    // Compared by hash: how long it takes tells nothing of the token.
+    return sha256Hex(token) === sha256Hex(leaseToken(secret, id)) ? parsed.serial : null;
+  }
+
+  async #manifest({ manifest_key }: ReadyBatch): Promise<BatchManifest> {
+    const object = await this.env.STORE.get(manifest_key);
+    if (object === null) throw new Error(`manifest ${manifest_key} is missing`);
+    return await object.json<BatchManifest>();
+  }
+}
+
+/** Somebody who waits for a batch may get another answer now. */
+function isNews(before: TrainerState, after: TrainerState): boolean {
+  return (
+    before.batches !== after.batches ||
+    before.epoch !== after.epoch ||
+    before.paused !== after.paused ||
+    before.ended !== after.ended
+  );
+}

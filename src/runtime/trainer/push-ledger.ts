@@ -1,0 +1,135 @@
+/**
+ * When a batch is offered to a trainer's address, and what its answer means. Pure; times are epoch milliseconds.
+ *
+ * Invariants. An offer is made of the next batch only, while nobody has it; the same lease is offered until it is taken,
+ * or refused, which costs the batch an attempt. A trainer that cannot be reached, or is busy, costs it nothing however
+ * long that lasts. After 410 nothing is offered until the trainer registers again; it may lease meanwhile.
+ */
+import type { OfferReply } from "../../clients/trainer.ts";
+import { seededRandom } from "../../contract/random.ts";
+import { ack, leaseTaken } from "./ledger.ts";
+import {
+  batchAt,
+  type DeliveredBatch,
+  type DeliveryTerms,
+  isOver,
+  nextBatch,
+  noted,
+  type Offer,
+  type TrainerState,
+  withBatch,
+} from "./state.ts";
+
+export const OFFER_TIMEOUT_MS = 30_000;
+/** Between a first offer that reached nobody and the second, and so on; then always the last. */
+const WAITS_MS = [5000, 15_000, 60_000, 300_000] as const;
+const LONGEST_WAIT_MS = 300_000;
+/** A trainer that is busy and names no time. */
+const BUSY_MS = 15_000;
+/** `retry-after: 0` is no reason to ask as fast as it answers. */
+const SHORTEST_BUSY_MS = 1000;
+const LONGEST_BUSY_MS = 600_000;
+
+/** When the next offer is to be made; null when there is nothing to offer, or nobody to offer it to. */
+export function offerAt(state: TrainerState, terms: DeliveryTerms): number | null {
+  if (terms.target.delivery === "pull" || state.push.stopped || state.paused) return null;
+  if (isOver(state, terms) || state.lease !== null) return null;
+  return nextBatch(state)?.state === "ready" ? state.push.next_at : null;
+}
+
+/** The offer to make now. Should its answer never come, it is made again. */
+export function beginOffer(
+  before: TrainerState,
+  terms: DeliveryTerms,
+  now: number,
+): { state: TrainerState; offer: Offer; batch: DeliveredBatch } | null {
+  const at = offerAt(before, terms);
+  const batch = nextBatch(before);
+  if (at === null || at > now || batch === null) return null;
+  const state = before.epoch === 0 ? pushRegistered(before, now) : before;
+  const offer: Offer = state.offer ?? {
+    serial: state.serials + 1,
+    step: batch.step,
+    attempt: batch.attempts + 1,
+    ttl_ms: terms.target.lease_s * 1000,
+  };
+  const push = { ...state.push, next_at: now + OFFER_TIMEOUT_MS + WAITS_MS[0] };
+  const serials = Math.max(state.serials, offer.serial);
+  return { state: { ...state, offer, push, serials }, offer, batch };
+}
+
+/** A trainer that only listens needs no registration: it is one by being offered something. */
+function pushRegistered(state: TrainerState, now: number): TrainerState {
+  const trainer = { id: "push", kind: "push", last_seen_at: now };
+  return noted({ ...state, epoch: 1, trainer, time: { ...state.time, asks: false } });
+}
+
+export function offerAnswered(
+  state: TrainerState,
+  terms: DeliveryTerms,
+  { serial, step }: Offer,
+  reply: OfferReply,
+  now: number,
+): TrainerState {
+  const batch = batchAt(state, step);
+  const stands = state.offer?.serial === serial || state.lease?.serial === serial;
+  // Somebody leased it meanwhile, or another trainer registered: whoever took the offer will find its lease lost.
+  const late = reply.kind === "acked" && batch?.ack !== null;
+  if (batch === null || !(stands || late)) return state;
+  switch (reply.kind) {
+    case "accepted": {
+      const after = leaseTaken(state, serial, now);
+      const { lease } = after;
+      return lease?.serial === serial ? { ...after, lease: { ...lease, answered: true } } : after;
+    }
+    case "acked": {
+      const { kind: _, ...said } = reply;
+      const acked = { token: "", epoch: state.epoch, batch_id: batch.batch_id, ...said };
+      const { state: after, answer } = ack(state, terms, serial, acked, null, now);
+      // Of a batch that is acknowledged already an answer says nothing more.
+      if (answer.ok || batch.ack !== null) return after;
+      const why = "message" in answer.refusal ? answer.refusal.message : answer.refusal.code;
+      return spent(state, terms, batch, `the trainer's answer acknowledges another batch: ${why}`, now);
+    }
+    case "gone":
+      return noted({ ...state, offer: null, push: { ...state.push, stopped: true } });
+    case "busy":
+      return later(state, now + busyMs(reply.retry_after_ms));
+    case "refused":
+      return spent(state, terms, batch, reply.message, now);
+    case "absent":
+      return missed(state, batch, now);
+  }
+}
+
+function busyMs(asked: number | null): number {
+  return Math.min(LONGEST_BUSY_MS, Math.max(SHORTEST_BUSY_MS, asked ?? BUSY_MS));
+}
+
+function later(state: TrainerState, next_at: number): TrainerState {
+  return { ...state, push: { ...state.push, next_at } };
+}
+
+function missed(state: TrainerState, { batch_id }: DeliveredBatch, now: number): TrainerState {
+  const { misses } = state.push;
+  const wait = WAITS_MS[misses] ?? LONGEST_WAIT_MS;
+  // Many runs may push to a trainer that was away: they do not all come back at once.
+  const jitter = 1 + 0.2 * seededRandom("offer", batch_id, misses)();
+  const push = { ...state.push, misses: misses + 1, next_at: Math.round(now + wait * jitter) };
+  return { ...state, push };
+}
+
+/** The batch was looked at and refused. */
+function spent(
+  state: TrainerState,
+  { target }: DeliveryTerms,
+  batch: DeliveredBatch,
+  reason: string,
+  now: number,
+): TrainerState {
+  const attempts = batch.attempts + 1;
+  const fault = { lease: state.offer?.serial ?? 0, reason };
+  const dead = attempts >= target.max_attempts;
+  const changed: DeliveredBatch = { ...batch, attempts, fault, state: dead ? "dead" : "ready" };
+  return noted({ ...missed(withBatch(state, changed), batch, now), offer: null, lease: null });
+}

@@ -1,0 +1,164 @@
+/**
+ * Which weights there are and who serves them, as the trainer reports it. Pure.
+ *
+ * Invariants. Published versions only grow within an epoch, and so does what an engine serves: a report that comes late
+ * takes nothing back. No version is published or applied before its batch is acknowledged; where a batch was offered and
+ * the answer to that is still awaited, the report is that acknowledgement. What a version's state is follows from what is
+ * published and what is served: only what was reported of it is kept.
+ */
+import type { Acked, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
+import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
+import { acknowledged, fence, granted, type Outcome, refused } from "./ledger.ts";
+import { appliedOf, batchAt, noted, seen, type TrainerState } from "./state.ts";
+
+export type Report = Parameters<TrainerRpc["report"]>[0];
+
+/** What was told of a version. `generation`: resets the run had lived through when it was. */
+export interface WeightRow {
+  readonly id: string;
+  readonly generation: number;
+  readonly version: number;
+  readonly failed: number;
+  readonly label: string | null;
+  readonly location: string | null;
+  readonly sha256: string | null;
+  /** When it was last reported. */
+  readonly at: number;
+}
+
+/** The engine of a report that names none: there is one. */
+const ONLY_REPLICA = "policy";
+
+/** `told`: this very report was taken before, in this epoch. `true`: it says something new. */
+export function report(before: TrainerState, asked: Report, told: boolean, now: number): Outcome<boolean> {
+  const fenced = fence(before, asked.epoch);
+  if (fenced !== null) return refused(before, fenced);
+  const state = seen(before, now);
+  if (told) return granted(state, false);
+  const trained = asAnswered(state, asked, now);
+  const refusal = refuseReport(trained, asked);
+  if (refusal !== null) return refused(state, refusal);
+  return granted(after(trained, asked), true);
+}
+
+/** What an acknowledgement that carries `published` says of the version its step made. */
+export function reportWithAck(step: number, epoch: number, published: WeightsOut): Report {
+  return { version: step, state: "published", epoch, ...published };
+}
+
+/**
+ * An acknowledgement that says its weights are out: both are taken, or neither is. `reported`: what became of the report
+ * in the state after `acked`.
+ */
+export function ackedAndPublished(
+  before: TrainerState,
+  acked: Outcome<Acked>,
+  reported: Outcome<boolean>,
+): Outcome<Acked> {
+  if (!acked.answer.ok) return acked;
+  if (!reported.answer.ok) return refused(before, reported.answer.refusal);
+  const { value: reply } = acked.answer;
+  return granted(reported.state, { ...reply, published: Math.max(reply.published, reply.step) });
+}
+
+/**
+ * A trainer that is pushed to may acknowledge by its answer to the offer, and its report of the weights may overtake that
+ * answer: then the report says that the batch is trained. Whoever acknowledges by a call has made it before.
+ */
+function asAnswered(state: TrainerState, asked: Report, now: number): TrainerState {
+  const { lease, offer } = state;
+  const awaited = lease?.by === "push" && lease.answered !== true ? lease : offer;
+  if (!isOut(asked) || awaited?.step !== asked.version) return state;
+  const batch = batchAt(state, awaited.step);
+  if (batch === null) return state;
+  return acknowledged(state, batch, { metrics: {}, lease: awaited.serial }, now);
+}
+
+function isOut(asked: Report): boolean {
+  return asked.state === "published" || asked.state === "applied";
+}
+
+function after(state: TrainerState, asked: Report): TrainerState {
+  const { version } = asked;
+  switch (asked.state) {
+    case "published": {
+      const batches = state.batches.filter(({ step, state }) => state !== "acked" || step >= version);
+      return noted({ ...state, published: version, batches });
+    }
+    case "applied": {
+      const replica = replicaOf(asked);
+      const replicas = { ...state.replicas, [replica]: version };
+      const unheard = (state.unheard ?? []).filter((other) => other !== replica);
+      return noted({ ...state, replicas, unheard });
+    }
+    case "pending":
+    case "failed":
+      return state;
+  }
+}
+
+function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null {
+  const { version } = asked;
+  const { published, acked_step } = state;
+  if (version > (isOut(asked) ? acked_step : acked_step + 1)) {
+    const next_step = acked_step + 1;
+    const message = `version ${version} cannot be ${asked.state}: acknowledge batch ${next_step} first`;
+    return { code: "version_ahead", message, next_step };
+  }
+  if (asked.state === "published" && version < published) {
+    return conflict(`version ${published} is published: going back takes a registration with reset_to`);
+  }
+  const served = state.replicas[replicaOf(asked)] ?? 0;
+  if (asked.state === "applied" && version < served && served <= published) {
+    return conflict(`${replicaOf(asked)} serves version ${served} already`);
+  }
+  return null;
+}
+
+function conflict(message: string): TrainerRefusal {
+  return { code: "conflict", message, param: "version" };
+}
+
+export function replicaOf({ replica }: Report): string {
+  return replica ?? ONLY_REPLICA;
+}
+
+/** `rows`: newest first. */
+export function weightLedgerOf(state: TrainerState, rows: readonly WeightRow[]): WeightLedger {
+  const { published, epoch, generation } = state;
+  return {
+    published,
+    applied: { ...appliedOf(state), by_replica: { ...state.replicas } },
+    epoch,
+    generation,
+    versions: rows.map(({ id, version, label, location, sha256, at, ...row }) => ({
+      id,
+      version,
+      state: stateOf(state, { ...row, version }),
+      label,
+      location,
+      sha256,
+      at: Math.floor(at / 1000),
+    })),
+  };
+}
+
+/** A reset went back behind it. */
+export function isVoid(
+  { generation, reset_to }: TrainerState,
+  row: Pick<WeightRow, "generation" | "version">,
+): boolean {
+  return row.generation < generation && row.version > reset_to;
+}
+
+function stateOf(
+  state: TrainerState,
+  row: Pick<WeightRow, "generation" | "version" | "failed">,
+): WeightLedger["versions"][number]["state"] {
+  const { published, replicas } = state;
+  if (isVoid(state, row) || row.version < published) return "retired";
+  const isServed = Object.keys(replicas).length > 0 && appliedOf(state).min >= row.version;
+  if (row.version === published && isServed) return "applied";
+  if (row.failed === 1) return "failed";
+  return row.version > published ? "pending" : "published";
+}

@@ -1,0 +1,134 @@
+/**
+ * Rollouts that sample nothing: each takes over the trajectory another one left behind, and is scored as that one stood.
+ *
+ * Invariants. No object is made and no model is called: the report to the run is made here, and the same from the same
+ * source however often the message comes. What a rollout cost was paid for where it was sampled. One whose source ended
+ * badly ends as that did, and one whose source left nothing says so: none is silently gone.
+ */
+import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
+import { InfraError, serializeError } from "../../contract/errors.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { RolloutReport, RunSpec, SourcePlace, Starter } from "../contract/wire.ts";
+import { runObject } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { readSources, type Source } from "./read-sources.ts";
+import { bareReport, storableTrajectory } from "./rollout-report.ts";
+import { storeTrajectory } from "./store.ts";
+
+/** Whether a rollout takes over what another one said. */
+export function isCarried(spec: RunSpec, member: Starter): boolean {
+  return member.carries !== undefined || spec.rescore !== undefined;
+}
+
+/** Reports all of them to their run. */
+export async function carryOver(
+  env: Env,
+  spec: RunSpec,
+  members: readonly Starter[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const run = runObject(env, spec.scope, spec.run_id);
+  for (const [runId, taken] of bySource(spec, members)) {
+    const places = taken.map(sourcePlace);
+    const sources = await readSources(env, { scope: spec.scope, run_id: runId }, places, subrequests);
+    const reports = await subrequests.six(taken, (member) =>
+      carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NEVER, subrequests),
+    );
+    await subrequests.objectAll(reports, async (report) => {
+      const { refused } = await run.answered(report);
+      if (refused !== undefined) await run.answered(bareReport(report, refused));
+    });
+  }
+}
+
+const NEVER: Source = { record: null, trajectory: null, cancelled: null };
+const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/** Members by the run they take from: another attempt of their own, or the run that is scored anew. */
+function bySource(spec: RunSpec, members: readonly Starter[]): [string, Starter[]][] {
+  const own = members.filter(({ carries }) => carries !== undefined);
+  const others = members.filter(({ carries }) => carries === undefined);
+  const from: [string, Starter[]][] = [
+    [spec.run_id, own],
+    [spec.rescore?.run_id ?? spec.run_id, others],
+  ];
+  return from.filter(([, taken]) => taken.length > 0);
+}
+
+function sourcePlace({ carries, group, slot }: Starter): SourcePlace {
+  return carries ?? { group, slot, attempt: null };
+}
+
+async function carriedReport(
+  env: Env,
+  spec: RunSpec,
+  member: Starter,
+  source: Source,
+  subrequests: Subrequests,
+): Promise<RolloutReport> {
+  const { record, trajectory } = source;
+  const report = { ...emptyReport(member), ...endOf(source) };
+  if (record === null) return report;
+  const { example_id, task_key, member: whose, started_at, ended_at } = record.entry;
+  const known = {
+    ...report,
+    example_id: example_id ?? member.group,
+    task_key: task_key ?? "",
+    ...(whose && { member: whose }),
+    started_at: started_at ?? report.started_at,
+    ended_at: ended_at ?? report.ended_at,
+  };
+  if (trajectory === null) return known;
+  const stored = storableTrajectory(carried(trajectory, member));
+  const { digest, text, said } = stored;
+  const inline = await subrequests.fetch(() => storeTrajectory(env, spec, digest, text));
+  return {
+    ...known,
+    ...{ digest, bytes: text.length, trajectory: inline, said },
+    stop_condition: trajectory.stop_condition,
+    is_truncated: trajectory.is_truncated,
+  };
+}
+
+/** As its own, of nobody's cost. */
+function carried(trajectory: Trajectory, { rollout_id }: Starter): Trajectory {
+  const rescored_from = trajectory.rollout_id;
+  return { ...trajectory, rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };
+}
+
+/** How a rollout ends that has this source; all null for one that waits for scores now. */
+function endOf({ record, trajectory, cancelled }: Source): {
+  failure: FailureClass | null;
+  cancelled: CancelReason | null;
+  error: SerializedError | null;
+} {
+  if (record === null) {
+    if (cancelled !== null) return { failure: null, cancelled, error: null };
+    return lost("its run ended before it was dispatched: there is nothing to score");
+  }
+  const { outcome, reason, error, id } = record.entry;
+  const as = error === null ? null : (JSON.parse(error) as SerializedError);
+  // Written by this platform: a reason is one of its outcome's.
+  if (outcome === "cancelled") {
+    return { failure: null, cancelled: reason as CancelReason, error: as };
+  }
+  if (outcome === "failed") return { failure: reason as FailureClass, cancelled: null, error: as };
+  return trajectory === null
+    ? lost(`the trajectory of ${id} is not in the store any more`)
+    : { failure: null, cancelled: null, error: null };
+}
+
+function lost(message: string) {
+  const error = serializeError(new InfraError(message));
+  return { failure: "platform", cancelled: null, error } as const;
+}
+
+function emptyReport({ group, slot, attempt, rollout_id }: Starter): RolloutReport {
+  const now = Date.now();
+  return {
+    ...{ group, slot, attempt, rollout_id, example_id: group, task_key: "" },
+    ...{ failure: null, cancelled: null, error: null, stop_run: null },
+    ...{ digest: null, bytes: 0, trajectory: null, stop_condition: null, is_truncated: false },
+    ...{ turns: 0, calls: 0, usage: NO_USAGE, started_at: now, ended_at: now },
+  };
+}

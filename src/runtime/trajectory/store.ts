@@ -1,0 +1,61 @@
+/**
+ * Where finished trajectories are. A small one travels with its rollout's report and waits in the run's object until it
+ * is folded; a large one is an R2 object of its own, under its content's hash. Folding puts both into segments.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import { exceedsUtf8 } from "../../core/utf8.ts";
+import type { StoredTrajectory } from "../contract/wire.ts";
+import { trajectoryKey } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+
+interface Owner {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** The text to send along, or null once it is in R2. */
+export async function storeTrajectory(
+  env: Env,
+  { scope, run_id }: Owner,
+  digest: string,
+  text: string,
+): Promise<string | null> {
+  if (!exceedsUtf8(text, LIMITS.inlineTrajectoryBytes)) return text;
+  // R2 keeps the hash: an audit sees from a list of keys whether the content is still this one.
+  await env.STORE.put(trajectoryKey(scope, run_id, digest), text, { sha256: digest });
+  return null;
+}
+
+/** Null when there is none, or when it was folded since. */
+export async function readTrajectory(...from: Parameters<typeof trajectoryText>): Promise<Trajectory | null> {
+  const text = await trajectoryText(...from);
+  return text === null ? null : (JSON.parse(text) as Trajectory);
+}
+
+/** The same as it is stored, for whoever only passes it on: a large one takes several times its text once it is read. */
+export async function trajectoryText(
+  env: Env,
+  { scope, run_id }: Owner,
+  { digest, text }: StoredTrajectory,
+  subrequests: Subrequests,
+): Promise<string | null> {
+  if (text !== null || digest === null) return text;
+  return await subrequests.inTurn(async () => {
+    const object = await env.STORE.get(trajectoryKey(scope, run_id, digest));
+    return object === null ? null : await object.text();
+  });
+}
+
+/** Deletes the objects of trajectories that are folded now. */
+export async function dropTrajectories(
+  env: Env,
+  { scope, run_id }: Owner,
+  folded: readonly StoredTrajectory[],
+): Promise<void> {
+  const keys = folded.flatMap(({ digest, text }) =>
+    digest === null || text !== null ? [] : [trajectoryKey(scope, run_id, digest)],
+  );
+  if (keys.length > 0) await env.STORE.delete(keys);
+}

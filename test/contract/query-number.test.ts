@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { PlainNumber, wholeNumber } from "../../src/contract/query-number.ts";
+
+test.each([
+  ["0", 0],
+  ["7", 7],
+  ["1000", 1000],
+])("%s is a whole number", (text, number) => {
+  expect(wholeNumber(0, 1000).parse(text)).toBe(number);
+});
+
+test.each(["0x10", "1e2", " 10", "10 ", "+5", "-0", "-1", "1.0", "007", "", "1001", "1,000", "٣", "9".repeat(400)])(
+  "%j is none, or out of bounds",
+  (text) => {
+    expect(wholeNumber(0, 1000).safeParse(text).success).toBe(false);
+  },
+);
+
+test("a number is written as JSON writes it", () => {
+  const read = ["0.5", "-1", "1e-7", "2E+3"].map((text) => PlainNumber.parse(text));
+  expect(read).toEqual([0.5, -1, 1e-7, 2000]);
+  for (const text of [".5", "0x10", "+1", " 1", "1.", "Infinity", "NaN", "1e999", ""]) {
+    expect(PlainNumber.safeParse(text).success, text).toBe(false);
+  }
+});

@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import { EmptyModelResponseError, InvalidModelResponseError } from "../../../src/contract/errors.ts";
+import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
+
+function completion(message: object, more: { choice?: object; top?: object } = {}): unknown {
+  return {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    model: "m",
+    choices: [{ index: 0, finish_reason: "stop", message, ...more.choice }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    ...more.top,
+  };
+}
+const read = (body: unknown) => readChatCompletion(body, 7);
+
+test("an OpenAI completion is read with its usage, and without ids it never had", () => {
+  expect(read(completion({ role: "assistant", content: "hi" }))).toEqual({
+    id: "chatcmpl-1",
+    model: "m",
+    message: { role: "assistant", content: "hi" },
+    finish_reason: "stop",
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    prompt_ids: null,
+    completion_ids: null,
+    completion_logprobs: null,
+    policy_version: null,
+    latency_ms: 7,
+  });
+});
+
+test("vLLM's token ids, logprobs and weight version are kept as they were sent", () => {
+  const body = completion(
+    { content: "hi" },
+    {
+      choice: { token_ids: [5, 6], logprobs: { content: [{ logprob: -0.5 }, { logprob: -9999 }] } },
+      top: { prompt_token_ids: [1, 2, 3], weight_version: 12 },
+    },
+  );
+  expect(read(body)).toMatchObject({
+    prompt_ids: [1, 2, 3],
+    completion_ids: [5, 6],
+    completion_logprobs: [-0.5, -9999],
+    policy_version: "12",
+  });
+});
+
+test("R-oai: reasoning, refusals and tool calls alone are replies; a call whose arguments are no string is dropped", () => {
+  expect(read(completion({ content: null, reasoning: "so" })).message).toEqual({
+    role: "assistant",
+    content: null,
+    reasoning_content: "so",
+  });
+  expect(read(completion({ content: null, refusal: "no" })).message.content).toBe("no");
+  const calls = [
+    { id: null, function: { name: "add", arguments: "{}" } },
+    { id: "b", function: { name: "add", arguments: { a: 1 } } },
+  ];
+  expect(read(completion({ content: null, tool_calls: calls })).message.tool_calls).toEqual([
+    { id: "add", type: "function", function: { name: "add", arguments: "{}" } },
+  ]);
+});
+
+test.each([
+  { id: "a", type: "function", function: { name: "add", arguments: { a: 1 } } },
+  { id: "a", type: "custom", custom: { name: "add", input: "1" } },
+])("R-oai: a reply whose only call is dropped is no empty one: %j", (call) => {
+  expect(read(completion({ content: null, tool_calls: [call] })).message).toEqual({
+    role: "assistant",
+    content: null,
+  });
+  const good = { id: "b", function: { name: "add", arguments: "{}" } };
+  const both = read(completion({ content: null, tool_calls: [call, good] })).message;
+  expect(both.tool_calls?.map(({ id }) => id)).toEqual(["b"]);
+});
+
+test("R-oai: white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
+  expect(read(completion({ content: " " })).message.content).toBe(" ");
+  expect(() => read(completion({ content: "" }))).toThrow(EmptyModelResponseError);
+  const billed = { usage: { completion_tokens_details: { reasoning_tokens: 9 } } };
+  expect(read(completion({ content: "" }, { top: billed })).message.content).toBe("");
+});
+
+test.for([
+  ["no choices", { choices: [] }, EmptyModelResponseError],
+  ["choices missing", {}, EmptyModelResponseError],
+  ["two choices", { choices: [{ message: { content: "a" } }, { message: { content: "b" } }] }],
+  ["a text", "garbage"],
+  ["a message that is none", { choices: [{ message: 5 }] }],
+] as const)("R-oai: %s is an unusable reply that another try may mend", ([, body, error]) => {
+  const thrown = caught(() => read(body));
+  expect(thrown).toBeInstanceOf(error ?? InvalidModelResponseError);
+  expect(thrown).toMatchObject({ retryable: true });
+});
+
+test("R-oai: a finish reason beyond the four is kept as null, and missing usage as null", () => {
+  const filtered = completion({ content: "x" }, { choice: { finish_reason: "content_filter" } });
+  expect(read(filtered).finish_reason).toBeNull();
+  expect(read(completion({ content: "x" }, { top: { usage: null } })).usage).toBeNull();
+});
+
+function caught(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (thrown) {
+    return thrown;
+  }
+  throw new Error("nothing was thrown");
+}
+
+test("R-oai: the first of the reasoning fields that says something counts", () => {
+  const reasoningOf = (message: object) => read(completion({ content: "x", ...message })).message.reasoning_content;
+  const details = [{ type: "reasoning.text", text: "so" }, { summary: " it is" }, { data: "…" }];
+  expect(reasoningOf({ reasoning: "a", reasoning_content: "b" })).toBe("a");
+  expect(reasoningOf({ reasoning: "", reasoning_content: "b" })).toBe("b");
+  expect(reasoningOf({ reasoning: null, reasoning_details: details })).toBe("so it is");
+  expect(reasoningOf({ reasoning_details: "so" })).toBe("so");
+  expect(reasoningOf({ reasoning_details: [] })).toBeUndefined();
+});
+
+test("R-usage: usage is read in either spelling, its total made where it is missing, and never negative", () => {
+  const usageOf = (usage: object) => read(completion({ content: "x" }, { top: { usage } })).usage;
+  const counted = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  expect(usageOf({ input_tokens: 3, output_tokens: 2 })).toEqual(counted);
+  expect(usageOf({ prompt_tokens: 3, completion_tokens: 2 })).toEqual(counted);
+  expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(InvalidModelResponseError);
+});
+
+test("a reply in parts is kept as it is, and parts that say nothing are no reply", () => {
+  const content = [
+    { type: "thinking", thinking: "so" },
+    { type: "text", text: "hi" },
+  ];
+  expect(read(completion({ content })).message).toEqual({ role: "assistant", content });
+  expect(() => read(completion({ content: [] }))).toThrow(EmptyModelResponseError);
+  expect(() => read(completion({ content: [{ type: "text" }] }))).toThrow(InvalidModelResponseError);
+});
+
+const MANY = 300_000;
+
+/** Replies of some 1 MB: each took seconds, and hundreds of MB for the notes of what is wrong with its items. */
+const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp]> = {
+  choices: [(choices) => ({ choices }), /choices: is no list of at most 128/],
+  "tool calls": [
+    (tool_calls) => ({ choices: [{ message: { content: null, tool_calls } }] }),
+    /tool_calls: is no list of at most 128/,
+  ],
+  parts: [(content) => ({ choices: [{ message: { content } }] }), /content: holds more than 10000 values/],
+  "parts within parts": [
+    (item) => ({ choices: [{ message: { content: [{ type: "x", item }] } }] }),
+    /content: holds more than 10000 values/,
+  ],
+  "reasoning details": [
+    (reasoning_details) => ({ choices: [{ message: { content: "4", reasoning_details } }] }),
+    /reasoning_details: holds more than 10000 values/,
+  ],
+  "token ids": [
+    (token_ids) => ({ choices: [{ message: { content: "4" }, token_ids }] }),
+    /token_ids: is no list of ids/,
+  ],
+  logprobs: [
+    (content) => ({ choices: [{ message: { content: "4" }, logprobs: { content } }] }),
+    /logprobs.content: is no list of logprobs/,
+  ],
+};
+
+for (const [what, [reply, error]] of Object.entries(CROWDED)) {
+  test(`a reply crowded with ${what} is refused for their number or the first that is wrong`, () => {
+    let looks = 0;
+    const item = new Proxy(
+      {},
+      {
+        get: () => {
+          looks += 1;
+          return undefined;
+        },
+      },
+    );
+    const body = reply(Array.from({ length: MANY }, () => item));
+    expect(() => readChatCompletion(body, 1)).toThrow(error);
+    expect(looks).toBeLessThan(100_000);
+  });
+}
+
+test("content that is nested deeper than anybody means is no content", () => {
+  const nested = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
+  const body = { choices: [{ message: { content: [{ type: "x", nested }] } }] };
+  expect(() => readChatCompletion(body, 1)).toThrow(/content: is nested too deep/);
+});
+
+test("tokens that no call can have taken are no usage", () => {
+  const usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: 1 };
+  const body = { choices: [{ message: { content: "4" } }], usage };
+  expect(() => readChatCompletion(body, 1)).toThrow(/usage.prompt_tokens/);
+});

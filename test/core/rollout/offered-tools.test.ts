@@ -1,0 +1,69 @@
+/** Code of an environment that is called beside its hooks: it is bound to them, and what it throws ends the rollout. */
+import { dataset, MultiTurnEnv } from "rollcall";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { ToolDefinition } from "../../../src/contract/messages.ts";
+import { Harness, type HookEffect, offeredTools } from "../../../src/core/rollout/harness.ts";
+import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
+
+const rows = dataset(z.object({ question: z.string() }), "uploaded");
+
+function started(): Rollout {
+  const prompt = [{ role: "user", content: "q" }] as const;
+  const task = { question: "q" };
+  const fixed = { id: "ro", task_key: "k", example_id: 0, task, prompt, answer: "", info: {} };
+  return newRollout(fixed, 0);
+}
+
+async function after(environment: SayingEnv, rollout: Rollout, kind: HookEffect["kind"]) {
+  const capabilities = { now: () => 7 };
+  const harness = new Harness(environment, { rolloutId: "ro", seed: 1, capabilities });
+  return advance(rollout, await harness.perform({ kind }, rollout));
+}
+
+/** Says its tools by `say`, and counts how often it was asked. */
+class SayingEnv extends MultiTurnEnv<{ question: string }> {
+  asked = 0;
+  say: () => readonly ToolDefinition[] = () => [];
+  override toolDefinitionsOf(): readonly ToolDefinition[] {
+    this.asked += 1;
+    return this.say();
+  }
+}
+
+const saying = () => new SayingEnv({ dataset: rows, maxTurns: 1, envResponse: () => "Go on.", rubric: {} });
+
+test("tools are asked for with the hook that left their state, and not again for the call", async () => {
+  const environment = saying();
+  const ready = await after(environment, await after(environment, started(), "setup"), "reply");
+  expect(ready.phase).toBe("sample");
+  expect(environment.asked).toBe(1);
+  expect(offeredTools(environment, ready)).toEqual([]);
+  expect(environment.asked).toBe(1);
+});
+
+test("tools that cannot be said, or sent, fail the rollout before it calls", async () => {
+  const refuse = () => {
+    throw new Error("no tools");
+  };
+  const unsendable = { toJSON: refuse };
+  for (const say of [refuse, () => JSON.parse("7"), () => JSON.parse("null"), () => [unsendable]]) {
+    const environment = saying();
+    environment.say = say;
+    const ready = await after(environment, await after(environment, started(), "setup"), "reply");
+    expect(ready).toMatchObject({ phase: "close", failure: "environment", intent: null });
+    expect(ready.error?.message).toMatch(/toolDefinitionsOf/);
+  }
+});
+
+test("a close that throws outside of its hooks closes all the same", async () => {
+  const environment = saying();
+  const ready = advance(await after(environment, started(), "setup"), { type: "timed_out" });
+  Object.defineProperty(environment, "cleanupHandlers", {
+    get: () => {
+      throw new Error("no handlers");
+    },
+  });
+  const done = await after(environment, ready, "close");
+  expect(done).toMatchObject({ phase: "done", failure: "environment" });
+});

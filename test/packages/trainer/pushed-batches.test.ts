@@ -1,0 +1,66 @@
+/** Offers that the platform pushes to the trainer, over real sockets. */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterAll, expect, test } from "vitest";
+import { pushedBatches } from "../../../packages/trainer/pushed-batches.ts";
+import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
+import { signedHeaders } from "../../../src/runtime/kit/standard-webhooks.ts";
+
+const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
+const NOW = 1_795_302_000_000;
+const WHO = { trainer_id: "t", epoch: 2 };
+
+const port = await freePort();
+const manifest = { step: 7 } as BatchManifest;
+const batches = await pushedBatches({
+  port,
+  secret: SECRET,
+  client: { manifest: async () => manifest },
+  now: () => NOW,
+});
+afterAll(() => batches.close());
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function offer(step: number, { epoch = 2, attempt = 1, at = NOW, secret = SECRET } = {}) {
+  const lease = { id: `ls_${step}_${attempt}`, token: "x", expires_at: 1_795_302_900, attempt };
+  const batch_id = `bat_${step}`;
+  const data = { run_id: "run_1", batch_id, step, epoch, lease, manifest_url: "u", base_url: "u" };
+  const body: BatchOffer = { type: "trainer.batch.offer", timestamp: "t", data };
+  const text = JSON.stringify(body);
+  const headers = await signedHeaders(secret, `msg_${batch_id}_${attempt}`, text, at);
+  const reply = await fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body: text });
+  return [reply.status, await reply.json()];
+}
+
+test("an offer of the step that is waited for is accepted, and again when it comes again", async () => {
+  const next = batches.next(WHO, 7, new AbortController().signal);
+  expect(await offer(7)).toEqual([202, {}]);
+  expect(await next).toMatchObject({ manifest, lease: { id: "ls_7_1" } });
+  expect(await offer(7)).toEqual([202, {}]);
+});
+
+test("while a batch trains, another is put off", async () => {
+  expect(await offer(8)).toEqual([429, {}]);
+});
+
+test("a step that is not the next and an epoch that is over are told what goes on", async () => {
+  const stop = new AbortController();
+  const next = batches.next(WHO, 9, stop.signal);
+  expect(await offer(8)).toEqual([409, { code: "step_mismatch", next_step: 9 }]);
+  expect(await offer(9, { epoch: 1 })).toEqual([409, { code: "epoch_fenced" }]);
+  stop.abort();
+  await expect(next).rejects.toThrow();
+});
+
+test("what is not signed by the secret, or was signed long ago, is nothing", async () => {
+  expect((await offer(9, { secret: "another" }))[0]).toBe(401);
+  expect((await offer(9, { at: NOW - 301_000 }))[0]).toBe(401);
+});

@@ -1,0 +1,64 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { liveShare, noteRunning, objectsEach } from "../../../src/runtime/environment/live-objects.ts";
+import { RunPump } from "../../../src/runtime/run/pump.ts";
+import { RunStore } from "../../../src/runtime/run/store.ts";
+import { openPlatform } from "../platform.ts";
+import { questions } from "../rows.ts";
+import { script } from "../script.ts";
+
+const local = { ...env, LIVE_OBJECT_CEILING: 100 };
+
+test("runs share the ceiling of live objects, a newcomer takes only what the others leave, and a settled run leaves it", () => {
+  expect(liveShare(env, "deployed", 5000)).toBe(Number.POSITIVE_INFINITY);
+  expect(liveShare(local, "a", 0)).toBe(100);
+  noteRunning(local, "a", 100, false);
+  expect(liveShare(local, "b", 0)).toBe(1);
+  expect(liveShare(local, "a", 100)).toBe(50);
+  noteRunning(local, "a", 50, false);
+  expect(liveShare(local, "b", 1)).toBe(50);
+  noteRunning(local, "a", 0, true);
+  expect(liveShare(local, "b", 50)).toBe(100);
+  noteRunning(local, "b", 0, true);
+});
+
+test("a rollout with a database counts for two: that many more files it keeps open", () => {
+  const digest = "";
+  const of = (id: string) => objectsEach({ environment: { id, version: "1.0.0", digest } });
+  expect([of("wordle"), of("tool-sql"), of("nowhere")]).toEqual([1, 2, 1]);
+  expect(liveShare(local, "sql", 0, 2)).toBe(50);
+  noteRunning(local, "sql", 45, false, 2);
+  expect(liveShare(local, "plain", 0)).toBe(10);
+  expect(liveShare(local, "sql", 45, 2)).toBe(25);
+  noteRunning(local, "sql", 0, true, 2);
+  noteRunning(local, "plain", 0, true);
+});
+
+test("a run that waits for the ceiling says so, with the number of objects and of its rollouts", async () => {
+  const door = await openPlatform();
+  const model = script([{ fault: { kind: "hang" } }]);
+  const asked = { environment: "gsm8k", dataset: questions(6), model, max_concurrent: 2 };
+  const { id } = await door.start(asked);
+  const flows = await door.inRun(id, (_, { storage }) => {
+    const store = new RunStore(storage);
+    const spec = store.spec();
+    if (spec === null) throw new Error("no such run");
+    const wide = { ...spec, max_concurrent: 6 };
+    const narrow = { ...env, LIVE_OBJECT_CEILING: 2 };
+    const under = (bindings: Env) => new RunPump(bindings, store, Date.now);
+    return [
+      under(narrow).hindrance(wide),
+      // It asked for no more, or nothing bounds it.
+      under(narrow).hindrance(spec),
+      under(env).hindrance(wide),
+    ];
+  });
+  expect(flows.slice(1)).toEqual([null, null]);
+  expect(flows[0]).toEqual({
+    state: "over_limit",
+    reason: expect.stringContaining("allows 2 live objects, and this run 2 rollouts at once"),
+  });
+  noteRunning(local, id, 0, true);
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+});

@@ -1,0 +1,68 @@
+/** A run's ledger on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
+import { expect } from "vitest";
+import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
+import type { RunSpec } from "../../src/runtime/contract/wire.ts";
+import { retry } from "../../src/runtime/run/control.ts";
+import { answer, dispatch, requestCancel, score } from "../../src/runtime/run/ledger.ts";
+import { pendingOf } from "../../src/runtime/run/standing.ts";
+import { RunStore } from "../../src/runtime/run/store.ts";
+import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
+
+const WELL = { failure: null, cancelled: null } as const;
+const FAILED = { failure: "provider", cancelled: null } as const;
+const AGAIN = { classes: null, key: null, hash: "" } as const;
+
+/** One run's ledger, moved on by hand. */
+export class Hand {
+  readonly store: RunStore;
+  readonly spec: RunSpec;
+  now = 1000;
+
+  constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
+    this.store = new RunStore(storage);
+    this.spec = { ...LEDGER_SPEC, ...given };
+    this.store.create(this.spec);
+  }
+
+  rows(status: RolloutEntry["status"]): RolloutEntry[] {
+    return this.store.dispatchedAfter(-1, 1000).filter((row) => row.status === status);
+  }
+
+  dispatch(count = pendingOf(this.spec, this.store.head())): void {
+    dispatch(
+      this.store,
+      this.spec,
+      count,
+      ({ group, slot, attempt }) => {
+        return idOf({ group, slot, attempt }) + this.spec.run_id;
+      },
+      this.now,
+    );
+  }
+
+  /** All that run answer, the first `failing` of them badly. The units that are whole then. */
+  answer(failing = 0): (number | null)[] {
+    return this.rows("running").map((row, at) => {
+      const how = at < failing ? FAILED : WELL;
+      return answer(this.store, this.spec, reportOf(row, how), this.now).unit;
+    });
+  }
+
+  /** The unit that is whole then. */
+  answerOne(row: RolloutEntry): number | null {
+    return answer(this.store, this.spec, reportOf(row, WELL), this.now).unit;
+  }
+
+  score(): void {
+    const waiting = this.rows("scoring").map((row) => scoreOf(row, 1));
+    score(this.store, this.spec, waiting, this.now);
+  }
+
+  stop(): void {
+    requestCancel(this.store, this.spec, "deadline", this.now);
+  }
+
+  retry(): void {
+    expect(retry(this.store, this.spec, AGAIN, this.now)).toBeNull();
+  }
+}

@@ -1,0 +1,142 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { type FetchMeans, guardedFetch } from "../../../src/runtime/kit/guarded-fetch.ts";
+import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { requestsOf } from "../platform.ts";
+import { script, type Turns } from "../script.ts";
+
+const PUBLIC_ONLY = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
+const MIB = new Uint8Array(1024 * 1024);
+const KEY = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const url = `${env.MODEL_URL}/chat/completions`;
+
+function means(send?: FetchMeans["send"]): FetchMeans {
+  return { now: () => 1_764_000_000_000, secret: () => KEY, ...(send && { send }) };
+}
+
+function asking(turns: Turns, headers: Record<string, string> = {}) {
+  const model = script(turns);
+  const body = JSON.stringify({ model, messages: [] });
+  return { model, init: { method: "POST", headers, body } };
+}
+
+test("an environment is let out to public addresses only, unless the deployment's own network is meant", async () => {
+  const { model, init } = asking(["hello"]);
+  for (const address of [url, "http://10.0.0.1/", "http://metadata.internal/", "http://[::1]/"]) {
+    await expect(guardedFetch(PUBLIC_ONLY, means())(address, init)).rejects.toThrow(
+      /^fetch: url_not_allowed: \S+ is not a public address/,
+    );
+  }
+  expect(await requestsOf(model)).toEqual([]);
+  const reply = await guardedFetch(env, means())(url, init);
+  expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("hello")]);
+});
+
+test("what is no web address is refused", async () => {
+  await expect(guardedFetch(env, means())("file:///etc/passwd")).rejects.toThrow(
+    "url_not_allowed: file: is not offered",
+  );
+  await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is no URL");
+});
+
+test("a redirect is followed, with its body after 307, and without end it is an error", async () => {
+  const onward = { kind: "status", status: 307, headers: { location: url } } as const;
+  const once = asking([{ fault: onward, times: 1, reply: "there" }], { "idempotency-key": "k" });
+  const reply = await guardedFetch(env, means())(url, once.init);
+  expect(await reply.text()).toContain("there");
+  expect((await requestsOf(once.model)).length).toBe(2);
+  const round = asking([{ fault: onward }]);
+  await expect(guardedFetch(env, means())(url, round.init)).rejects.toThrow("leads on more than 5 times");
+});
+
+test("a redirect to a private address is not followed", async () => {
+  const asked: string[] = [];
+  const leading = (location: string) => async (to: URL) => {
+    asked.push(to.href);
+    return new Response("moved", { status: 302, headers: { location } });
+  };
+  for (const inward of ["http://169.254.169.254/latest", "//localhost/", "file:///etc/passwd"]) {
+    const guarded = guardedFetch(PUBLIC_ONLY, means(leading(inward)));
+    await expect(guarded("https://search.example.com/")).rejects.toThrow(/not a public|not offered/);
+  }
+  expect(new Set(asked)).toEqual(new Set(["https://search.example.com/"]));
+});
+
+test("credentials do not go along to another server", async () => {
+  const other = url.replace("127.0.0.1", "localhost");
+  const across = { kind: "status", status: 307, headers: { location: other } } as const;
+  const headers = { authorization: "Bearer mine", "idempotency-key": "k" };
+  const asked = asking([{ fault: across, times: 1, reply: "there" }], headers);
+  await (await guardedFetch(env, means())(url, asked.init)).text();
+  const sent = (await requestsOf(asked.model)).map(({ authorization }) => authorization);
+  expect(sent).toEqual(["Bearer mine", "undefined"]);
+});
+
+test("a key goes along to no other server, whatever its header is called", async () => {
+  const sent: RequestInit[] = [];
+  const send = async (to: URL, init: RequestInit) => {
+    sent.push(init);
+    if (to.host === "other.example") return new Response("{}");
+    return new Response(null, { status: 307, headers: { location: "https://other.example/" } });
+  };
+  const headers = { "x-api-key": "mine", accept: "application/json" };
+  await guardedFetch(env, means(send))("https://scorer.example/", { headers });
+  expect(sent.map((init) => init.headers)).toEqual([headers, { accept: "application/json" }]);
+});
+
+test("a request is signed by Standard Webhooks, over its very body, and its secret stays here", async () => {
+  const sent: RequestInit[] = [];
+  const send = async (_to: URL, init: RequestInit) => {
+    sent.push(init);
+    return new Response("{}");
+  };
+  const body = '{"type":"batch.ready","timestamp":"2025-11-24T16:00:00.000Z","data":{"id":"b_000042"}}';
+  const sign = { secret: "SCORER", id: "msg_000001" };
+  await guardedFetch(env, means(send))("https://scorer.example/", { method: "POST", body, sign });
+  // The vector of the specification's libraries: standardwebhooks.com.
+  expect(sent[0]?.headers).toEqual({
+    "webhook-id": "msg_000001",
+    "webhook-timestamp": "1764000000",
+    "webhook-signature": "v1,cGBcLWlg8dvesATzcVXOZZryj3pS/bhQHVtHtzB7oa8=",
+  });
+});
+
+test("a redirect is handed back where it is not to be followed", async () => {
+  const onward = { kind: "status", status: 307, headers: { location: url } } as const;
+  const { model, init } = asking([{ fault: onward, times: 1, reply: "there" }]);
+  const reply = await guardedFetch(env, means())(url, { ...init, redirect: "manual" });
+  expect([reply.status, (await requestsOf(model)).length]).toEqual([307, 1]);
+});
+
+test("a server that stays silent is given up at the deadline, and a reply without end at its limit", async () => {
+  const silent = (_to: URL, { signal }: RequestInit) =>
+    new Promise<Response>((_, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+  await expect(guardedFetch(env, means(silent))("https://scorer.example/", { timeoutMs: 5 })).rejects.toThrow(
+    "https://scorer.example/ did not answer within 0.005 s",
+  );
+  const endless = async () => new Response(new ReadableStream({ pull: (to) => to.enqueue(MIB) }));
+  await expect(guardedFetch(env, means(endless))("https://scorer.example/")).rejects.toThrow(
+    "answered with more than 4194304 bytes",
+  );
+  const dripping = script([{ fault: { kind: "drip", everyMs: 1 } }]);
+  const body = JSON.stringify({ model: dripping, messages: [] });
+  await expect(guardedFetch(env, means())(url, { method: "POST", body, timeoutMs: 200 })).rejects.toThrow(
+    `${url} did not answer within 0.2 s`,
+  );
+});
+
+test("calls that know nothing of each other wait for one of the six connections, and all are counted", async () => {
+  const subrequests = new Subrequests();
+  const open: (() => void)[] = [];
+  const calls = Array.from({ length: 10 }, () => subrequests.inTurn(() => new Promise<void>((end) => open.push(end))));
+  for (let ended = 0; ended < 10; ended += 1) {
+    expect(open.length).toBe(Math.min(10, ended + 6));
+    open[ended]?.();
+    await calls[ended];
+    // Whoever waited takes its turn once the other is gone.
+    await Promise.resolve();
+  }
+  expect(subrequests.count).toBe(10);
+});

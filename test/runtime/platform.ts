@@ -1,0 +1,163 @@
+/** The whole Worker through its real door, with a tenant of its own; and its objects, for tests that reach behind it. */
+import { runInDurableObject } from "cloudflare:test";
+import { env, exports } from "cloudflare:workers";
+import { expect } from "vitest";
+import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
+import type { EventName } from "../../src/contract/event-names.ts";
+import { ResultRow, RolloutView, type RunCounts, RunView } from "../../src/contract/run.ts";
+import type { Scope } from "../../src/contract/scope.ts";
+import { rolloutId } from "../../src/core/ids.ts";
+import { insertKey } from "../../src/db/keys.ts";
+import { RunObject } from "../../src/index.ts";
+import { idMac, sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import { RolloutObject } from "../../src/runtime/rollout/object.ts";
+import { checked } from "../api/validate-responses.ts";
+import type { Inquiry, Seen } from "./script.ts";
+
+export type RunOptions = Omit<EvalRequestInput, "endpoint"> & Partial<Pick<EvalRequestInput, "endpoint">>;
+
+export interface StreamedEvent {
+  readonly id: number;
+  readonly event: EventName;
+  readonly data: Record<string, unknown>;
+}
+
+export type Inside<Instance, T> = (instance: Instance, state: DurableObjectState) => T | Promise<T>;
+
+export interface Door {
+  readonly scope: Scope;
+  readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
+  readonly start: (request: RunOptions) => Promise<RunView>;
+  readonly run: (id: string) => Promise<RunView>;
+  /** Reads the run's events to their end: resolves when the run has ended. */
+  readonly ended: (id: string) => Promise<RunView>;
+  /** Starts a run and reads it until it has ended. */
+  readonly finish: (request: RunOptions) => Promise<RunView>;
+  /** Every event after `after`, to the end of the stream. */
+  readonly events: (id: string, after?: number) => Promise<StreamedEvent[]>;
+  /** Every page's rows, by the links. */
+  readonly pages: (id: string, query?: string) => Promise<ResultRow[][]>;
+  readonly results: (id: string, query?: string) => Promise<ResultRow[]>;
+  readonly rollout: (id: string) => Promise<RolloutView>;
+  readonly runStub: (id: string) => DurableObjectStub;
+  readonly rolloutStub: (id: string) => DurableObjectStub;
+  /** Runs inside the run's object, with its instance and its storage. */
+  readonly inRun: <T>(id: string, use: Inside<RunObject, T>) => Promise<T>;
+  readonly inRollout: <T>(id: string, use: Inside<RolloutObject, T>) => Promise<T>;
+}
+
+/** `orgId`: of an organisation that has a project already. */
+export async function openPlatform(orgId?: string): Promise<Door> {
+  const unique = crypto.randomUUID();
+  const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
+  const token = `rk_${unique}`;
+  const key = { id: `key_${unique}`, hash: sha256Hex(token), last4: "last", created_at: 0 };
+  await insertKey(env.DB, scope, key);
+  const ask: Door["ask"] = checked((path, init = {}) =>
+    exports.default.fetch(new URL(path, "http://platform.test").href, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, ...init.headers },
+    }),
+  );
+  const post: Door["post"] = (path, body, headers = {}) =>
+    ask(path, {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const start: Door["start"] = async (request) => {
+    const response = await post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...request });
+    if (response.status !== 202) throw new Error(await response.text());
+    return RunView.parse(await response.json());
+  };
+  const run: Door["run"] = async (id) => RunView.parse(await (await ask(`/v1/runs/${id}`)).json());
+  const events: Door["events"] = async (id, after = 0) =>
+    parseEvents(await (await ask(`/v1/runs/${id}/events?after=${after}`)).text());
+  const ended: Door["ended"] = async (id) => {
+    await events(id);
+    return run(id);
+  };
+  const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
+  const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
+  const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
+  const rolloutStub = (id: string): DurableObjectStub => env.ROLLOUT.getByName(name(id));
+  return {
+    scope,
+    ask,
+    post,
+    start,
+    run,
+    ended,
+    finish: async (request) => ended((await start(request)).id),
+    events,
+    pages,
+    results: async (id, query) => (await pages(id, query)).flat(),
+    rollout: async (id) => RolloutView.parse(await (await ask(`/v1/rollouts/${id}`)).json()),
+    runStub,
+    rolloutStub,
+    inRun: (id, use) => inside(runStub(id), RunObject, use),
+    inRollout: (id, use) => inside(rolloutStub(id), RolloutObject, use),
+  };
+}
+
+export function inside<Instance, T>(
+  stub: DurableObjectStub,
+  kind: new (state: DurableObjectState, env: Env) => Instance,
+  use: Inside<Instance, T>,
+): Promise<T> {
+  return runInDurableObject<DurableObject, T>(stub, (instance: unknown, state) => {
+    if (!(instance instanceof kind)) throw new TypeError(`the object is no ${kind.name}`);
+    return use(instance, state);
+  });
+}
+
+/** What the model was asked under this name; waits for the first `atLeast` requests. */
+export async function requestsOf(model: string, atLeast = 0): Promise<Seen[]> {
+  const inquiry: Inquiry = { requests_of: model, at_least: atLeast };
+  const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: JSON.stringify(inquiry), messages: [] }),
+  });
+  const body: { choices: { message: { content: string } }[] } = await response.json();
+  return JSON.parse(body.choices[0]?.message.content ?? "[]");
+}
+
+/** The id of the first attempt at a place of a run. */
+export function rolloutAt(runId: string, group = 0, slot = 0): string {
+  return rolloutId(runId, { group, slot, attempt: 0 }, idMac(env.ROLLCALL_SECRET));
+}
+
+/** planned = pending + dispatched, dispatched = in_flight + scored + unscored + failed + cancelled. */
+export function expectLaw(counts: RunCounts): void {
+  const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = counts;
+  const ended = [unscored, failed, cancelled].flatMap((by) => Object.values(by));
+  expect(pending + dispatched).toBe(planned);
+  expect(ended.reduce((sum, count) => sum + count, in_flight + scored)).toBe(dispatched);
+}
+
+function parseEvents(text: string): StreamedEvent[] {
+  return text.split("\n\n").flatMap((frame) => {
+    const fields = Object.fromEntries(
+      frame.split("\n").map((line) => [line.split(": ", 1)[0], line.replace(/^\w+: /, "")]),
+    );
+    const { id, event, data } = fields;
+    return id === undefined || event === undefined || data === undefined
+      ? []
+      : [{ id: Number(id), event: event as EventName, data: JSON.parse(data) }];
+  });
+}
+
+async function readPages(ask: Door["ask"], first: string): Promise<ResultRow[][]> {
+  const pages: ResultRow[][] = [];
+  for (let next: string | undefined = first; next !== undefined; ) {
+    const response = await ask(next);
+    if (response.status !== 200) throw new Error(await response.text());
+    // Not text(): the runtime warns of a content type it does not know to be text.
+    const text = new TextDecoder().decode(await response.arrayBuffer());
+    const lines = text.split("\n").filter((line) => line !== "");
+    pages.push(lines.map((line) => ResultRow.parse(JSON.parse(line))));
+    next = response.headers.get("link")?.match(/^<(.+)>; rel="next"$/)?.[1];
+  }
+  return pages;
+}

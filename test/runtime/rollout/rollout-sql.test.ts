@@ -1,0 +1,178 @@
+/** The database of a rollout in workerd: a facet of its object, where a query may do what it likes and nothing else. */
+import { runInDurableObject } from "cloudflare:test";
+import { beforeAll, expect, test } from "vitest";
+import { InfraError } from "../../../src/contract/errors.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
+import type { RolloutSqlRpc } from "../../../src/runtime/contract/rpc.ts";
+import { sqlOf } from "../../../src/runtime/rollout/sql-object.ts";
+import { HOSTILE } from "../../core/sql/hostile.ts";
+import { registerDesk } from "../desk.ts";
+import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { script } from "../script.ts";
+
+let platform: Door;
+let id: string;
+beforeAll(async () => {
+  registerDesk();
+  platform = await openPlatform();
+  const run = await platform.finish({
+    environment: "desk",
+    model: script(["Done."]),
+    num_examples: 1,
+  });
+  id = rolloutAt(run.id);
+});
+
+let asked = 0;
+
+/** One call of a hook that comes after all before it. */
+function exec(query: string, ...params: SqlValue[]): Promise<SqlOutcome> {
+  asked += 1;
+  return execAt(1000 + asked, { effect: "test", call: 0 }, query, params);
+}
+
+function execAt(
+  writes: number,
+  place: SqlPlace,
+  query: string,
+  params: readonly SqlValue[] = [],
+  facet = "sql",
+): Promise<SqlOutcome> {
+  return platform.inRollout(id, async (_, { facets, exports }) => {
+    const stub: unknown = facets.get(facet, () => ({ class: exports.RolloutSqlObject }));
+    return await (stub as RolloutSqlRpc).exec(writes, place, query, params);
+  });
+}
+
+/** By what it would cost, or by one of the limits of SQLite itself. */
+const refusal = {
+  error: expect.stringMatching(
+    /too much work|may never end|be (counted|added)|written out|more than one view|sets off too many|out of memory|too complex|too big|too many/,
+  ),
+};
+const wrong = (message: RegExp) => ({ error: expect.stringMatching(message) });
+
+test("an environment that needs sql has a database of its own beside its rollout's object", async () => {
+  expect(await platform.rollout(id)).toMatchObject({
+    outcome: "scored",
+    state: { notes: "first" },
+  });
+  expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
+  const tables = await platform.inRollout(id, (_, { storage }) =>
+    storage.sql.exec("select name from sqlite_master where name like 'n%'").toArray(),
+  );
+  expect(tables).toEqual([]);
+});
+
+test("nothing of the platform's is in it: any name may be taken, and every table dropped", async () => {
+  expect(await exec("create table facts(x); insert into facts values (1)")).toEqual({ rows: [] });
+  expect(await exec("select name from sqlite_master where type = 'table' order by name")).toEqual({
+    rows: expect.arrayContaining([{ name: "facts" }, { name: "notes" }]),
+  });
+  expect(await exec("drop table facts")).toEqual({ rows: [] });
+  const rollout = await platform.rollout(id);
+  expect(rollout).toMatchObject({ outcome: "scored", turns: [{ index: 0 }] });
+});
+
+test("a call is all or nothing there too, and SQLite's words are the same", async () => {
+  await exec("create table a(x)");
+  const half = "insert into a values (1); insert into b values (1)";
+  expect(await exec(half)).toEqual(wrong(/^no such table: b$/));
+  expect(await exec("select count(*) as n from a")).toEqual({ rows: [{ n: 0 }] });
+  expect(await exec("insert into a values (?), (?) returning x", 1, "two")).toEqual({
+    rows: [{ x: 1 }, { x: "two" }],
+  });
+  expect(await exec("select zeroblob(1) as b")).toEqual(wrong(/column b is a blob/));
+});
+
+test.each([
+  "attach database '/tmp/other' as other",
+  "pragma writable_schema = on",
+  "vacuum into '/tmp/copy'",
+  "begin; drop table notes",
+  "select * from _cf_KV",
+  "drop table _cf_KV",
+  "update _cf_KV set value = null",
+  "create trigger t after insert on _cf_KV begin select 1; end",
+  "create virtual table v using dbstat",
+  "select load_extension('x')",
+  "select writefile('/tmp/x', 'y')",
+])("%s is an error, and the next call finds everything as it was", async (query) => {
+  expect(await exec(query)).toEqual(wrong(/not offered|no such|prohibited|not authorized/));
+  expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
+});
+
+test("too many rows end their call and leave the database fit to go on", async () => {
+  const numbers = "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
+  await exec("create table many(x)");
+  const written = exec(`insert into many ${numbers} returning x`, LIMITS.sqlRows + 1);
+  expect(await written).toEqual(wrong(/add a limit/));
+  expect(await exec("select count(*) as n from many")).toEqual({ rows: [{ n: 0 }] });
+  expect(await exec(numbers, 1e5)).toEqual(wrong(/add a limit/));
+  expect(await exec("drop table many")).toEqual({ rows: [] });
+});
+
+test("writing without end stops where the database is full, and nothing of that call is kept", async () => {
+  await exec("create table heap(x)");
+  const megabyte = "insert into heap select zeroblob(1000000) from (values (1), (2), (3), (4))";
+  let outcome: SqlOutcome = { rows: [] };
+  let calls = 0;
+  while ("rows" in outcome && calls < 30) {
+    outcome = await exec(megabyte);
+    calls += 1;
+  }
+  expect(outcome).toEqual(wrong(/the database would be over/));
+  expect(await exec("select count(*) as n from heap")).toEqual({ rows: [{ n: (calls - 1) * 4 }] });
+  expect(await exec("drop table heap")).toEqual({ rows: [] });
+});
+
+test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
+  "what would compute for long is refused before it runs: $name",
+  async ({ index, setup = [], query, params = [], runs }) => {
+    const calls = [...setup.map((text) => ({ text, given: [] })), { text: query, given: params }];
+    let outcome: SqlOutcome = { rows: [] };
+    for (const [call, { text, given }] of calls.entries()) {
+      // A setup that is refused is the refusal.
+      if ("rows" in outcome) {
+        outcome = await execAt(1, { effect: `call:${call}`, call: 0 }, text, given, `hostile-${index}`);
+      }
+    }
+    if (runs === true) expect(outcome).toEqual({ rows: [expect.anything()] });
+    else expect(outcome).toMatchObject(refusal);
+  },
+);
+
+test("a call asked again gets its answer; once its hook's outcome is stored it is forgotten", async () => {
+  await exec("create table counted(x integer primary key)");
+  const place = { effect: "reply:1", call: 0 };
+  const insert = "insert into counted default values returning x";
+  const again = (writes: number) => execAt(writes, place, insert);
+  expect([await again(2000), await again(2000), await again(2001), await again(2000)]).toEqual(
+    [1, 1, 2, 3].map((x) => ({ rows: [{ x }] })),
+  );
+});
+
+test("a rollout of an earlier release, whose tables are elsewhere, is told to be retried", async () => {
+  const store = { writes: () => null, noteSql: () => undefined };
+  const failure = platform.inRollout(id, async (_, state) => {
+    const asked = sqlOf(state, store).exec({ effect: "reply:1", call: 0 }, "select 1", []);
+    return await Promise.resolve(asked).then(
+      () => null,
+      (thrown: unknown) => (thrown instanceof InfraError ? thrown.message : thrown),
+    );
+  });
+  expect(await failure).toMatch(/earlier release .* retry it/);
+});
+
+test("it goes with its object", async () => {
+  const run = await platform.finish({
+    environment: "desk",
+    model: script(["Done."]),
+    num_examples: 1,
+  });
+  id = rolloutAt(run.id);
+  expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
+  await runInDurableObject(platform.rolloutStub(id), (_, { storage }) => storage.deleteAll());
+  expect(await exec("select text from notes")).toEqual(wrong(/no such table: notes/));
+});

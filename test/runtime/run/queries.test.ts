@@ -1,0 +1,147 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { getEndpoint } from "../../../src/db/endpoints.ts";
+import { findKey, insertKey } from "../../../src/db/keys.ts";
+import { getRollout, insertRollouts, type NewRollout } from "../../../src/db/rollouts.ts";
+import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/db/runs.ts";
+import { endpointRow, runRow } from "../../api/run-rows.ts";
+
+const newScope = (): Scope => ({ orgId: `org_${crypto.randomUUID()}`, projectId: "pj_1" });
+
+test("a run and its endpoint are written together and read by their owner only", async () => {
+  const [scope, other] = [newScope(), newScope()];
+  const endpoint = endpointRow();
+  const run = runRow(endpoint, { metadata: { branch: "main" } });
+  expect(await insertRun(env.DB, scope, run, endpoint)).toBe("inserted");
+  const owner = { org_id: scope.orgId, project_id: scope.projectId };
+  expect(await getRun(env.DB, scope, run.id)).toEqual({
+    run: { ...run, ...owner },
+    endpoint: {
+      id: endpoint.id,
+      name: null,
+      base_url: endpoint.base_url,
+      api_key_last4: "9f2c",
+    },
+  });
+  const stored = { ...endpoint, ...owner, name: null, deleted_at: null };
+  expect(await getEndpoint(env.DB, scope, endpoint.id)).toMatchObject(stored);
+  for (const stranger of [other, { ...scope, projectId: "pj_2" }]) {
+    expect(await getRun(env.DB, stranger, run.id)).toBeNull();
+    expect(await getEndpoint(env.DB, stranger, endpoint.id)).toBeNull();
+  }
+});
+
+test("an idempotency key that is taken writes neither run nor endpoint", async () => {
+  const scope = newScope();
+  const [first, second] = [endpointRow(), endpointRow()];
+  const original = runRow(first, { idempotency_key: "k", request_hash: "h" });
+  await insertRun(env.DB, scope, original, first);
+  const repeat = runRow(second, { idempotency_key: "k" });
+  expect(await insertRun(env.DB, scope, repeat, second)).toBe("conflict");
+  expect(await getRun(env.DB, scope, repeat.id)).toBeNull();
+  expect(await getEndpoint(env.DB, scope, second.id)).toBeNull();
+  const found = await findRunByIdempotencyKey(env.DB, scope, "k");
+  expect(found?.run).toMatchObject({ id: original.id, request_hash: "h" });
+});
+
+test("another project may use the same idempotency key, and runs without one never meet", async () => {
+  const scope = newScope();
+  for (const owner of [scope, { ...scope, projectId: "pj_2" }]) {
+    for (const idempotency_key of ["k", null, null]) {
+      const endpoint = endpointRow();
+      const run = runRow(endpoint, { idempotency_key });
+      expect(await insertRun(env.DB, owner, run, endpoint)).toBe("inserted");
+    }
+  }
+});
+
+test("an update changes what it names, in its own project only", async () => {
+  const scope = newScope();
+  const endpoint = endpointRow();
+  const run = runRow(endpoint);
+  await insertRun(env.DB, scope, run, endpoint);
+  const error = { code: "too_few_scored", message: "0 of 6" };
+  await updateRun(env.DB, scope, run.id, { status: "failed", error, finished_at: 5000 });
+  await updateRun(env.DB, newScope(), run.id, { status: "running" });
+  const read = await getRun(env.DB, scope, run.id);
+  expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
+});
+
+function rolloutRow(id: string, changes: Partial<NewRollout> = {}): NewRollout {
+  return {
+    id,
+    run_id: "run_1",
+    group_index: 0,
+    slot: 0,
+    attempt: 0,
+    example_id: 0,
+    task_key: "t",
+    outcome: "unscored",
+    reason: "scorer",
+    reward: null,
+    metrics: { length: 3, judged: null },
+    stop_condition: null,
+    is_truncated: true,
+    turns: 1,
+    calls: 2,
+    prompt_tokens: 3,
+    completion_tokens: 4,
+    judge_calls: 0,
+    judge_prompt_tokens: 0,
+    judge_completion_tokens: 0,
+    judge_micros: null,
+    digest: null,
+    superseded_by: null,
+    started_at: null,
+    ended_at: 9,
+    ...changes,
+  };
+}
+
+test("a hundred rollouts are written in one call and keep every value, null rewards included", async () => {
+  const scope = newScope();
+  const ids = Array.from({ length: 100 }, () => `ro_${crypto.randomUUID()}`);
+  await insertRollouts(
+    env.DB,
+    scope,
+    ids.map((id) => rolloutRow(id)),
+  );
+  const count = await env.DB.prepare("select count(*) as n from rollouts where org_id = ?")
+    .bind(scope.orgId)
+    .first("n");
+  expect(count).toBe(100);
+  const last = ids.at(-1) ?? "";
+  expect(await getRollout(env.DB, scope, last)).toEqual({
+    ...rolloutRow(last),
+    org_id: scope.orgId,
+    project_id: scope.projectId,
+  });
+  expect(await getRollout(env.DB, newScope(), last)).toBeNull();
+});
+
+test("a rollout delivered again stays as it was first written", async () => {
+  const scope = newScope();
+  const id = `ro_${crypto.randomUUID()}`;
+  await insertRollouts(env.DB, scope, [rolloutRow(id, { outcome: "scored", reward: 0 })]);
+  await insertRollouts(env.DB, scope, [rolloutRow(id, { reward: 1 })]);
+  expect(await getRollout(env.DB, scope, id)).toMatchObject({ outcome: "scored", reward: 0 });
+});
+
+test("no rollouts are no call", async () => {
+  await expect(insertRollouts(env.DB, newScope(), [])).resolves.toBeUndefined();
+});
+
+test("a key is found by its hash and added once", async () => {
+  const scope = newScope();
+  const key = {
+    id: `key_${crypto.randomUUID()}`,
+    hash: crypto.randomUUID(),
+    last4: "abcd",
+    created_at: 1,
+  };
+  await insertKey(env.DB, scope, key);
+  await insertKey(env.DB, scope, { ...key, id: "key_other" });
+  expect(await findKey(env.DB, key.hash)).toMatchObject({ id: key.id, org_id: scope.orgId });
+  expect(await findKey(env.DB, "unknown")).toBeNull();
+});

@@ -1,0 +1,218 @@
+/** What is refused of a training run before anything is stored, and what whoever creates one is told. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { CreatedRun } from "../../../../src/contract/run.ts";
+import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "../../../../src/core/entry.ts";
+import type { EngineKind } from "../../../fakes/probe-reply.ts";
+import { type Door, openPlatform } from "../../platform.ts";
+import { registerOnce, registerTestEnvironments } from "../../registered.ts";
+import { script } from "../../script.ts";
+import { jsonLines, uploaded } from "../../upload.ts";
+
+const Task = z.object({ question: z.string() });
+const rubric = { rewards: { one: () => 1 } };
+/** Four rows; or, without an end, as many different tasks as `kinds` says. */
+const numbers = defineEnvironment({
+  args: z.strictObject({ kinds: z.int().nullable().default(null) }),
+  build: ({ kinds }) =>
+    new SingleTurnEnv({
+      dataset: dataset(
+        Task,
+        kinds === null
+          ? Array.from({ length: 4 }, (_, at) => ({ question: `${at}?` }))
+          : (index) => ({ question: `${index % kinds}?` }),
+      ),
+      rubric,
+    }),
+});
+/** Its rows come with the run. */
+const bare = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }),
+});
+/** Rows with an end, and for evals others without one. */
+const endless = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      evalDataset: dataset(Task, (index) => ({ question: `${index}?` })),
+      rubric,
+    }),
+});
+const named = (name: string) =>
+  defineEnvironment({
+    args: z.strictObject({}),
+    build: () =>
+      new EnvGroup({
+        [name]: new SingleTurnEnv({ dataset: dataset(Task, [{ question: "?" }]), rubric }),
+      }),
+  });
+const greedy = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(Task, [{ question: "?" }]),
+      sampling: { temperature: 0 },
+      rubric,
+    }),
+});
+for (const [id, { args, needs, load }] of Object.entries({
+  ...{ numbers, greedy, bare, endless },
+  ...{ "group-all": named("all"), "group-agg": named("agg") },
+})) {
+  registerOnce({ id: `asked-${id}`, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
+}
+registerTestEnvironments();
+
+const ASKED = { kind: "training", environment: "asked-numbers", model: "m", max_steps: 1 };
+const NONE = { weight: 0 };
+const NO_POOL = {
+  ...{ name: "difficulty", hard: { ...NONE, up_to: 0.2 }, normal: { ...NONE, up_to: 0.7 } },
+  ...{ easy: NONE, unseen: NONE },
+};
+const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
+const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
+const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+const post = (request: object, headers: Record<string, string> = {}) =>
+  door.post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...ASKED, ...request }, headers);
+
+test.each([
+  ["a kind that is none", { kind: "train" }, "kind"],
+  ["a field of evals", { num_examples: 3 }, "num_examples"],
+  ["an estimator that is none", { advantage: { name: "grpo" } }, "advantage.name"],
+  ["a penalty", { sampling: { presence_penalty: 0.5 } }, "sampling.presence_penalty"],
+  ["no parallel calls", { sampling: { parallel_tool_calls: false } }, "sampling.parallel_tool_calls"],
+  [
+    "a repeated word made rare",
+    { sampling: { extra_body: { repetition_penalty: 1.1 } } },
+    "sampling.extra_body.repetition_penalty",
+  ],
+  [
+    "a reply held to a form",
+    { sampling: { extra_body: { structured_outputs: { regex: "a" } } } },
+    "sampling.extra_body.structured_outputs",
+  ],
+  ["groups no member of which may fail", { group_size: 2, min_group_size: 3 }, "min_group_size"],
+  ["groups of one against their mean", { group_size: 1 }, "group_size"],
+  ["sampling that never differs", { sampling: { temperature: 0 } }, "sampling.temperature"],
+  ["an environment that asks for such", { environment: "asked-greedy" }, "sampling.temperature"],
+  ["pools that overlap", { curriculum: HARD_ABOVE_NORMAL }, "curriculum.hard.up_to"],
+  ["pools nobody draws from", { curriculum: NO_POOL }, "curriculum"],
+  ["pushes to nowhere", { trainer: { delivery: "push" } }, "trainer.url"],
+  ["an eval of nothing known", { eval: { every: 1, environment: "nope" } }, "eval.environment"],
+  ["an eval without its judge", { eval: { every: 1, environment: "judged" } }, "eval.environment"],
+  ["every row held out", { holdout: 4 }, "holdout"],
+  ["more held out than there are rows", { ...BARE, holdout: 3 }, "holdout"],
+  ["every row that came with the run held out", { ...BARE, holdout: 2 }, "holdout"],
+  [
+    "an eval of more of the run's rows than are held out",
+    { ...BARE, holdout: 1, eval: { every: 1, num_examples: 2 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of the run's rows none of which is held out",
+    { ...BARE, eval: { every: 1, num_examples: 1 } },
+    "eval.num_examples",
+  ],
+  [
+    "an eval of another environment that has no rows",
+    { eval: { every: 1, environment: "asked-bare" } },
+    "eval.environment",
+  ],
+  ["an order of evals without end", { environment: "asked-endless", shuffle: true, holdout: 1 }, "shuffle"],
+  ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
+  ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
+  ["every task of rows without end held out", { holdout: 16, environment_args: { kinds: 8 } }, "holdout"],
+])("%s is refused by its field", async (_what, request, param) => {
+  const reply = await post(request);
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect([400, 404]).toContain(reply.status);
+  expect(error.param).toBe(param);
+  expect(error.message).not.toMatch(/invalid|union|discriminator/i);
+});
+
+const engine = (kind: EngineKind) => script(["no"], undefined, { tokens: true, engine: kind });
+const ENGINES: [EngineKind, string][] = [
+  ["no_ids", "no token ids"],
+  ["short", "another number of logprobs"],
+  ["raw", "--logprobs-mode processed_logprobs"],
+  ["penalties_ignored", "--generation-config vllm"],
+];
+
+test.each(ENGINES)("an engine that is %s is refused, in words that say what to do", async (kind, words) => {
+  const reply = await post({ model: engine(kind) });
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({
+    error: {
+      code: "invalid_request",
+      param: "endpoint",
+      message: expect.stringContaining(words),
+    },
+  });
+});
+
+test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
+  const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
+  const { id } = await uploaded(door, jsonLines(rows));
+  const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
+  const reply = await post({ ...asked, holdout: 3000 });
+  expect(reply.status).toBe(400);
+  const { error } = await reply.json<{ error: { param: string; message: string } }>();
+  expect(error.param).toBe("holdout");
+  expect(error.message).toMatch(/3000 shuffled rows lie in 25[78] blocks .* hold out 256/);
+});
+
+test("token and push secret are shown once: a replay and a read know them no more", async () => {
+  const trainer = { delivery: "push", url: "https://trainer.example/batches" };
+  const key = { "idempotency-key": "once" };
+  const request = { ...SMALL, trainer, model: script(["no"], undefined, { tokens: true }) };
+  const created = CreatedRun.parse(await (await post(request, key)).json());
+  expect(created).toMatchObject({
+    ...{ kind: "training", num_examples: 4, rollouts_per_example: 2 },
+    training: { step: 1, max_steps: 1, min_group_size: 2, policy_version: 0, trainer: null },
+    trainer: {
+      token: expect.stringMatching(/^rct_/),
+      push_secret: expect.stringMatching(/^whsec_/),
+    },
+  });
+  const again = await post(request, key);
+  expect(again.headers.get("idempotent-replayed")).toBe("true");
+  expect(await again.json()).toMatchObject({ id: created.id, trainer: null });
+  expect(JSON.stringify(await door.run(created.id))).not.toContain(created.trainer?.token);
+  const listed = await (await door.ask("/v1/runs?kind=training")).json();
+  expect(listed).toMatchObject({ data: [{ id: created.id, kind: "training", training: null }] });
+  const series = await (await door.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
+  expect(series).toMatchObject({ object: "list", data: [], has_more: false });
+  await door.post(`/v1/runs/${created.id}/cancel`, {});
+});
+
+test("an endpoint is asked anew for each run, and is taken for what it was while it is away", async () => {
+  const named = async (name: string, model: string, more: object = {}) => {
+    const endpoint = { name, base_url: env.MODEL_URL, model, ...more };
+    expect((await door.post("/v1/endpoints", endpoint)).status).toBe(201);
+  };
+  await named("was-exact", engine("exact"));
+  // Started again with other flags: what was seen of it before does not count.
+  expect((await post({ endpoint: "was-exact", model: engine("raw") })).status).toBe(400);
+  // The scripted model fails whatever has no script for a name.
+  const away = await post({ endpoint: "was-exact", ...SMALL });
+  expect(away.status).toBe(202);
+  await door.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});
+  await named("never-seen", engine("exact"), { probe: false });
+  const unseen = await post({ endpoint: "never-seen" });
+  expect(unseen.status).toBe(400);
+  expect(await unseen.json()).toMatchObject({
+    error: {
+      param: "endpoint",
+      message: expect.stringMatching(/could not be asked.*start the server/),
+    },
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * The model that tests in workerd call: started once, on loopback, before the suite. It answers from the request alone:
+ * the model's name is its script (script.ts), the number of assistant messages says which turn is due, and the
+ * idempotency key which try of it this is. What it was asked it tells to whoever inquires.
+ */
+import type { TestProject } from "vitest/node";
+import { textOf } from "../../src/contract/messages.ts";
+import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
+import { startMcpShop } from "../fakes/mcp-loopback.ts";
+import { probeReply } from "../fakes/probe-reply.ts";
+import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
+import { withTokens } from "../fakes/token-model.ts";
+import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Up to and including /v1. */
+    modelUrl: string;
+    /** A shop behind MCP. */
+    mcpUrl: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const log = new RequestLog();
+  const model = await startScriptedModel({
+    reply: async (request) => withKey(await answer(request, log), request),
+  });
+  project.provide("modelUrl", model.url);
+  const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
+  project.provide("mcpUrl", shop.url);
+  return async () => {
+    await Promise.all([model.stop(), shop.stop()]);
+  };
+}
+
+class RequestLog {
+  readonly #seen = new Map<string, Seen[]>();
+  #waiting: (() => void)[] = [];
+
+  of(model: string): Seen[] {
+    return this.#seen.get(model) ?? [];
+  }
+
+  /** The number of requests before this one with its key. */
+  add(model: string, seen: Seen): number {
+    const before = this.of(model);
+    this.#seen.set(model, [...before, seen]);
+    for (const wake of this.#waiting.splice(0)) wake();
+    return before.filter(({ idempotency_key }) => idempotency_key === seen.idempotency_key).length;
+  }
+
+  async atLeast(model: string, count: number): Promise<Seen[]> {
+    while (this.of(model).length < count) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    return this.of(model);
+  }
+}
+
+async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
+  const order: Script | Inquiry = JSON.parse(request.model);
+  if ("requests_of" in order) {
+    return JSON.stringify(await log.atLeast(order.requests_of, order.at_least));
+  }
+  const { headers, messages } = request;
+  const tries = log.add(request.model, {
+    at: Date.now(),
+    idempotency_key: String(headers["idempotency-key"]),
+    authorization: String(headers.authorization),
+    messages: messages.length,
+    tools: request.tools,
+    sampling: samplingOf(request.body),
+  });
+  // Whoever asks without a key wants to know what the engine can do.
+  const probed = headers["idempotency-key"] === undefined && order.tokens === true;
+  if (probed) return probeReply(request.body, order.engine);
+  if (order.ranks) return rankingOf(request);
+  const bySlot = order.slots?.[slotOf(request)];
+  if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages) : bySlot;
+  const turn = messages.filter(({ role }) => role === "assistant").length;
+  const item = turnsFor(order, messages)[turn];
+  if (item === undefined) return `the script has no reply for turn ${turn}`;
+  if (!isFailing(item)) return order.tokens ? withTokens(partsOf(item), messages) : item;
+  const { attempts = Number.POSITIVE_INFINITY, reply } = item;
+  const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
+  if (spared && reply !== undefined) return reply;
+  return failOr(item, tries);
+}
+
+/** What repeats the key it was asked with says it now. */
+function withKey(answer: Answer, { headers }: ModelRequest): Answer {
+  const authorization = String(headers.authorization);
+  const base64 = Buffer.from(authorization).toString("base64");
+  const text = JSON.stringify(answer);
+  if (!/\{(authorization|base64)\}/.test(text)) return answer;
+  return JSON.parse(text.replaceAll("{authorization}", authorization).replaceAll("{base64}", base64));
+}
+
+function partsOf(reply: Reply): ReplyParts {
+  return typeof reply === "string" ? { content: reply } : reply;
+}
+
+function samplingOf({ model: _model, messages: _messages, tools: _tools, ...rest }: ModelRequest["body"]) {
+  return rest;
+}
+
+function slotOf({ headers }: ModelRequest): number {
+  return Number.parseInt(String(headers["idempotency-key"]).split("_")[3] ?? "", 36);
+}
+
+/** What GroupJudgeRubric shows and wants to hear. */
+function rankingOf({ messages }: ModelRequest): string {
+  const shown = textOf(messages.at(-1)).matchAll(/Attempt (\w+):\n`+\n\[assistant\]\n(.*)\n/g);
+  const attempts = [...shown].map(([, id = "", said = ""]) => ({ id, length: said.length }));
+  const longest = Math.max(...attempts.map(({ length }) => length));
+  const scores = attempts.map(({ id, length }) => ({ id, reason: "so", score: length / longest }));
+  return JSON.stringify({ scores });
+}
+
+/** `ro_<run>_<group>_<slot>_<attempt>_<hash>:<turn>`. */
+function attemptOf(key: string): number {
+  return Number.parseInt(key.split("_")[4] ?? "", 36);
+}
+
+function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages"]) {
+  const question = textOf(messages.find(({ role }) => role === "user"));
+  const word = Object.keys(when).find((key) => question.includes(key));
+  return scriptOf(question) ?? (word === undefined ? undefined : when[word]) ?? turns;
+}
+
+function failOr({ fault, times, reply }: Failing, tries: number): Answer {
+  if (times === undefined || tries < times) return { fault };
+  return reply ?? `the script has no reply after ${times} failures`;
+}
+
+function isFailing(item: Reply | Failing): item is Failing {
+  return typeof item === "object" && "fault" in item;
+}
