@@ -1,5 +1,6 @@
 /** What an author of an environment imports from `rollcall`. */
 
+export { extractBoxedAnswer } from "../../packages/math-equivalence/extract.ts";
 export {
   BrowserSandboxError,
   EnvError,
@@ -49,8 +50,7 @@ export { StatefulToolEnv } from "./environments/stateful-tool-env.ts";
 export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
 export { inject, tool } from "./environments/tool.ts";
 export { ToolEnv } from "./environments/tool-env.ts";
-export { extractBoxedAnswer, extractHashAnswer } from "./parsers/extract.ts";
-export { Parser } from "./parsers/parser.ts";
+export { extractHashAnswer, Parser } from "./parsers/parser.ts";
 export { MaybeThinkParser, ThinkParser } from "./parsers/think-parser.ts";
 export { XMLParser } from "./parsers/xml-parser.ts";
 export { fenced } from "./rubrics/evidence.ts";

@@ -88,7 +88,7 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/parsers/extract.ts",
+    "packages/math-equivalence/extract.ts",
     ["core/parsers/extract"],
     [
       ["const box = text.lastIndexOf(BOX);", "const box = text.indexOf(BOX);"],

@@ -46,3 +46,8 @@ export function meanOverReplies(completion: Messages | string, score: (text: str
   if (texts.length === 0) return 0;
   return texts.reduce((sum, text) => sum + score(text), 0) / texts.length;
 }
+
+/** What stands between the first `####` and the next one (or the end), trimmed. Without one: the whole text. */
+export function extractHashAnswer(text: string): string {
+  return text.split("####", 2)[1]?.trim() ?? text;
+}

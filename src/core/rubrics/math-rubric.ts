@@ -6,13 +6,13 @@
  * (`UndecidedError`) give no score.
  */
 
+import { extractMathAnswer, extractMathTarget } from "../../../packages/math-equivalence/extract.ts";
 import { textOf } from "../../contract/messages.ts";
 import type { Awaitable, ScoringArgs } from "../environments/contract.ts";
-import { mathEqual } from "../math/equivalence.ts";
-import { extractMathAnswer, extractMathTarget } from "../math/extract.ts";
 import { refuseUnknownOptions } from "../options.ts";
 import { Parser } from "../parsers/parser.ts";
 import { Rubric } from "./rubric.ts";
+import { isSameMathematics } from "./scorers/math.ts";
 import { scoreWork } from "./work.ts";
 
 export interface MathOptions<Task, S> {
@@ -51,7 +51,7 @@ export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const fn = async (args: ScoringArgs<Task, S>) => {
       const target = extractMathTarget(await answer(args));
       const found = reader(textOf(args.prompt.at(-1))).parseAnswer(args.completion);
-      return mathEqual(found ?? "", target, options, scoreWork(args));
+      return isSameMathematics(found ?? "", target, options, scoreWork(args));
     };
     this.addRewardFunc(name, fn, weight);
   }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { InfraError } from "../../../src/contract/errors.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Trajectory } from "../../../src/contract/trajectory.ts";
 import type { ScoringArgs } from "../../../src/core/environments/contract.ts";
-import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric, type RubricLike } from "../../../src/core/rubrics/rubric.ts";
 import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";

@@ -5,7 +5,7 @@
  * output or its first mark, `B`, `(B)`, `B.`, `B) because …`; the last one in brackets; the last one that stands alone on a line.
  */
 import * as z from "zod";
-import { extractBoxedAnswer } from "../../parsers/extract.ts";
+import { extractBoxedAnswer } from "../../../../packages/math-equivalence/extract.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 export const choice = scorer(

@@ -4,24 +4,22 @@
  * Invariants. Structure is found before any expression is read, by brackets counted over the tokens, each level once.
  * A sign that is "plus or minus" makes the answer a list of both readings.
  */
-import { Cursor } from "./cursor.ts";
+
+import { type Budget, refuseNodes } from "./budget.ts";
 import { parseExpression } from "./parse-expression.ts";
 import { type Answer, type Comparison, type Expression, type Link, MathSyntaxError } from "./syntax.ts";
-import { type Token, tokenize } from "./tokens.ts";
-import { givenUp, MATH_LIMITS, type MathWork } from "./work.ts";
+import { Cursor, type Token, tokenize } from "./tokens.ts";
 
 const TOKENS_PER_NODE = 4;
 
-/** Throws `MathSyntaxError` for what is not of the grammar, `WorkBudgetError` for what is too large. */
-export function parseAnswer(normalised: string, work: MathWork): Answer {
+/** Throws `MathSyntaxError` for what is not of the grammar, `OverBudgetError` for what is too large. */
+export function parseAnswer(normalised: string, budget: Budget): Answer {
   const tokens = tokenize(normalised);
   checkForm(tokens);
   // Each level of brackets is scanned once more, so their number is bounded before any is.
-  if (tokens.length > TOKENS_PER_NODE * MATH_LIMITS.nodes) {
-    throw givenUp(`more than ${MATH_LIMITS.nodes} nodes`);
-  }
-  const answer = readList(tokens, work);
-  work.endText();
+  refuseNodes(tokens.length / TOKENS_PER_NODE);
+  const answer = readList(tokens, budget);
+  budget.endText();
   return answer;
 }
 
@@ -38,12 +36,12 @@ function checkForm(tokens: readonly Token[]): void {
   if (depth > 0) throw new MathSyntaxError("a bracket does not close");
 }
 
-function readList(tokens: readonly Token[], work: MathWork): Answer {
+function readList(tokens: readonly Token[], budget: Budget): Answer {
   const items = split(tokens, ",", ";");
-  if (items.length === 1) return readItem(tokens, work);
+  if (items.length === 1) return readItem(tokens, budget);
   return {
     kind: "list",
-    items: items.filter(({ length }) => length > 0).flatMap((item) => spread(readItem(item, work))),
+    items: items.filter(({ length }) => length > 0).flatMap((item) => spread(readItem(item, budget))),
   };
 }
 
@@ -52,25 +50,25 @@ function spread(answer: Answer): readonly Answer[] {
   return answer.kind === "list" ? answer.items : [answer];
 }
 
-function readItem(tokens: readonly Token[], work: MathWork): Answer {
-  work.node();
-  if (tokens.some(isPlusMinus)) return readBoth(tokens, work);
+function readItem(tokens: readonly Token[], budget: Budget): Answer {
+  budget.node();
+  if (tokens.some(isPlusMinus)) return readBoth(tokens, budget);
   const belongs = split(tokens, "in");
-  if (belongs.length === 2) return readItem(belongs[1] ?? [], work);
+  if (belongs.length === 2) return readItem(belongs[1] ?? [], budget);
   const pieces = split(tokens, "cup");
-  if (pieces.length > 1) return { kind: "union", items: pieces.map((piece) => readItem(piece, work)) };
-  if (split(tokens, ...COMPARISONS.keys()).length > 1) return readRelation(tokens, work);
-  return readMatrix(tokens, work) ?? readBracketed(tokens, work) ?? readExpression(tokens, work);
+  if (pieces.length > 1) return { kind: "union", items: pieces.map((piece) => readItem(piece, budget)) };
+  if (split(tokens, ...COMPARISONS.keys()).length > 1) return readRelation(tokens, budget);
+  return readMatrix(tokens, budget) ?? readBracketed(tokens, budget) ?? readExpression(tokens, budget);
 }
 
 function isPlusMinus({ kind, text }: Token): boolean {
   return kind === "mark" && (text === "pm" || text === "mp");
 }
 
-function readBoth(tokens: readonly Token[], work: MathWork): Answer {
+function readBoth(tokens: readonly Token[], budget: Budget): Answer {
   const reading = (pm: string, mp: string) =>
     tokens.map((token) => (isPlusMinus(token) ? { ...token, text: token.text === "pm" ? pm : mp } : token));
-  const items = [reading("+", "-"), reading("-", "+")].map((both) => readItem(both, work));
+  const items = [reading("+", "-"), reading("-", "+")].map((both) => readItem(both, budget));
   return { kind: "list", items };
 }
 
@@ -83,11 +81,11 @@ const COMPARISONS = new Map<string, { readonly sign: Comparison; readonly turned
   [">=", { sign: "<=", turned: true }],
 ]);
 
-function readRelation(tokens: readonly Token[], work: MathWork): Answer {
+function readRelation(tokens: readonly Token[], budget: Budget): Answer {
   const sides = split(tokens, ...COMPARISONS.keys());
   const signs = tokens.filter(({ kind, text }) => kind === "mark" && COMPARISONS.has(text));
   if (sides.length !== signs.length + 1) throw new MathSyntaxError("a comparison inside brackets");
-  const terms = sides.map((side) => expressionOf(side, work));
+  const terms = sides.map((side) => expressionOf(side, budget));
   const links = signs.map(({ text }, at): Link => {
     const [left, right, comparison] = [terms[at], terms[at + 1], COMPARISONS.get(text)];
     if (!left || !right || !comparison) throw new MathSyntaxError(`${text} without two sides`);
@@ -98,17 +96,17 @@ function readRelation(tokens: readonly Token[], work: MathWork): Answer {
 }
 
 /** A set, or a tuple or interval: brackets around the whole, with a comma in round and square ones. */
-function readBracketed(tokens: readonly Token[], work: MathWork): Answer | undefined {
+function readBracketed(tokens: readonly Token[], budget: Budget): Answer | undefined {
   const [open, close] = [tokens.at(0)?.text, tokens.at(-1)?.text];
   if (tokens.length < 2 || closingOf(tokens) !== tokens.length - 1) return undefined;
   const inner = tokens.slice(1, -1);
-  const items = () => split(inner, ",", ";").map((item) => readItem(item, work));
+  const items = () => split(inner, ",", ";").map((item) => readItem(item, budget));
   if (isSetBraces(open, close, inner)) {
     return { kind: "set", items: inner.length === 0 ? [] : items().flatMap(spread) };
   }
   if ((open !== "(" && open !== "[") || (close !== ")" && close !== "]")) return undefined;
   if (split(inner, ",", ";").length > 1) return { kind: "ordered", open, close, items: items() };
-  return open === "(" && close === ")" ? readItem(inner, work) : undefined;
+  return open === "(" && close === ")" ? readItem(inner, budget) : undefined;
 }
 
 /** `\{1,2\}`; the backslashes are often forgotten, and plain braces around a list have no other meaning. */
@@ -117,7 +115,7 @@ function isSetBraces(open = "", close = "", inner: readonly Token[] = []): boole
   return open === "\\{" && close === "\\}";
 }
 
-function readMatrix(tokens: readonly Token[], work: MathWork): Answer | undefined {
+function readMatrix(tokens: readonly Token[], budget: Budget): Answer | undefined {
   const name = tokens[2]?.text ?? "";
   const end = ["end", "{", name, "}"];
   const ends = end.every((text, at) => tokens.at(at - end.length)?.text === text);
@@ -130,25 +128,25 @@ function readMatrix(tokens: readonly Token[], work: MathWork): Answer | undefine
   const rows = split(tokens.slice(columns, -end.length), "\\\\").filter(({ length }) => length > 0);
   return {
     kind: "matrix",
-    rows: rows.map((row) => split(row, "&").map((cell) => expressionOf(cell, work))),
+    rows: rows.map((row) => split(row, "&").map((cell) => expressionOf(cell, budget))),
   };
 }
 
 /** `3:4` is the ratio; of three terms there is no one number. */
-function ratioOf(tokens: readonly Token[], work: MathWork): Expression | undefined {
+function ratioOf(tokens: readonly Token[], budget: Budget): Expression | undefined {
   const [over = [], under, ...more] = split(tokens, ":");
   if (under === undefined || more.length > 0) return undefined;
-  return { kind: "quotient", over: expressionOf(over, work), under: expressionOf(under, work) };
+  return { kind: "quotient", over: expressionOf(over, budget), under: expressionOf(under, budget) };
 }
 
-function readExpression(tokens: readonly Token[], work: MathWork): Answer {
-  const expression = ratioOf(tokens, work) ?? expressionOf(tokens, work);
+function readExpression(tokens: readonly Token[], budget: Budget): Answer {
+  const expression = ratioOf(tokens, budget) ?? expressionOf(tokens, budget);
   if (expression.kind === "symbol" && expression.name === "emptyset") return { kind: "set", items: [] };
   return { kind: "expression", expression };
 }
 
-function expressionOf(tokens: readonly Token[], work: MathWork): Expression {
-  const cursor = new Cursor(tokens, work);
+function expressionOf(tokens: readonly Token[], budget: Budget): Expression {
+  const cursor = new Cursor(tokens, budget);
   const expression = parseExpression(cursor);
   if (!cursor.done) throw new MathSyntaxError(`unexpected ${cursor.next.text}`);
   return expression;

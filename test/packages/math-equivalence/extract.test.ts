@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extractMathAnswer, extractMathTarget } from "../../../src/core/math/extract.ts";
+import { extractMathAnswer, extractMathTarget } from "../../../packages/math-equivalence/extract.ts";
 
 test.each([
   ["first \\boxed{1}, then \\boxed{2}", "2"],

@@ -4,10 +4,11 @@
  * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth is
  * bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is 3/2.
  */
-import type { Cursor } from "./cursor.ts";
-import { readDecimal, takeProperFraction } from "./parse-number.ts";
-import { add, MINUS_ONE, same, whole } from "./rational.ts";
+
+import { type Budget, refuseDigits } from "./budget.ts";
+import { add, MINUS_ONE, power, type Rational, rational, same, whole } from "./rational.ts";
 import { type CallName, type Expression, FUNCTIONS, MathSyntaxError } from "./syntax.ts";
+import type { Cursor } from "./tokens.ts";
 
 export function parseExpression(cursor: Cursor): Expression {
   const parts = [parseTerm(cursor)];
@@ -31,7 +32,7 @@ function parseTerm(cursor: Cursor): Expression {
 }
 
 function parseSigned(cursor: Cursor): Expression {
-  cursor.work.node();
+  cursor.budget.node();
   if (cursor.takeMark("-")) return negated(parseSigned(cursor));
   if (cursor.takeMark("+")) return parseSigned(cursor);
   return parsePower(cursor);
@@ -67,7 +68,7 @@ function takeDegree(cursor: Cursor): boolean {
 
 /** A group, or a signed value with powers of its own: powers are read from the right. */
 function parseExponent(cursor: Cursor): Expression {
-  cursor.work.node();
+  cursor.budget.node();
   if (cursor.takeMark("-")) return negated(parseExponent(cursor));
   if (cursor.isMark("{")) return withSuffixes(cursor, parseGroup(cursor));
   return parsePower(cursor);
@@ -81,7 +82,7 @@ function startsValue(cursor: Cursor): boolean {
 }
 
 function parseValue(cursor: Cursor): Expression {
-  cursor.work.node();
+  cursor.budget.node();
   const token = cursor.take();
   if (token.kind === "number") return numberFrom(cursor, token.text);
   if (token.kind === "name") return parseName(cursor, token.text);
@@ -138,13 +139,13 @@ function root(cursor: Cursor): Expression {
 /** A group in braces, or one sign: `\frac12` is a half. */
 function parseArgument(cursor: Cursor): Expression {
   if (cursor.isMark("{")) return parseGroup(cursor);
-  cursor.work.node();
+  cursor.budget.node();
   if (cursor.next.kind === "number") return numberFrom(cursor, cursor.takeDigit());
   return parseValue(cursor);
 }
 
 function parseGroup(cursor: Cursor): Expression {
-  cursor.work.node();
+  cursor.budget.node();
   cursor.expect("{");
   return closed(cursor, "}");
 }
@@ -198,9 +199,9 @@ function indexed(cursor: Cursor, name: string): Expression {
 /** A decimal, a mixed number, or digits to a base, which are a name of their own: `101_2` is not 101. */
 function numberFrom(cursor: Cursor, text: string): Expression {
   if (cursor.takeMark("_")) return symbol(`${text}_${cursor.takeIndex()}`);
-  const value = readDecimal(cursor.work, text);
+  const value = readDecimal(cursor.budget, text);
   const fraction = /^\d+$/.test(text) ? takeProperFraction(cursor) : null;
-  return { kind: "number", value: fraction === null ? value : add(cursor.work, value, fraction) };
+  return { kind: "number", value: fraction === null ? value : add(cursor.budget, value, fraction) };
 }
 
 function symbol(name: string): Expression {
@@ -208,7 +209,7 @@ function symbol(name: string): Expression {
 }
 
 function call(cursor: Cursor, name: CallName, ...args: readonly Expression[]): Expression {
-  cursor.work.node();
+  cursor.budget.node();
   return { kind: "call", name, args };
 }
 
@@ -237,4 +238,52 @@ function isMinusOne(exponent: Expression | undefined): boolean {
 
 function isNumber(expression: Expression | undefined, value: bigint): boolean {
   return expression?.kind === "number" && same(expression.value, whole(value));
+}
+
+const DECIMAL = /^(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/;
+
+/** Reads written numbers exactly: 0.1 is 1/10. */
+function readDecimal(budget: Budget, text: string): Rational {
+  refuseDigits(text.length - 1);
+  const [, before = "", after = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
+  if (before === "" && after === "") throw new MathSyntaxError(`${text} is no number`);
+  const scale = power(budget, whole(10n), BigInt(exponent) - BigInt(after.length));
+  return rational(budget, BigInt(before + after) * scale.over, scale.under);
+}
+
+/** The fraction of a mixed number, where one stands: `\frac{1}{2}`, `\frac12` or `1/2`, below 1. */
+function takeProperFraction(cursor: Cursor): Rational | null {
+  const found = findFraction(cursor);
+  if (found === null) return null;
+  const [over, under] = [readDecimal(cursor.budget, found.over), readDecimal(cursor.budget, found.under)];
+  if (over.under !== 1n || under.under !== 1n || over.over >= under.over) return null;
+  cursor.skip(found.tokens);
+  return rational(cursor.budget, over.over, under.over);
+}
+
+interface Written {
+  readonly over: string;
+  readonly under: string;
+  readonly tokens: number;
+}
+
+/** The spellings, as the marks between which the two numbers stand. */
+const SPELLINGS: readonly (readonly string[])[] = [
+  ["frac", "{", "", "}", "{", "", "}"],
+  ["", "/", ""],
+];
+
+function findFraction(cursor: Cursor): Written | null {
+  for (const spelling of SPELLINGS) {
+    const tokens = spelling.map((_, at) => cursor.peek(at));
+    const fits = spelling.every((mark, at) =>
+      mark === "" ? tokens[at]?.kind === "number" : tokens[at]?.text === mark,
+    );
+    const [over, under] = tokens.filter(({ kind }) => kind === "number");
+    if (fits && over && under) return { over: over.text, under: under.text, tokens: tokens.length };
+  }
+  const digits = cursor.peek(0).text === "frac" ? cursor.peek(1).text : "";
+  const [over, under] = digits;
+  if (!/^\d\d$/.test(digits) || over === undefined || under === undefined) return null;
+  return { over, under, tokens: 2 };
 }

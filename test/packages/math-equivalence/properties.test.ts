@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mathEqual } from "../../../src/core/math/equivalence.ts";
+import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 
 const coefficient = fc.integer({ min: -9, max: 9 });
 const factors = fc.array(fc.tuple(coefficient, coefficient), { minLength: 1, maxLength: 5 });

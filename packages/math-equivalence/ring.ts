@@ -6,6 +6,8 @@
  * atom^period = value, that brings every exponent of it into [0, period): 2^(1/2) has 2^1 = 2, i has i^2 = −1. So two sums
  * that are equal through their relations are the same sum. Every product of two terms is counted.
  */
+
+import type { Budget } from "./budget.ts";
 import {
   add,
   floor,
@@ -21,7 +23,6 @@ import {
   text,
   whole,
 } from "./rational.ts";
-import type { MathWork } from "./work.ts";
 
 type Powers = ReadonlyMap<string, Rational>;
 export interface Term {
@@ -38,11 +39,11 @@ interface Relation {
 }
 
 export class Ring {
-  readonly work: MathWork;
+  readonly budget: Budget;
   readonly #relations = new Map<string, Relation>();
 
-  constructor(work: MathWork) {
-    this.work = work;
+  constructor(budget: Budget) {
+    this.budget = budget;
   }
 
   constant(coefficient: Rational): Sum {
@@ -94,9 +95,9 @@ export class Ring {
   raise(term: Term, exponent: Rational): Sum {
     const powers = [...term.powers].map(([name, own]): [string, Rational] => [
       name,
-      multiply(this.work, own, exponent),
+      multiply(this.budget, own, exponent),
     ]);
-    const coefficient = power(this.work, term.coefficient, exponent.over);
+    const coefficient = power(this.budget, term.coefficient, exponent.over);
     return this.#fold({ coefficient, powers: new Map(powers.filter(([, own]) => !isZero(own))) });
   }
 
@@ -111,21 +112,21 @@ export class Ring {
   #addTo(sum: Map<string, Term>, b: Sum): void {
     for (const [key, term] of b) {
       const other = sum.get(key);
-      const coefficient = add(this.work, term.coefficient, other?.coefficient ?? whole(0n));
+      const coefficient = add(this.budget, term.coefficient, other?.coefficient ?? whole(0n));
       if (isZero(coefficient)) sum.delete(key);
       else sum.set(key, { coefficient, powers: term.powers });
     }
   }
 
   #times(a: Term, b: Term): Sum {
-    this.work.spend(1 + a.powers.size + b.powers.size);
+    this.budget.spend(1 + a.powers.size + b.powers.size);
     const powers = new Map(a.powers);
     for (const [name, exponent] of b.powers) {
-      const sum = add(this.work, exponent, powers.get(name) ?? whole(0n));
+      const sum = add(this.budget, exponent, powers.get(name) ?? whole(0n));
       if (isZero(sum)) powers.delete(name);
       else powers.set(name, sum);
     }
-    return this.#fold({ coefficient: multiply(this.work, a.coefficient, b.coefficient), powers });
+    return this.#fold({ coefficient: multiply(this.budget, a.coefficient, b.coefficient), powers });
   }
 
   /** The term with every exponent inside its atom's period. */
@@ -135,7 +136,7 @@ export class Ring {
       if (relation === undefined) continue;
       const turns = floor({ over: exponent.over, under: exponent.under * relation.period });
       if (turns === 0n) continue;
-      const rest = add(this.work, exponent, whole(-turns * relation.period));
+      const rest = add(this.budget, exponent, whole(-turns * relation.period));
       const powers = new Map(term.powers);
       if (isZero(rest)) powers.delete(name);
       else powers.set(name, rest);
@@ -148,7 +149,7 @@ export class Ring {
 
   #wholePower(value: Sum, exponent: bigint): Sum {
     const constant = constantOf(value);
-    if (constant !== undefined) return this.constant(power(this.work, constant, exponent));
+    if (constant !== undefined) return this.constant(power(this.budget, constant, exponent));
     return this.power(value, exponent);
   }
 
@@ -157,14 +158,14 @@ export class Ring {
     let over = 0n;
     let under = 1n;
     for (const { coefficient } of a.values()) {
-      over = gcd(this.work, over, coefficient.over);
-      under = (under * coefficient.under) / gcd(this.work, under, coefficient.under);
+      over = gcd(this.budget, over, coefficient.over);
+      under = (under * coefficient.under) / gcd(this.budget, under, coefficient.under);
     }
-    return rational(this.work, over, under);
+    return rational(this.budget, over, under);
   }
 
   divide(a: Sum, by: Rational): Sum {
-    return this.scale(a, invert(this.work, by));
+    return this.scale(a, invert(this.budget, by));
   }
 }
 
@@ -189,4 +190,41 @@ function sumOf(term: Term): Sum {
   if (isZero(term.coefficient)) return new Map();
   const factors = [...term.powers].map(([name, exponent]) => `${name}^${text(exponent)}`);
   return new Map([[factors.join("·"), term]]);
+}
+
+/** Atoms with a relation: the imaginary unit, primes and sums under a root. */
+
+/** i, with i² = −1. */
+export function imaginary(ring: Ring): Sum {
+  return ring.atom("i", ONE, { period: 2n, value: ring.constant(whole(-1n)) });
+}
+
+export function primePower(ring: Ring, prime: bigint, exponent: Rational): Sum {
+  const relation = { period: 1n, value: ring.constant(whole(prime)) };
+  return ring.atom(`#${prime}`, exponent, relation);
+}
+
+/** A sum of several terms to an exponent above 0. */
+export function sumPower(ring: Ring, sum: Sum, exponent: Rational): Sum {
+  return ring.atom(`(${keyOf(sum)})`, exponent, { period: 1n, value: sum });
+}
+
+/** Only a variable may be negative; what else is an atom has no sign to lose. */
+export function isVariable(name: string): boolean {
+  return /^[A-Za-z]+(_\w*)?$/.test(name) && name !== "pi" && name !== "e" && name !== "i";
+}
+
+/** |x| to an exponent: |x|² is x². */
+export function absoluteVariable(ring: Ring, name: string, exponent: Rational): Sum {
+  const value = ring.atom(name, whole(2n));
+  return ring.atom(`|${keyOf(ring.atom(name))}|`, exponent, { period: 2n, value });
+}
+
+/**
+ * Whether an atom may be a sum of products of others by a rule that is not known here: roots and functions of sums, roots of
+ * unity (of which (−1)^n is one for a whole n), functions without rules. Roots of primes, π, e, variables, their exponentials
+ * and logarithms are taken for independent.
+ */
+export function mayHideRelations(name: string): boolean {
+  return /\+|iπ|i\^1.*pi\^|^(?!ln\b|exp\b)[a-z]+\(/.test(name);
 }

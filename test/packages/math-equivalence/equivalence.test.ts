@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { UndecidedError } from "../../../src/core/math/equal-expressions.ts";
-import { MalformedTargetError, mathEqual } from "../../../src/core/math/equivalence.ts";
+import { MalformedTargetError, UndecidedError } from "../../../packages/math-equivalence/budget.ts";
+import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 
 const SAME: readonly (readonly [string, string, string])[] = [
   ["numbers", "1/2", "0.5"],

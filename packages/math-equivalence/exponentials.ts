@@ -6,9 +6,7 @@
  * logarithms of its factors, down to primes, with symbols taken for positive.
  */
 
-import { imaginary } from "./atoms.ts";
-import { factor } from "./factor.ts";
-import { rationalPower } from "./powers.ts";
+import { rationalPower, unity } from "./powers.ts";
 import {
   addQuotients,
   asSum,
@@ -20,9 +18,8 @@ import {
   scaleQuotient,
   UndefinedValueError,
 } from "./quotient.ts";
-import { HALF, invert, MINUS_ONE, negate, ONE, type Rational, whole } from "./rational.ts";
-import { keyOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
-import { unity } from "./unity.ts";
+import { factor, HALF, invert, MINUS_ONE, negate, ONE, type Rational, whole } from "./rational.ts";
+import { imaginary, keyOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
 
 /** The key of iπ: its multiples are the exponents of roots of unity. */
 const IMAGINARY_PI = "1*i^1·pi^1";
@@ -50,7 +47,7 @@ export class Exponentials {
     const sum = asSum(exponent);
     if (sum === undefined) {
       const content = ring.content(exponent.over);
-      const rest = scaleQuotient(ring, exponent, invert(ring.work, content));
+      const rest = scaleQuotient(ring, exponent, invert(ring.budget, content));
       return fromSum(ring, this.#expAtom(quotientKey(rest), rest, content));
     }
     let product = fromSum(ring, ring.constant(ONE));
@@ -105,7 +102,7 @@ export class Exponentials {
     const size = value.over < 0n ? negate(value) : value;
     let sum: Sum = value.over < 0n ? this.#halfTurn() : new Map();
     for (const [number, sign] of [[size.over, 1n] as const, [size.under, -1n] as const]) {
-      for (const [prime, times] of factor(ring.work, number)) {
+      for (const [prime, times] of factor(ring.budget, number)) {
         const log = this.#lnAtom(`#${prime}`, ring.constant(whole(prime)));
         sum = ring.add(sum, ring.scale(log, whole(sign * times)));
       }

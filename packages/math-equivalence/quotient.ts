@@ -77,7 +77,7 @@ export function proportion(ring: Ring, a: Quotient, b: Quotient): Rational | nul
   const [left, right] = [ring.multiply(a.over, b.under), ring.multiply(b.over, a.under)];
   const [above, below] = [left, right].map((sum) => leading(sum));
   if (above === undefined || below === undefined) return null;
-  const factor = multiply(ring.work, above, invert(ring.work, below));
+  const factor = multiply(ring.budget, above, invert(ring.budget, below));
   return ring.subtract(left, ring.scale(right, factor)).size === 0 ? factor : null;
 }
 

@@ -6,7 +6,6 @@
  * up to the last `</think>`, and after a `<think>` that never closes) does not count. Nor does a last line that is copied
  * from the question, for what is asked often has the value of its answer.
  */
-import { extractBoxedAnswer } from "../parsers/extract.ts";
 
 const MARK = "####";
 /** Words that mathematics has too. */
@@ -94,4 +93,28 @@ function lastNumber(text: string): string | null {
   let last: string | null = null;
   for (const [number] of text.matchAll(NUMBER)) last = number;
   return last;
+}
+
+const BOX = "\\boxed{";
+
+/**
+ * What the last `\boxed{…}` holds, braces matched. Without one, or when it never closes: the whole text, or "" when
+ * `strict`.
+ */
+export function extractBoxedAnswer(text: string, strict = false): string {
+  const box = text.lastIndexOf(BOX);
+  const start = box + BOX.length;
+  const end = box === -1 ? -1 : closingBrace(text, start);
+  if (end !== -1) return text.slice(start, end);
+  return strict ? "" : text;
+}
+
+function closingBrace(text: string, start: number): number {
+  let depth = 1;
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === "{") depth += 1;
+    if (text[at] === "}") depth -= 1;
+    if (depth === 0) return at;
+  }
+  return -1;
 }

@@ -6,8 +6,7 @@
  * atom named after its normal form, equal to itself only.
  */
 import { approximate } from "./approximate.ts";
-import { absoluteVariable, imaginary, isVariable } from "./atoms.ts";
-import { binomial, factorial } from "./counting.ts";
+import { MATH_LIMITS, refuseDigits } from "./budget.ts";
 import { Exponentials } from "./exponentials.ts";
 import {
   addQuotients,
@@ -21,9 +20,22 @@ import {
   rationalOf,
   sameValue,
   scaleQuotient,
+  UndefinedValueError,
 } from "./quotient.ts";
-import { floor, HALF, invert, MINUS_ONE, negate, ONE, type Rational, rational, whole } from "./rational.ts";
-import { keyOf, type Ring, type Sum, soleTerm } from "./ring.ts";
+import {
+  floor,
+  HALF,
+  invert,
+  isWhole,
+  MINUS_ONE,
+  multiply,
+  negate,
+  ONE,
+  type Rational,
+  rational,
+  whole,
+} from "./rational.ts";
+import { absoluteVariable, imaginary, isVariable, keyOf, type Ring, type Sum, soleTerm } from "./ring.ts";
 import type { CallName, Expression } from "./syntax.ts";
 
 export class Simplifier {
@@ -35,7 +47,7 @@ export class Simplifier {
     this.#exponentials = new Exponentials(ring);
   }
 
-  /** Throws `UndefinedValueError` where the expression has no value, `WorkBudgetError` where it would cost too much. */
+  /** Throws `UndefinedValueError` where the expression has no value, `OverBudgetError` where it would cost too much. */
   of(expression: Expression): Quotient {
     const ring = this.#ring;
     switch (expression.kind) {
@@ -139,7 +151,7 @@ export class Simplifier {
     // Such an angle has a value made of whole numbers and roots of primes alone.
     const [first, last] = isAlgebraic(value) ? INVERSE_RANGES[name] : [1n, 0n];
     for (let steps = first; steps <= last; steps += 1n) {
-      const angle = fromSum(ring, ring.scale(ring.atom("pi"), rational(ring.work, steps, 12n)));
+      const angle = fromSum(ring, ring.scale(ring.atom("pi"), rational(ring.budget, steps, 12n)));
       const direct = this.#circular(INVERSE_OF[name], angle);
       if (sameValue(ring, direct, value)) return angle;
     }
@@ -166,7 +178,7 @@ export class Simplifier {
     if (sum.size === 0) return value;
     const content = ring.content(sum);
     const scale = leadsNegative(sum) ? negate(content) : content;
-    const primitive = ring.scale(sum, invert(ring.work, scale));
+    const primitive = ring.scale(sum, invert(ring.budget, scale));
     return fromSum(ring, ring.scale(this.#absOf(primitive), content));
   }
 
@@ -273,4 +285,28 @@ function isPositive(name: string): boolean {
 function leadsNegative(sum: Sum): boolean {
   const [first] = [...sum].sort(([a], [b]) => (a < b ? -1 : 1));
   return first !== undefined && first[1].coefficient.over < 0n;
+}
+
+/** Factorials and binomial coefficients of whole numbers; null where there is no rule. */
+function factorial(ring: Ring, n: Rational | undefined): Quotient | null {
+  if (n === undefined || !isWhole(n)) return null;
+  if (n.over < 0n) throw new UndefinedValueError("the factorial of a negative number");
+  // 1000! has 2,568 digits.
+  if (n.over > 1000n) refuseDigits(MATH_LIMITS.digits + 1);
+  let product = ONE;
+  for (let factor = 2n; factor <= n.over; factor += 1n) {
+    product = multiply(ring.budget, product, whole(factor));
+  }
+  return constant(ring, product);
+}
+
+function binomial(ring: Ring, n: Rational | undefined, k: Rational | undefined): Quotient | null {
+  if (n === undefined || k === undefined || !isWhole(n) || !isWhole(k) || n.over < 0n) return null;
+  if (k.over < 0n || k.over > n.over) return constant(ring, whole(0n));
+  const chosen = k.over * 2n > n.over ? n.over - k.over : k.over;
+  let ways = ONE;
+  for (let at = 1n; at <= chosen; at += 1n) {
+    ways = multiply(ring.budget, ways, rational(ring.budget, n.over - chosen + at, at));
+  }
+  return constant(ring, ways);
 }

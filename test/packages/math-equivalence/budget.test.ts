@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { mathEqual } from "../../../src/core/math/equivalence.ts";
-import { MATH_LIMITS } from "../../../src/core/math/work.ts";
-import { NoScoreError } from "../../../src/core/rubrics/score-value.ts";
-import { WorkBudgetError } from "../../../src/core/rubrics/work.ts";
+import { MATH_LIMITS, NoVerdictError, OverBudgetError } from "../../../packages/math-equivalence/budget.ts";
+import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 
 const SURDS = "\\sqrt2+\\sqrt3+\\sqrt5+\\sqrt7+\\sqrt{11}+\\sqrt{13}";
 const nested = (times: number, open: string, close: string) => `${open.repeat(times)}x${close.repeat(times)}`;
@@ -36,7 +34,7 @@ describe("with every clock stopped", () => {
     ["24,000 factors", "x ".repeat(24_000), "x"],
     ["25,000 entries", "1,".repeat(24_999), "1"],
   ])("%s is given up", (_what, answer, target) => {
-    expect(() => mathEqual(answer, target)).toThrow(WorkBudgetError);
+    expect(() => mathEqual(answer, target)).toThrow(OverBudgetError);
   });
 
   test.each([
@@ -61,6 +59,6 @@ test("an answer of more than 50,000 characters is wrong, even if it is the targe
 });
 
 test("a budget that is used up is no score, with a class of its own", () => {
-  expect(() => mathEqual("9^{9999}", "x")).toThrow(NoScoreError);
+  expect(() => mathEqual("9^{9999}", "x")).toThrow(NoVerdictError);
   expect(() => mathEqual("9^{9999}", "x")).toThrow("a number of more than 2000 digits");
 });

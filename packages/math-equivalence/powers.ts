@@ -5,12 +5,34 @@
  * principal one, √−4 = 2i. √(x²) is |x|, √x · √y is √(xy). A root of a sum stays a root, with the sum's common numeric
  * factor taken out, unless it comes apart: √(3+2√2) is 1+√2.
  */
-import { absoluteVariable, isVariable, primePower, sumPower } from "./atoms.ts";
-import { factor, squareRoot } from "./factor.ts";
 import { type Quotient, quotient, raiseQuotient } from "./quotient.ts";
-import { add, HALF, isWhole, isZero, multiply, negate, ONE, type Rational, rational, same, whole } from "./rational.ts";
-import { constantOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
-import { unity } from "./unity.ts";
+import {
+  add,
+  factor,
+  HALF,
+  isWhole,
+  isZero,
+  multiply,
+  negate,
+  ONE,
+  type Rational,
+  rational,
+  same,
+  squareRoot,
+  whole,
+} from "./rational.ts";
+import {
+  absoluteVariable,
+  constantOf,
+  imaginary,
+  isVariable,
+  primePower,
+  type Ring,
+  type Sum,
+  soleTerm,
+  sumPower,
+  type Term,
+} from "./ring.ts";
 
 /** `base` to a rational exponent. */
 export function rationalPower(ring: Ring, base: Quotient, exponent: Rational): Quotient {
@@ -46,8 +68,8 @@ function rootOfTerm(ring: Ring, { coefficient, powers }: Term, exponent: Rationa
 }
 
 function rootOfAtom(ring: Ring, name: string, own: Rational, exponent: Rational): Sum {
-  const product = multiply(ring.work, own, exponent);
-  if (name === "i") return unity(ring, multiply(ring.work, product, HALF));
+  const product = multiply(ring.budget, own, exponent);
+  if (name === "i") return unity(ring, multiply(ring.budget, product, HALF));
   // Only an even root of an even power loses a sign.
   const evenBefore = isWhole(own) && own.over % 2n === 0n && exponent.under % 2n === 0n;
   const evenAfter = isWhole(product) && product.over % 2n === 0n;
@@ -60,8 +82,8 @@ function rootOfNumber(ring: Ring, value: Rational, exponent: Rational): Sum {
   const size = negative ? negate(value) : value;
   let root = negative ? signPower(ring, exponent) : ring.constant(ONE);
   for (const [whole_, sign] of [[size.over, 1n] as const, [size.under, -1n] as const]) {
-    for (const [prime, times] of factor(ring.work, whole_)) {
-      const own = multiply(ring.work, whole(sign * times), exponent);
+    for (const [prime, times] of factor(ring.budget, whole_)) {
+      const own = multiply(ring.budget, whole(sign * times), exponent);
       root = ring.multiply(root, primePower(ring, prime, own));
     }
   }
@@ -86,9 +108,9 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
   const square = constantOf(ring.raise(surd, whole(2n)));
   const isReal = [...surd.powers.keys()].every((name) => name.startsWith("#"));
   if (square === undefined || !isReal) return undefined;
-  const s = rationalRoot(ring, add(ring.work, multiply(ring.work, a, a), negate(square)));
+  const s = rationalRoot(ring, add(ring.budget, multiply(ring.budget, a, a), negate(square)));
   if (s === undefined) return undefined;
-  const part = (sign: Rational) => rootOfNumber(ring, multiply(ring.work, add(ring.work, a, sign), HALF), HALF);
+  const part = (sign: Rational) => rootOfNumber(ring, multiply(ring.budget, add(ring.budget, a, sign), HALF), HALF);
   const [large, small] = [part(s), part(negate(s))];
   return surd.coefficient.over < 0n ? ring.subtract(large, small) : ring.add(large, small);
 }
@@ -96,6 +118,56 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
 function rationalRoot(ring: Ring, value: Rational): Rational | undefined {
   if (value.over < 0n) return undefined;
   if (isZero(value)) return value;
-  const root = rational(ring.work, squareRoot(ring.work, value.over), squareRoot(ring.work, value.under));
-  return same(multiply(ring.work, root, root), value) ? root : undefined;
+  const root = rational(ring.budget, squareRoot(ring.budget, value.over), squareRoot(ring.budget, value.under));
+  return same(multiply(ring.budget, root, root), value) ? root : undefined;
+}
+
+/**
+ * Roots of unity, exp(iπq). Where q is a multiple of 1/120 of the form k/8 + a/12 + b/5 they are written with square
+ * roots, by the values of 15°, 22.5° and 36°; any other is an atom of its own, so only its powers are known.
+ */
+export function unity(ring: Ring, turn: Rational): Sum {
+  const parts = multiply(ring.budget, turn, whole(120n));
+  if (!isWhole(parts)) {
+    return ring.atom("exp(iπ)", turn, { period: 1n, value: ring.constant(whole(-1n)) });
+  }
+  const eighth = modulo(parts.over, 2n);
+  const rest = (parts.over - 15n * eighth) / 2n;
+  // 60 q = 5 a + 12 b, and 12 b ≡ 2 b (mod 5).
+  const fifths = modulo(3n * rest, 5n);
+  const twelfths = modulo((rest - 12n * fifths) / 5n, 24n);
+  const wholes = ring.multiply(ring.power(fifteenDegrees(ring), twelfths), fifthOfHalfTurn(ring, fifths));
+  return eighth === 0n ? wholes : ring.multiply(wholes, eighthOfHalfTurn(ring));
+}
+
+/** exp(iπ/12) = (√6+√2)/4 + i(√6−√2)/4 */
+function fifteenDegrees(ring: Ring): Sum {
+  const root2 = primePower(ring, 2n, HALF);
+  const root6 = ring.multiply(root2, primePower(ring, 3n, HALF));
+  return complex(ring, ring.add(root6, root2), ring.subtract(root6, root2));
+}
+
+/** exp(iπ/5) = (1+√5)/4 + i√2√(5−√5)/4, to a whole power. */
+function fifthOfHalfTurn(ring: Ring, times: bigint): Sum {
+  if (times === 0n) return ring.constant(ONE);
+  const root5 = primePower(ring, 5n, HALF);
+  const nested = sumPower(ring, ring.subtract(ring.constant(whole(5n)), root5), HALF);
+  const sine = ring.multiply(primePower(ring, 2n, HALF), nested);
+  return ring.power(complex(ring, ring.add(ring.constant(ONE), root5), sine), times);
+}
+
+/** exp(iπ/8), whose square is (1+i)/√2. */
+function eighthOfHalfTurn(ring: Ring): Sum {
+  const value = ring.power(fifteenDegrees(ring), 3n);
+  return ring.atom("exp(iπ/8)", ONE, { period: 2n, value });
+}
+
+/** (real + i · imaginary) / 4 */
+function complex(ring: Ring, real: Sum, imaginaryPart: Sum): Sum {
+  const sum = ring.add(real, ring.multiply(imaginary(ring), imaginaryPart));
+  return ring.divide(sum, whole(4n));
+}
+
+function modulo(value: bigint, by: bigint): bigint {
+  return ((value % by) + by) % by;
 }
