@@ -90,7 +90,6 @@ function hidesRelations({ over, under }: Quotient): boolean {
 }
 
 type Rows = readonly (readonly Expression[])[];
-
 type Unordered = Answer & { readonly kind: "set" | "list" | "union" };
 
 /**

@@ -192,8 +192,6 @@ function sumOf(term: Term): Sum {
   return new Map([[factors.join("·"), term]]);
 }
 
-/** Atoms with a relation: the imaginary unit, primes and sums under a root. */
-
 /** i, with i² = −1. */
 export function imaginary(ring: Ring): Sum {
   return ring.atom("i", ONE, { period: 2n, value: ring.constant(whole(-1n)) });

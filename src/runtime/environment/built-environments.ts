@@ -9,8 +9,8 @@
  */
 
 import { EnvError } from "../../contract/errors.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { holdsSomething } from "../../core/environments/teardown.ts";
+import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
+
 
 export interface ShelfLife {
   readonly kept: number;

@@ -1,5 +1,5 @@
 /** What a scoring pass of a run found to be owed by its judges. */
-import { newBench } from "../../core/rubrics/judged-score.ts";
+import { newBench } from "../../core/rubrics/score.ts";
 import type { JudgeAsk, JudgeBench } from "../../core/rubrics/judges.ts";
 import type { Owing } from "../contract/judge-outcome.ts";
 import type { RunSpec } from "../contract/wire.ts";

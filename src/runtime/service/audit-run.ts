@@ -15,8 +15,8 @@ import {
 } from "../../contract/audit.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { countRollouts } from "../../db/rollouts.ts";
-import { runViewOf } from "../../db/run-view.ts";
-import type { RunRecord } from "../../db/runs.ts";
+
+import { type RunRecord, runViewOf } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { RunRecords } from "../contract/run-records.ts";

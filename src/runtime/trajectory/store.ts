@@ -5,7 +5,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { exceedsUtf8 } from "../../core/utf8.ts";
+import { exceedsUtf8 } from "../../core/size.ts";
 import type { StoredTrajectory } from "../contract/wire.ts";
 import { trajectoryKey } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";

@@ -2,7 +2,7 @@ import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { dataset } from "../../../src/core/environments/dataset.ts";
-import { SingleTurnEnv } from "../../../src/core/environments/single-turn-env.ts";
+import { SingleTurnEnv } from "../../../src/core/environments/environment.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { MathRubric } from "../../../src/core/rubrics/math-rubric.ts";
 

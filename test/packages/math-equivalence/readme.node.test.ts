@@ -5,7 +5,7 @@ import { NoVerdictError } from "../../../packages/math-equivalence/budget.ts";
 import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 
 const README = join(import.meta.dirname, "../../../packages/math-equivalence/README.md");
-const rows = [...readFileSync(README, "utf8").matchAll(/^\| `(.*?)` \| `(.*?)` \| `?(.*?)`? \|/gm)].map((row) =>
+const rows = [...readFileSync(README, "utf8").matchAll(/^\| `(.*?)` +\| `(.*?)` +\| `?(.*?)`? +\|/gm)].map((row) =>
   row.slice(1).map((cell) => cell.replaceAll("\\|", "|")),
 );
 
