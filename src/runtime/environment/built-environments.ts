@@ -11,7 +11,6 @@
 import { EnvError } from "../../contract/errors.ts";
 import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
 
-
 export interface ShelfLife {
   readonly kept: number;
   readonly leaseMs: number;

@@ -3,7 +3,7 @@
  * is asked says of which kind the call is: a cosine is asked of an embedding model, all else is a question.
  */
 
-import { callModel, callEmbeddings } from "../../clients/inference.ts";
+import { callEmbeddings, callModel } from "../../clients/inference.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";

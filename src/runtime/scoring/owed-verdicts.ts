@@ -1,6 +1,7 @@
 /** What a scoring pass of a run found to be owed by its judges. */
-import { newBench } from "../../core/rubrics/score.ts";
+
 import type { JudgeAsk, JudgeBench } from "../../core/rubrics/judges.ts";
+import { newBench } from "../../core/rubrics/score.ts";
 import type { Owing } from "../contract/judge-outcome.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { sha256Hex } from "../kit/secrets.ts";

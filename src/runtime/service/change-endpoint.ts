@@ -6,7 +6,14 @@ import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 
-import { deleteEndpoint as deleteUnusedEndpoint, type EndpointChanges, findEndpoint, type NamedEndpoint, updateEndpoint, endpointViewOf } from "../../db/endpoints.ts";
+import {
+  deleteEndpoint as deleteUnusedEndpoint,
+  type EndpointChanges,
+  endpointViewOf,
+  findEndpoint,
+  type NamedEndpoint,
+  updateEndpoint,
+} from "../../db/endpoints.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/endpoints.ts";
 import { refuseAddress } from "../kit/address.ts";

@@ -8,7 +8,7 @@ import type { EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 
-import { findEndpoint, insertEndpoint, type NamedEndpoint, endpointViewOf } from "../../db/endpoints.ts";
+import { endpointViewOf, findEndpoint, insertEndpoint, type NamedEndpoint } from "../../db/endpoints.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";

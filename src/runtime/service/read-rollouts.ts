@@ -5,7 +5,7 @@ import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
-import { type ScoreRecord, creditOf, type StepCredit } from "../../core/rubrics/score.ts";
+import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
 
 import { contextTokens } from "../../core/verifiers/metadata.ts";
 import { type Result, refuse } from "../contract/refusal.ts";

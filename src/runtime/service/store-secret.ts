@@ -3,7 +3,7 @@ import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 
-import { findSecret, insertSecret, updateSecret, secretViewOf } from "../../db/secrets.ts";
+import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
 import { minting } from "../kit/minting.ts";
