@@ -9,13 +9,14 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
 import { batchDigest, type CreditLine, parseCredits } from "../../src/core/training/batch.ts";
+
 import {
   decodeRows,
   formatOf,
   SampleDecodeError,
   type SampleEncoding,
-} from "../../src/core/training/sample-encoding.ts";
-import type { SampleRow } from "../../src/core/training/sample-row.ts";
+  type SampleRow,
+} from "../../src/core/training/sample-row.ts";
 import { BatchDigestError } from "../../src/sdk/batch-objects.ts";
 import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
 import { BatchFault } from "./batch-fault.ts";

@@ -13,8 +13,8 @@ import type { Scope } from "../../contract/scope.ts";
 import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../../contract/training-spec.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
-import { numExamplesOf, runViewOf } from "../../db/run-view.ts";
-import { findRunByIdempotencyKey, insertRun, type NewRun } from "../../db/runs.ts";
+
+import { findRunByIdempotencyKey, insertRun, type NewRun, numExamplesOf, runViewOf } from "../../db/runs.ts";
 import { keyReused, type Result } from "../contract/refusal.ts";
 import type { JudgeTarget, RunSpec } from "../contract/wire.ts";
 import { rowsText } from "../dataset/datasets.ts";
