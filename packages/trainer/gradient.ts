@@ -7,11 +7,11 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
-import { POLICY } from "../policy/model-config.ts";
-import { parameterCount, viewParameters } from "../policy/parameters.ts";
-import { addEmbeddingGradient, embed } from "./embedding.ts";
+
+import { POLICY, parameterCount, viewParameters } from "../policy/weights.ts";
+
 import { LOSSES, type Loss, type LossName } from "./losses.ts";
-import { addArrays, arraysOf, logits, type ModelArrays } from "./model.ts";
+import { addArrays, addEmbeddingGradient, arraysOf, embed, logits, type ModelArrays } from "./model.ts";
 import type { RowBatch } from "./row-batch.ts";
 
 /** Per place of a batch, what the trained policy makes of its target. */

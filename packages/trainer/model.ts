@@ -1,20 +1,20 @@
 /**
  * The policy as the trainer computes it: the decoder's own architecture, over whole rows, differentiable.
  *
- * Invariants. A row holds several samples one after another (packing.ts): a token sees the tokens of its own sample that
+ * Invariants. A row holds several samples one after another (row-batch.ts): a token sees the tokens of its own sample that
  * stand before it, and its position counts within its sample. Every operation consumes its arguments unless it is given
  * a `.ref`: jax-js counts references and throws when one is used once too often.
  */
 import { nn, numpy as np } from "@jax-js/jax";
-import { POLICY } from "../policy/model-config.ts";
-import type { Parameters } from "../policy/parameters.ts";
+import { type Parameters, POLICY } from "../policy/weights.ts";
+import type { RowBatch } from "./row-batch.ts";
 
-/** As the decoder's elementwise.ts has it. */
+/** As decoder.ts has it. */
 const NORM_EPSILON = 1e-5;
 /** Added to the score of a token that must not be seen. */
 const UNSEEN = -1e9;
 
-const { vocabulary: VOCABULARY, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
+export const { vocabulary: VOCABULARY, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 const HEAD_WIDTH = WIDTH / HEADS;
 
 type Arrays<T> = T extends Float32Array
@@ -22,7 +22,7 @@ type Arrays<T> = T extends Float32Array
   : T extends readonly (infer E)[]
     ? Arrays<E>[]
     : { [K in keyof T]: Arrays<T[K]> };
-/** All that is trained but what the tokens and positions begin with (embedding.ts). */
+/** All that is trained but what the tokens and positions begin with. */
 export type ModelArrays = Arrays<Omit<Parameters, "tokens" | "positions">>;
 
 /** A copy, so what it was made of may change afterwards. */
@@ -102,4 +102,40 @@ export function addArrays(model: ModelArrays, parts: Parameters): void {
 function add(array: np.Array, to: Float32Array): void {
   const values = array.dataSync();
   for (let at = 0; at < to.length; at += 1) to[at] = (to[at] ?? 0) + (values[at] ?? 0);
+}
+
+/**
+ * The model's first layer by hand: tokens and positions looked up, and the gradient of what was found added back.
+ *
+ * A look-up is all it is, and by far cheaper here than as an operation that autodiff has to scatter.
+ */
+
+/** places × width: what each place of the batch begins with. */
+export function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
+  const embedded = new Float32Array(batch.tokens.length * WIDTH);
+  for (let place = 0; place < batch.tokens.length; place += 1) {
+    const token = (batch.tokens[place] ?? 0) * WIDTH;
+    const position = (batch.positions[place] ?? 0) * WIDTH;
+    for (let j = 0; j < WIDTH; j += 1) {
+      embedded[place * WIDTH + j] = (tokens[token + j] ?? 0) + (positions[position + j] ?? 0);
+    }
+  }
+  return embedded;
+}
+
+/** From the gradient of what `embed` gave to that of the tokens and positions, added to what is there. */
+export function addEmbeddingGradient(
+  gradient: ArrayLike<number>,
+  batch: RowBatch,
+  { tokens, positions }: Parameters,
+): void {
+  for (let place = 0; place < batch.tokens.length; place += 1) {
+    const token = (batch.tokens[place] ?? 0) * WIDTH;
+    const position = (batch.positions[place] ?? 0) * WIDTH;
+    for (let j = 0; j < WIDTH; j += 1) {
+      const value = gradient[place * WIDTH + j] ?? 0;
+      tokens[token + j] = (tokens[token + j] ?? 0) + value;
+      positions[position + j] = (positions[position + j] ?? 0) + value;
+    }
+  }
 }

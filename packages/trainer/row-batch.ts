@@ -5,9 +5,16 @@
  * takes n - 1 places. Whatever is not a trainable target has weight 0: prompts, what tools said, padding. Places of
  * padding belong to sample 0, real samples count from 1 in each row.
  */
-import { BatchFault } from "./batch-fault.ts";
-import { packRows } from "./packing.ts";
-import type { TrainingSample } from "./training-sample.ts";
+
+/** One sequence to train on: the sample's tokens with the credit that its batch gives it. */
+export interface TrainingSample {
+  readonly ids: ArrayLike<number>;
+  /** 1 where a token was sampled and trains; never the first. */
+  readonly mask: ArrayLike<number>;
+  /** The logprob each was sampled with, under the policy at its temperature. */
+  readonly logprobs: ArrayLike<number>;
+  readonly advantage: number;
+}
 
 export interface Shape {
   readonly rows: number;
@@ -83,4 +90,49 @@ function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[
       batch.weights[place] = weight;
     }
   }
+}
+
+/** The batch cannot be trained as it came: it does not read (`decode`), or this trainer has no use for it (`invalid`). */
+export class BatchFault extends Error {
+  override readonly name = "BatchFault";
+  readonly reason: "decode" | "invalid";
+
+  constructor(reason: "decode" | "invalid", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+/** The N that a token mean divides by. */
+export function trainableTokens(samples: readonly TrainingSample[]): number {
+  let count = 0;
+  for (const { mask } of samples) {
+    for (let at = 1; at < mask.length; at += 1) count += mask[at] ?? 0;
+  }
+  return count;
+}
+
+/**
+ * Samples of many lengths into rows of one length, so that little of a row is padding.
+ *
+ * First-fit decreasing: the longest sample first, each into the first row with room for it. The same lengths give the
+ * same rows.
+ */
+
+/** For each row, the indices of its samples. Throws RangeError when a sample is longer than a row. */
+export function packRows(lengths: readonly number[], capacity: number): number[][] {
+  const longestFirst = lengths.map((length, index) => ({ length, index }));
+  longestFirst.sort((one, other) => other.length - one.length || one.index - other.index);
+  const rows: { free: number; readonly samples: number[] }[] = [];
+  for (const { length, index } of longestFirst) {
+    if (length > capacity) throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
+    let row = rows.find(({ free }) => free >= length);
+    if (row === undefined) {
+      row = { free: capacity, samples: [] };
+      rows.push(row);
+    }
+    row.free -= length;
+    row.samples.push(index);
+  }
+  return rows.map(({ samples }) => samples);
 }

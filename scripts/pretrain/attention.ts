@@ -4,7 +4,7 @@
  * Invariants. Queries, keys and values of a row lie side by side. Widths handed to the GEMM are rounded up to its eight
  * columns; what it computes beyond the diagonal is overwritten with zeros before anyone reads it.
  */
-import { softmax } from "../../packages/policy/elementwise.ts";
+import { softmax } from "../../packages/policy/decoder.ts";
 import type { Segment } from "./batch.ts";
 import type { LayerActivations, Trainee } from "./trainee.ts";
 

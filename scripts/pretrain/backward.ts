@@ -4,8 +4,8 @@
  * Invariants. Runs after `forward` over the same batch. Gradients of weights are added to what is there. The gradient of
  * the residual stream is one vector, which each block adds to on its way down.
  */
-import { inverseNorm } from "../../packages/policy/elementwise.ts";
-import type { LayerParameters } from "../../packages/policy/parameters.ts";
+import { inverseNorm } from "../../packages/policy/decoder.ts";
+import type { LayerParameters } from "../../packages/policy/weights.ts";
 import { attendBackward } from "./attention.ts";
 import type { Batch, Segment } from "./batch.ts";
 import { productGradients } from "./products.ts";

@@ -1,7 +1,7 @@
 /** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
 
 import { renderChat } from "../../packages/policy/chat-template.ts";
-import { ASSISTANT, END } from "../../packages/policy/vocabulary.ts";
+import { ASSISTANT, END } from "../../packages/policy/tokenizer.ts";
 import { seededRandom } from "../../src/contract/random.ts";
 import type { Example } from "./batch.ts";
 import { type Field, play, spoken } from "./playing-field.ts";

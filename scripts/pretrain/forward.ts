@@ -1,6 +1,6 @@
 /** The whole model over a packed batch: the same function as the decoder's, keeping what the gradients need. */
-import { normalize, rectify } from "../../packages/policy/elementwise.ts";
-import type { LayerParameters } from "../../packages/policy/parameters.ts";
+import { normalize, rectify } from "../../packages/policy/decoder.ts";
+import type { LayerParameters } from "../../packages/policy/weights.ts";
 import { attend } from "./attention.ts";
 import type { Batch, Segment } from "./batch.ts";
 import { product } from "./products.ts";

@@ -1,6 +1,6 @@
 /** Random first weights: small, and smaller for what is added to the residual stream. */
-import type { ModelConfig } from "../../packages/policy/model-config.ts";
-import type { Parameters } from "../../packages/policy/parameters.ts";
+
+import type { ModelConfig, Parameters } from "../../packages/policy/weights.ts";
 
 const EMBEDDING = 0.1;
 /** The head starts near the uniform distribution. */

@@ -7,8 +7,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { POLICY } from "../../packages/policy/model-config.ts";
-import { BASE_WEIGHTS_FILE, bytesFromWeights } from "../../packages/policy/weights.ts";
+
+import { BASE_WEIGHTS_FILE, bytesFromWeights, POLICY } from "../../packages/policy/weights.ts";
 import { seededRandom } from "../../src/contract/random.ts";
 import type { Example } from "./batch.ts";
 import { demonstrate } from "./demonstrations.ts";

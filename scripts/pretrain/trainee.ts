@@ -4,8 +4,8 @@
  * Invariants. All vectors lie in one arena. Each activation has `maxRows` rows; a pass uses the first of them.
  */
 import { Arena, type Gemm } from "../../packages/policy/gemm.ts";
-import type { ModelConfig } from "../../packages/policy/model-config.ts";
-import { type Parameters, parameterCount, viewParameters } from "../../packages/policy/parameters.ts";
+
+import { type ModelConfig, type Parameters, parameterCount, viewParameters } from "../../packages/policy/weights.ts";
 
 export interface LayerActivations {
   readonly input: Float32Array;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Decoder, decoderCapacity, type Row } from "../../../packages/policy/decoder.ts";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, type KvSlot, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { POLICY } from "../../../packages/policy/model-config.ts";
+import { POLICY } from "../../../packages/policy/weights.ts";
 import { packExamples } from "../../../scripts/pretrain/batch.ts";
 import { forward } from "../../../scripts/pretrain/forward.ts";
 import { createTrainee } from "../../../scripts/pretrain/trainee.ts";

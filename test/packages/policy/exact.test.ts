@@ -5,14 +5,13 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import { viewParameters } from "../../../packages/policy/parameters.ts";
-import type { ServingOptionsInput } from "../../../packages/policy/serving-options.ts";
-import { baseWeights } from "../../../packages/policy/weights.ts";
+
+import type { ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
+import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
-import { layOut } from "../../../packages/trainer/row-batch.ts";
-import { TokenStatistics } from "../../../packages/trainer/token-statistics.ts";
-import type { TrainingSample } from "../../../packages/trainer/training-sample.ts";
+import { TokenStatistics } from "../../../packages/trainer/learner.ts";
+import { layOut, type TrainingSample } from "../../../packages/trainer/row-batch.ts";
+
 import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
 import { probeEndpoint } from "../../../src/clients/probe.ts";
 import type { Sampling } from "../../../src/contract/sampling.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { POLICY } from "../../../packages/policy/model-config.ts";
 import { tokenText } from "../../../packages/policy/tokenizer.ts";
+import { POLICY } from "../../../packages/policy/weights.ts";
 import { demonstrate } from "../../../scripts/pretrain/demonstrations.ts";
 import { initialize } from "../../../scripts/pretrain/initialize.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";

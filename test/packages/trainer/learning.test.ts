@@ -7,15 +7,15 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import { baseWeights, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
+
+import { baseWeights, POLICY, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
 import { newAdamState } from "../../../packages/trainer/adam.ts";
 import { readCheckpoint, writeCheckpoint } from "../../../packages/trainer/checkpoint.ts";
 import { type Gradient, GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
 import { Learner, type LearnerState } from "../../../packages/trainer/learner.ts";
-import { layOut } from "../../../packages/trainer/row-batch.ts";
+import { layOut, type TrainingSample, trainableTokens } from "../../../packages/trainer/row-batch.ts";
 import { ThreadedGradient } from "../../../packages/trainer/threaded-gradient.ts";
-import { type TrainingSample, trainableTokens } from "../../../packages/trainer/training-sample.ts";
+
 import { backward } from "../../../scripts/pretrain/backward.ts";
 import { forward } from "../../../scripts/pretrain/forward.ts";
 import { createTrainee } from "../../../scripts/pretrain/trainee.ts";
