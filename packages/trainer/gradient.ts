@@ -10,8 +10,8 @@ import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
 
 import { POLICY, parameterCount, viewParameters } from "../policy/weights.ts";
 
-import { LOSSES, type Loss, type LossName } from "./losses.ts";
-import { addArrays, addEmbeddingGradient, arraysOf, embed, logits, type ModelArrays } from "./model.ts";
+import type { Loss } from "./losses.ts";
+import { addGradient, logits, type Trainable, trainableOf } from "./model.ts";
 import type { RowBatch } from "./row-batch.ts";
 
 /** Per place of a batch, what the trained policy makes of its target. */
@@ -37,7 +37,6 @@ type Columns = readonly [
   weights: np.Array,
 ];
 type Facts = [logprobs: np.Array, entropies: np.Array, kept: np.Array];
-type Trained = { readonly model: ModelArrays; readonly embedded: np.Array };
 
 /** Once, before anything is computed: the engine is WebAssembly on one thread. */
 export async function startJax(): Promise<void> {
@@ -45,12 +44,11 @@ export async function startJax(): Promise<void> {
 }
 
 export class GradientOf {
-  readonly #differentiate: (trained: Trained, ...columns: Columns) => [[np.Array, Facts], Trained];
+  readonly #differentiate: (trainable: Trainable, ...columns: Columns) => [[np.Array, Facts], Trainable];
 
-  constructor(name: LossName) {
-    const loss = LOSSES[name];
-    this.#differentiate = jit((trained: Trained, ...columns: Columns) =>
-      valueAndGrad((trained: Trained) => objective(loss, trained, columns), { hasAux: true })(trained),
+  constructor(loss: Loss) {
+    this.#differentiate = jit((trainable: Trainable, ...columns: Columns) =>
+      valueAndGrad((varied: Trainable) => objective(loss, varied, columns), { hasAux: true })(trainable),
     );
   }
 
@@ -61,23 +59,22 @@ export class GradientOf {
     const facts: TokenFacts[] = [];
     let loss = 0;
     for (const batch of batches) {
-      const { rows, length } = batch.shape;
-      const embedded = np.array(embed(parameters, batch)).reshape([rows, length, POLICY.width]);
-      const trained = { model: arraysOf(parameters), embedded };
-      const [[partLoss, partFacts], gradient] = this.#differentiate(trained, ...columnsOf(batch));
+      const [[partLoss, partFacts], gradient] = this.#differentiate(
+        trainableOf(parameters, batch),
+        ...columnsOf(batch),
+      );
       loss += partLoss.item();
       facts.push(factsOf(partFacts));
-      addArrays(gradient.model, parts);
-      addEmbeddingGradient(gradient.embedded.dataSync(), batch, parts);
+      addGradient(gradient, batch, parts);
       await setImmediate();
     }
     return { loss, vector, facts };
   }
 }
 
-function objective(loss: Loss, { model, embedded }: Trained, columns: Columns): [np.Array, Facts] {
+function objective(loss: Loss, trainable: Trainable, columns: Columns): [np.Array, Facts] {
   const [samples, targets, logprobs, advantages, weights] = columns;
-  const spoken = nn.logSoftmax(logits(model, embedded, samples.ref), -1);
+  const spoken = nn.logSoftmax(logits(trainable, samples.ref), -1);
   const p = spoken.ref.mul(nn.oneHot(targets.ref, POLICY.vocabulary)).sum(-1);
   // Only reported: without this its gradient is computed, too, and thrown away.
   const still = lax.stopGradient(spoken);

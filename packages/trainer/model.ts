@@ -14,7 +14,7 @@ const NORM_EPSILON = 1e-5;
 /** Added to the score of a token that must not be seen. */
 const UNSEEN = -1e9;
 
-export const { vocabulary: VOCABULARY, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
+const { vocabulary: VOCABULARY, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 const HEAD_WIDTH = WIDTH / HEADS;
 
 type Arrays<T> = T extends Float32Array
@@ -23,10 +23,17 @@ type Arrays<T> = T extends Float32Array
     ? Arrays<E>[]
     : { [K in keyof T]: Arrays<T[K]> };
 /** All that is trained but what the tokens and positions begin with. */
-export type ModelArrays = Arrays<Omit<Parameters, "tokens" | "positions">>;
+type ModelArrays = Arrays<Omit<Parameters, "tokens" | "positions">>;
+
+/** What the gradient is computed for. */
+export interface Trainable {
+  readonly model: ModelArrays;
+  /** What each place begins with: rows × length × width. */
+  readonly embedded: np.Array;
+}
 
 /** A copy, so what it was made of may change afterwards. */
-export function arraysOf({ layers, finalGain, head }: Parameters): ModelArrays {
+function arraysOf({ layers, finalGain, head }: Parameters): ModelArrays {
   const vector = (view: Float32Array) => np.array(view.slice());
   const matrix = (view: Float32Array, columns: number) => vector(view).reshape([-1, columns]);
   return {
@@ -43,11 +50,20 @@ export function arraysOf({ layers, finalGain, head }: Parameters): ModelArrays {
   };
 }
 
-/**
- * The logits of what follows each place: rows × length × vocabulary. `embedded` is rows × length × width, `samples` says
- * which sample of its row a place belongs to: rows × length.
- */
-export function logits(model: ModelArrays, embedded: np.Array, samples: np.Array): np.Array {
+/** What a batch begins with, out of weights and batch. */
+export function trainableOf(parameters: Parameters, batch: RowBatch): Trainable {
+  const { rows, length } = batch.shape;
+  return { model: arraysOf(parameters), embedded: np.array(embed(parameters, batch)).reshape([rows, length, WIDTH]) };
+}
+
+/** The logits of what follows each place of a batch: rows × length × vocabulary. */
+export function forward(parameters: Parameters, batch: RowBatch): np.Array {
+  const { rows, length } = batch.shape;
+  return logits(trainableOf(parameters, batch), np.array(batch.samples).reshape([rows, length]));
+}
+
+/** As `forward`. `samples` says which sample of its row a place belongs to: rows × length. */
+export function logits({ model, embedded }: Trainable, samples: np.Array): np.Array {
   const unseen = unseenOf(samples);
   let stream = embedded;
   for (const layer of model.layers) {
@@ -83,8 +99,9 @@ function unseenOf(samples: np.Array): np.Array {
   return np.where(same, before.sub(1).mul(-UNSEEN), UNSEEN).reshape([rows, 1, length, length]);
 }
 
-/** Adds the arrays' numbers to the parts they are of. */
-export function addArrays(model: ModelArrays, parts: Parameters): void {
+/** Adds a gradient to the parts it is of. */
+export function addGradient({ model, embedded }: Trainable, batch: RowBatch, parts: Parameters): void {
+  addEmbeddingGradient(embedded.dataSync(), batch, parts);
   for (const [index, part] of parts.layers.entries()) {
     const layer = model.layers[index];
     if (layer === undefined) throw new RangeError(`the model has no layer ${index}`);
@@ -104,14 +121,10 @@ function add(array: np.Array, to: Float32Array): void {
   for (let at = 0; at < to.length; at += 1) to[at] = (to[at] ?? 0) + (values[at] ?? 0);
 }
 
-/**
- * The model's first layer by hand: tokens and positions looked up, and the gradient of what was found added back.
- *
- * A look-up is all it is, and by far cheaper here than as an operation that autodiff has to scatter.
- */
+// A look-up is all that the model's first layer is: it is far cheaper by hand than as an operation that autodiff scatters.
 
 /** places × width: what each place of the batch begins with. */
-export function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
+function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
   const embedded = new Float32Array(batch.tokens.length * WIDTH);
   for (let place = 0; place < batch.tokens.length; place += 1) {
     const token = (batch.tokens[place] ?? 0) * WIDTH;
@@ -124,11 +137,7 @@ export function embed({ tokens, positions }: Parameters, batch: RowBatch): Float
 }
 
 /** From the gradient of what `embed` gave to that of the tokens and positions, added to what is there. */
-export function addEmbeddingGradient(
-  gradient: ArrayLike<number>,
-  batch: RowBatch,
-  { tokens, positions }: Parameters,
-): void {
+function addEmbeddingGradient(gradient: ArrayLike<number>, batch: RowBatch, { tokens, positions }: Parameters): void {
   for (let place = 0; place < batch.tokens.length; place += 1) {
     const token = (batch.tokens[place] ?? 0) * WIDTH;
     const position = (batch.positions[place] ?? 0) * WIDTH;

@@ -9,7 +9,7 @@
 /** One sequence to train on: the sample's tokens with the credit that its batch gives it. */
 export interface TrainingSample {
   readonly ids: ArrayLike<number>;
-  /** 1 where a token was sampled and trains; never the first. */
+  /** The share in the loss of each token: 1 where it was sampled and trains, 0 where not. The first has none. */
   readonly mask: ArrayLike<number>;
   /** The logprob each was sampled with, under the policy at its temperature. */
   readonly logprobs: ArrayLike<number>;
@@ -34,11 +34,11 @@ export interface RowBatch {
   readonly targets: Int32Array<ArrayBuffer>;
   readonly logprobs: Float32Array<ArrayBuffer>;
   readonly advantages: Float32Array<ArrayBuffer>;
-  /** 1 over the number of trainable tokens, or 0. */
+  /** What each target's loss counts in the whole; 0 where there is nothing to train. */
   readonly weights: Float32Array<ArrayBuffer>;
 }
 
-/** `weight` is what each trainable token counts. Throws BatchFault when a sample is longer than the model's context. */
+/** `weight` is what a token with a share of 1 counts. Throws BatchFault when a sample is longer than the model's context. */
 export function layOut(samples: readonly TrainingSample[], weight: number): RowBatch[] {
   const places = samples.map(({ ids }) => ids.length - 1);
   const longest = Math.max(0, ...places);
@@ -84,10 +84,11 @@ function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[
       batch.positions[place] = at;
       batch.samples[place] = index + 1;
       batch.targets[place] = ids[at + 1] ?? 0;
-      if (mask[at + 1] !== 1) continue;
+      const share = mask[at + 1] ?? 0;
+      if (share === 0) continue;
       batch.logprobs[place] = logprobs[at + 1] ?? 0;
       batch.advantages[place] = advantage;
-      batch.weights[place] = weight;
+      batch.weights[place] = share * weight;
     }
   }
 }
@@ -103,7 +104,7 @@ export class BatchFault extends Error {
   }
 }
 
-/** The N that a token mean divides by. */
+/** The number of trainable tokens, which a token mean divides by; where shares are not 0 or 1, their sum. */
 export function trainableTokens(samples: readonly TrainingSample[]): number {
   let count = 0;
   for (const { mask } of samples) {

@@ -10,6 +10,7 @@ import type { ServingOptionsInput } from "../../../packages/policy/request-schem
 import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
 import { TokenStatistics } from "../../../packages/trainer/learner.ts";
+import { LOSSES } from "../../../packages/trainer/losses.ts";
 import { layOut, type TrainingSample } from "../../../packages/trainer/row-batch.ts";
 
 import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
@@ -30,7 +31,7 @@ const BASE = baseWeights();
 /** Other weights, as after some steps. */
 const MOVED = BASE.map((weight, at) => weight * (1 + 0.2 * Math.sin(at)));
 
-const trainer = new GradientOf("dppo");
+const trainer = new GradientOf(LOSSES.dppo);
 const calculator = await loadEnvironment({ steps: 1, max: 9 });
 const TASK = buildTask(calculator, { question: "What is 1 + 1?", answer: "2" }, 0);
 beforeAll(startJax);
