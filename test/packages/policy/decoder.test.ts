@@ -2,16 +2,15 @@ import { expect, test } from "vitest";
 import { Decoder, decoderCapacity, type Row } from "../../../packages/policy/decoder.ts";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, type KvSlot, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { POLICY, viewParameters } from "../../../packages/policy/weights.ts";
+import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
 import { startJax } from "../../../packages/trainer/gradient.ts";
 import { forward } from "../../../packages/trainer/model.ts";
 import { layOut } from "../../../packages/trainer/row-batch.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
-import { randomWeights } from "./scripted-weights.ts";
 
 const ROWS = 128;
 const SLOTS = 16;
-const weights = randomWeights(3);
+const weights = baseWeights();
 const random = seededRandom("decoder");
 
 const arena = new Arena(decoderCapacity(POLICY, ROWS) + kvCapacity(POLICY, SLOTS));
