@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Decoder, decoderCapacity, type Row } from "../../../packages/policy/decoder.ts";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, type KvSlot, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
+import { baseWeights, POLICY } from "../../../packages/policy/weights.ts";
 import { startJax } from "../../../packages/trainer/gradient.ts";
 import { forward } from "../../../packages/trainer/model.ts";
 import { layOut } from "../../../packages/trainer/row-batch.ts";
@@ -43,7 +43,7 @@ test("it computes what the training pass computes, written apart from it", async
   const sample = { ids: follows, mask: follows, logprobs: follows, advantage: 1 };
   const [batch] = layOut([sample], 1);
   if (batch === undefined) throw new Error("a sample makes a batch");
-  const expected = forward(viewParameters(POLICY, weights), batch).dataSync();
+  const expected = forward(weights, batch).dataSync();
   const slot = emptySlot();
   const logits = decoder.step(ids.map((token) => ({ slot, token, sampled: true })));
   expect(logits).toHaveLength(ids.length * POLICY.vocabulary);
