@@ -235,7 +235,7 @@ function judgeTokens(entry: RolloutEntry): Pick<ResultRow, "judge_usage"> {
       input_tokens: prompt_tokens,
       output_tokens: completion_tokens,
       calls,
-      ...(cost_micros !== undefined && { cost_micros }),
+      cost_micros,
     },
   };
 }

@@ -21,7 +21,7 @@ import { runObject } from "../../kit/names.ts";
 import { sha256Hex } from "../../kit/secrets.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import type { RunStore } from "../store.ts";
-import type { TrainEval } from "./state.ts";
+import type { TrainEval } from "../training-state.ts";
 
 const LOOK_MS = 2000;
 const LONGEST_LOOK_MS = 60_000;

@@ -3,6 +3,25 @@
  * stands in judging-ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
  */
 
+export const JUDGING_SCHEMA = [
+  // Units that owe verdicts. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
+  // a row it was sent and taken by none.
+  `create table if not exists judging (
+    unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
+    stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null,
+    taker text, attempt integer not null default 0, unheard integer not null default 0)`,
+  "create index if not exists judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
+  // Verdicts stand apart, by what was asked, until their unit has its scores. `unmetered`: replies without usage, of
+  // which nobody can know what they cost.
+  `create table if not exists verdicts (
+    unit integer not null, key text not null, rollout_id text, judge text not null,
+    pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
+    tries integer not null default 0, replies integer not null default 0, next_at integer not null default 0, verdict text,
+    calls integer not null default 0, prompt_tokens integer not null default 0,
+    completion_tokens integer not null default 0, unmetered integer not null default 0,
+    primary key (unit, key))`,
+];
+
 const RESTART_GRACE_MS = 5000;
 /** A unit that owes verdicts is looked at this often by whoever looks for silent scoring. */
 export const JUDGED_LOOK_MS = 10 * 60_000;
@@ -21,7 +40,7 @@ export type JudgingEntry = {
   stage: JudgingStage;
   /** Counts those who took it. */
   claim: number;
-  /** The message that took it, and at which try of it; null where nobody has, or nobody said. */
+  /** The message that took it, and at which try of it; null where nobody has. */
   taker: string | null;
   attempt: number;
   /** Times in a row that it was sent and nobody took it. */

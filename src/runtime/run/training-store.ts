@@ -2,7 +2,7 @@
  * The rows of a run's training, in its own SQLite: reads and single-row writes. What they mean together stands in
  * training-groups.ts, training-batches.ts and training-news.ts.
  */
-import type { BufferedGroup, TrainBatch, TrainEval, TrainGroup } from "./state.ts";
+import type { BufferedGroup, TrainBatch, TrainEval, TrainGroup } from "./training-state.ts";
 
 export interface MemberRow {
   readonly [column: string]: SqlStorageValue;

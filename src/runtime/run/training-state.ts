@@ -7,40 +7,37 @@
  * add up to the groups that were opened.
  */
 
-import type { GroupSamples, TrainerSnapshot } from "../../contract/training-wire.ts";
-import type { Migration } from "../../kit/migrate.ts";
+import { NO_TIME, sharesOf } from "../contract/trainer-time.ts";
+import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 
-export const TRAINING_MIGRATION: Migration = {
-  name: "training",
-  statements: [
-    // One row a group, made when it opens. `position` numbers those that are whole, in the order they became so.
-    `create table train_groups (
+export const TRAINING_SCHEMA = [
+  // One row a group, made when it opens. `position` numbers those that are whole, in the order they became so.
+  `create table if not exists train_groups (
       group_index integer primary key, example_index integer not null, dispatch_version integer not null,
       state text not null, reason text, position integer, arrived_step integer, step integer,
       void_above integer, max_version integer, mean real,
       rollouts integer not null default 0, samples integer not null default 0,
       tokens integer not null default 0, bytes integer not null default 0,
       made text, credits text, facts text)`,
-    "create index train_groups_by_state on train_groups (state, position)",
-    "create index train_groups_by_position on train_groups (position)",
-    "create index train_groups_by_step on train_groups (step)",
-    "create index train_groups_by_arrival on train_groups (arrived_step)",
-    // One row a batch that was cut. A reset voids those after it, and their steps are cut again.
-    `create table train_batches (
+  "create index if not exists train_groups_by_state on train_groups (state, position)",
+  "create index if not exists train_groups_by_position on train_groups (position)",
+  "create index if not exists train_groups_by_step on train_groups (step)",
+  "create index if not exists train_groups_by_arrival on train_groups (arrived_step)",
+  // One row a batch that was cut. A reset voids those after it, and their steps are cut again.
+  `create table if not exists train_batches (
       step integer not null, generation integer not null, batch_id text not null, state text not null,
       sha256 text, manifest_key text, max_version integer not null,
       groups integer not null, rollouts integer not null, samples integer not null, tokens integer not null,
       cut_at integer not null, primary key (step, generation))`,
-    "create index train_batches_by_state on train_batches (state, step)",
-    "create table train_steps (step integer primary key, at integer not null, metrics text not null)",
-    // Evals of the run's own weights: begun, followed, and noted in the series at their step.
-    `create table train_evals (
+  "create index if not exists train_batches_by_state on train_batches (state, step)",
+  "create table if not exists train_steps (step integer primary key, at integer not null, metrics text not null)",
+  // Evals of the run's own weights: begun, followed, and noted in the series at their step.
+  `create table if not exists train_evals (
       step integer not null, generation integer not null, policy_version integer not null, run_id text,
       state text not null, tries integer not null default 0, due_at integer not null,
       primary key (step, generation))`,
-    "create index train_evals_by_state on train_evals (state, due_at)",
-  ],
-};
+  "create index if not exists train_evals_by_state on train_evals (state, due_at)",
+];
 
 /** Of the run's head. */
 export interface TrainingState {
@@ -67,8 +64,8 @@ export interface TrainingState {
   /** Largest off-policy lag of a rollout that was shipped. */
   readonly max_lag: number;
   readonly transitions: GroupSamples["transitions"];
-  /** Rows that were made; absent in what was stored before they were counted. */
-  readonly branches?: GroupSamples["transitions"];
+  /** Rows that were made. */
+  readonly branches: GroupSamples["transitions"];
   readonly untrainable: Counts;
   /** Its trainer's object, as last heard of; its acks are rows of batches. */
   readonly trainer: KnownTrainer;
@@ -104,6 +101,7 @@ export const NEW_TRAINING: TrainingState = {
   seen: { rollouts: 0, tokens: 0 },
   max_lag: 0,
   transitions: { clean: 0, forked: 0, realigned: 0 },
+  branches: { clean: 0, forked: 0, realigned: 0 },
   untrainable: {},
   trainer: {
     seq: -1,
@@ -117,6 +115,7 @@ export const NEW_TRAINING: TrainingState = {
     leased_step: null,
     dead: null,
     trainer: null,
+    time: sharesOf(NO_TIME),
   },
   told: { paused: false, ended: false },
   evaluated: -1,
