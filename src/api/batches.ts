@@ -3,7 +3,7 @@
  * ever, and a download that broke goes on by `Range`.
  */
 import * as z from "zod";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { BatchManifest } from "../contract/trainer-wire.ts";
 import { CreditLine } from "../core/training/batch.ts";
 import { Refusal, unwrap } from "./errors.ts";

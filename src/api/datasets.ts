@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Deleted, ResourceName } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
 import { readToEnd } from "../runtime/kit/byte-chunks.ts";

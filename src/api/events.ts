@@ -8,7 +8,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { RunEvent } from "../contract/run-events.ts";
 import { unwrap } from "./errors.ts";
 import { headerAs, parseAs, queryOf } from "./input.ts";

@@ -1,7 +1,7 @@
 /** The rollouts of a run that have not ended: which they are, so that one can be read or cancelled by its id. */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { IN_FLIGHT_STATUSES, RolloutInFlightList } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";

@@ -1,7 +1,7 @@
 /** The results of a run, a page of lines at a time; while it runs, what is done so far. */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { OUTCOMES, ResultRow } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";

@@ -1,8 +1,8 @@
 /** The series of a training run: what it measured of each step, and what its trainer said of it. */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
-import { listOf } from "../contract/list.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+
+import { listOf, wholeNumber } from "../contract/primitives.ts";
 import { StepMetrics } from "../contract/training-view.ts";
 import { unwrap } from "./errors.ts";
 import { parseAs, queryOf } from "./input.ts";

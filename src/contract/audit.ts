@@ -4,6 +4,7 @@
  * reports read; `r2` holds the trajectories.
  */
 import * as z from "zod";
+import { Count, Seconds } from "./primitives.ts";
 import { RunCounts } from "./run.ts";
 
 /** What may be broken, each a rule of its own. */
@@ -24,7 +25,6 @@ export const AUDIT_RULES = [
 ] as const;
 export type AuditRule = (typeof AUDIT_RULES)[number];
 
-const Count = z.int().nonnegative();
 const ByOutcome = RunCounts.pick({ scored: true, unscored: true, failed: true, cancelled: true });
 export type OutcomeCounts = z.infer<typeof ByOutcome>;
 
@@ -39,7 +39,7 @@ export const RunAudit = z
     object: z.literal("audit"),
     run_id: z.string(),
     holds: z.boolean().describe("true when nothing differs"),
-    as_of: z.int().describe("seconds since the epoch"),
+    as_of: Seconds,
     counts: RunCounts,
     sources: z.object({
       counters: RunCounts,

@@ -1,20 +1,16 @@
 /** Two runs compared on the wire: paired by task, over the tasks that both have scored. */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { wholeNumber } from "./query-number.ts";
+import { Count, Interval, MaybeNumber, Seconds, wholeNumber } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RUN_STATUSES } from "./run.ts";
-
-const Count = z.int().nonnegative();
-const Interval = z.tuple([z.number(), z.number()]).nullable();
-const MaybeNumber = z.number().nullable();
 
 const Side = z.object({
   id: z.string(),
   status: z.enum(RUN_STATUSES),
   environment: z.string().describe("id@version"),
   model: z.string(),
-  created_at: z.int().describe("seconds since the epoch"),
+  created_at: Seconds,
   mean: MaybeNumber.describe("over the matched tasks"),
   reward: RunReport.shape.reward.describe("of the whole run, with its counts"),
 });

@@ -4,10 +4,8 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { listOf } from "./list.ts";
+import { Count, listOf, Positive, Seconds } from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
-
-const Seconds = z.int().describe("seconds since the epoch");
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
   error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
@@ -33,7 +31,7 @@ export const ResourceName = z
   })
   .refine((name) => !/^(ep|ds|sec)_/.test(name), { error: "must not look like an id" });
 
-const Micros = z.int().nonnegative().describe("micro-dollars for a million tokens");
+const Micros = Count.describe("micro-dollars for a million tokens");
 export const Prices = z.strictObject({
   input_per_mtok_micros: Micros,
   output_per_mtok_micros: Micros,
@@ -44,19 +42,11 @@ export const EndpointRequest = z
     name: ResourceName,
     base_url: BaseUrl,
     api_key: EndpointKey.optional(),
-    max_concurrent: z
-      .int()
-      .min(1)
-      .max(LIMITS.maxConcurrent)
+    max_concurrent: Positive.max(LIMITS.maxConcurrent)
       .nullable()
       .default(null)
       .describe("rollouts at once of all runs on this endpoint together; null = each run's own number"),
-    rpm: z
-      .int()
-      .min(1)
-      .nullable()
-      .default(null)
-      .describe("requests a minute of all runs on it together; null = no limit"),
+    rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
     prices: Prices.nullable().default(null),
     probe: z
       .boolean()

@@ -1,12 +1,53 @@
-/** What a judge said of a rollout, and what that cost, on the wire. */
+/**
+ * Judges on the wire: who answers for one, what it said of a rollout, and what that cost.
+ *
+ * Money is in whole micro-dollars. A cost that nobody can know (an endpoint without prices, a reply without usage) is null,
+ * never 0, and so is a sum that such a one is in.
+ */
 import * as z from "zod";
-import { type Cost, Micros } from "./cost.ts";
+import { InlineEndpoint, ModelName } from "./endpoint.ts";
 import { Usage } from "./messages.ts";
+import { Count } from "./primitives.ts";
+import { Sampling } from "./sampling.ts";
+import { ShownText } from "./shown-text.ts";
 
-const Count = z.int().nonnegative();
+/** As the rubric calls it. */
+export const JudgeName = ShownText;
+
+/** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
+export const JudgeTarget = z.strictObject({
+  endpoint: z.union([z.string().min(1), InlineEndpoint]).describe("an endpoint by name or id, or one given here"),
+  model: ModelName,
+  sampling: Sampling.default({}),
+});
+
+/** By the rubric's names; the endpoint by its id, with its prices at that time, if it had any. */
+export type ResolvedJudges = Readonly<
+  Record<
+    string,
+    Omit<z.output<typeof JudgeTarget>, "endpoint"> & {
+      readonly endpoint: string;
+      readonly prices?: TokenPrices;
+    }
+  >
+>;
+
+/** Of an endpoint, in micro-dollars for a million tokens. */
+export interface TokenPrices {
+  readonly input_per_mtok_micros: number;
+  readonly output_per_mtok_micros: number;
+}
+
+/** What was spent on something. */
+export const Cost = z.object({
+  judge_micros: Count.nullable().describe(
+    "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
+  ),
+});
+export type Cost = z.infer<typeof Cost>;
 
 /** Judgements and reports of earlier releases say nothing of it. */
-const JudgeMicros = Micros.nullable().optional().describe("micro-dollars; null where that cannot be known");
+const JudgeMicros = Count.nullable().optional().describe("micro-dollars; null where that cannot be known");
 
 export const Judgement = z
   .object({
@@ -43,4 +84,26 @@ export type JudgeUsage = z.infer<typeof JudgeUsage>;
 /** What was spent, by what is reported of it. */
 export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
   return { judge_micros: judge === undefined ? 0 : (judge.cost_micros ?? null) };
+}
+
+const TOKENS_PRICED = 1_000_000;
+
+/** To the nearest micro-dollar; of each reply by itself, so that sums of sums agree. */
+export function tokenCost(
+  prices: TokenPrices | undefined,
+  { prompt_tokens, completion_tokens }: { prompt_tokens: number; completion_tokens: number },
+): number | null {
+  if (prices === undefined) return null;
+  const input = prompt_tokens * prices.input_per_mtok_micros;
+  const output = completion_tokens * prices.output_per_mtok_micros;
+  return Math.round((input + output) / TOKENS_PRICED);
+}
+
+export function sumOfCosts(costs: Iterable<number | null>): number | null {
+  let sum = 0;
+  for (const cost of costs) {
+    if (cost === null) return null;
+    sum += cost;
+  }
+  return sum;
 }

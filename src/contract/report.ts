@@ -1,23 +1,20 @@
 /** The report of a run on the wire: how its rewards and metrics came out, and what they rest on. */
 import * as z from "zod";
 import { JudgeUsage } from "./judgement.ts";
-
-const Count = z.int().nonnegative();
-const ByName = z.record(z.string(), Count);
+import { Count, CountsByName, Interval, MaybeNumber } from "./primitives.ts";
 
 const Estimate = z.object({
-  mean: z.number().nullable().describe("mean of task means; null when nothing was scored"),
-  se: z.number().nullable().describe("standard error over task means; null below two tasks"),
+  mean: MaybeNumber.describe("mean of task means; null when nothing was scored"),
+  se: MaybeNumber.describe("standard error over task means; null below two tasks"),
   n: Count.describe("scored rollouts"),
 });
-const Interval = z.tuple([z.number(), z.number()]).nullable();
 const ByK = z
-  .record(z.string(), z.number().nullable())
+  .record(z.string(), MaybeNumber)
   .describe("by k = 1, 2, 4, …, and all attempts; null where no task has k scored ones");
 
 const Reward = z.object({
-  mean: z.number().nullable(),
-  se: z.number().nullable(),
+  mean: MaybeNumber,
+  se: MaybeNumber,
   ci95: Interval.describe("Student t over task means, not clipped to the range of scores"),
   wilson95: Interval.optional().describe(
     "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
@@ -51,13 +48,13 @@ export const RunReport = z
         z.object({
           n_tasks: Count.describe("with at least k scored attempts"),
           n_too_few: Count.describe("with fewer: left out"),
-          at_se: z.number().nullable(),
-          hat_se: z.number().nullable(),
+          at_se: MaybeNumber,
+          hat_se: MaybeNumber,
         }),
       )
       .optional()
       .describe("what stands behind pass_at_k and pass_hat_k, by k"),
-    stop_conditions: ByName,
+    stop_conditions: CountsByName,
     turns: Count.describe("of finished rollouts"),
     usage: z.object({
       prompt_tokens: Count,

@@ -3,18 +3,16 @@ import * as z from "zod";
 import { InlineEndpoint } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
 import { EvalRequest, Metadata, RunName } from "./eval-request.ts";
-import { JudgeName, JudgeTarget } from "./judge-target.ts";
+import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
+import { AnyObject, Count, Positive, Share } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 
 /** Only what is named changes. */
 export const RunPatch = z.strictObject({
   name: RunName.nullable().optional(),
   metadata: Metadata.optional().describe("all pairs: those left out are gone"),
-  max_concurrent: z
-    .int()
-    .min(1)
-    .max(LIMITS.maxConcurrent)
+  max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .optional()
     .describe("from now on; a smaller one lets what runs finish"),
 });
@@ -36,24 +34,21 @@ export const RescoreRequest = z.strictObject({
   environment: EvalRequest.shape.environment
     .optional()
     .describe("whose rubric scores: id, or id@version; default: that of the run"),
-  environment_args: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe("default: those of the run, where the environment is the same"),
+  environment_args: AnyObject.optional().describe("default: those of the run, where the environment is the same"),
   judges: z.record(JudgeName, JudgeTarget).optional().describe("in place of the run's judges of the same names"),
   name: EvalRequest.shape.name,
   metadata: Metadata.optional().describe("default: that of the run"),
-  min_scored: z.number().min(0).max(1).optional().describe("default: that of the run"),
+  min_scored: Share.optional().describe("default: that of the run"),
 });
 export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 export const ForkRequest = z.strictObject({
-  turn: z.int().min(0).describe("index of the last turn that is kept; the next one is asked for again"),
+  turn: Count.describe("index of the last turn that is kept; the next one is asked for again"),
   model: EvalRequest.shape.model.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
   endpoint: z.union([z.string().min(1), InlineEndpoint]).optional(),
-  rollouts: z.int().min(1).max(LIMITS.groupSize).default(1).describe("how many go on from there"),
+  rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there"),
 });
 export type ForkRequest = z.infer<typeof ForkRequest>;
 export type ForkRequestInput = z.input<typeof ForkRequest>;

@@ -1,9 +1,10 @@
 /** The events of a run, as the stream carries them: a name, an id that only grows, and data of the name's own shape. */
 import * as z from "zod";
+import { Count, Step, Version } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
-const Id = z.int().nonnegative().describe("goes into Last-Event-ID to go on behind this event");
+const Id = Count.describe("goes into Last-Event-ID to go on behind this event");
 
 /** At most one a second. */
 export const RunProgress = z
@@ -33,9 +34,7 @@ export const RunEnded = z
   .meta({ id: "RunEnded" });
 export type RunEnded = z.infer<typeof RunEnded>;
 
-const Batch = { step: z.int().min(1), batch_id: z.string() };
-const Count = z.int().nonnegative();
-const Version = z.int().nonnegative();
+const Batch = { step: Step, batch_id: z.string() };
 
 /** A training run's batch may be leased; */
 export const BatchReady = z

@@ -4,11 +4,11 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
-import { Cost } from "./cost.ts";
+
 import { EvalRequest, RunLimits } from "./eval-request.ts";
-import { Judgement, JudgeTokens } from "./judgement.ts";
-import { listOf } from "./list.ts";
+import { Cost, Judgement, JudgeTokens } from "./judgement.ts";
 import { Usage } from "./messages.ts";
+import { AnyObject, Count, CountsByName, listOf, MaybeNumber, Seconds } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { TrainingRequest } from "./training-request.ts";
 import { TrainerSecrets, TrainingView } from "./training-view.ts";
@@ -30,10 +30,6 @@ export type RunRequestInput = z.input<typeof RunRequest>;
 export const RUN_KINDS = ["eval", "training"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
-const Count = z.int().nonnegative();
-const Seconds = z.int().describe("seconds since the epoch");
-const ByName = z.record(z.string(), Count);
-
 /** The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled. */
 export const RunCounts = z
   .object({
@@ -42,9 +38,9 @@ export const RunCounts = z
     dispatched: Count,
     in_flight: Count.describe("running, or answered and waiting for scores"),
     scored: Count,
-    unscored: ByName.describe("by cause: judge, scorer, non_finite"),
-    failed: ByName.describe("by class"),
-    cancelled: ByName.describe("by reason"),
+    unscored: CountsByName.describe("by cause: judge, scorer, non_finite"),
+    failed: CountsByName.describe("by class"),
+    cancelled: CountsByName.describe("by reason"),
   })
   .meta({ id: "RunCounts" });
 export type RunCounts = z.infer<typeof RunCounts>;
@@ -79,7 +75,7 @@ export const RunView = z
       .nullable()
       .describe("why dispatch goes on or waits; null once the run has ended"),
     environment: z.object({ id: z.string(), version: z.string(), digest: z.string() }),
-    environment_args: z.record(z.string(), z.unknown()),
+    environment_args: AnyObject,
     model: z.string(),
     endpoint: z.object({
       id: z.string(),
@@ -89,7 +85,7 @@ export const RunView = z
     }),
     dataset: z.string().nullable().describe("id of the uploaded dataset, where one was named"),
     judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
-    sampling: z.record(z.string(), z.unknown()),
+    sampling: AnyObject,
     num_examples: Count,
     rollouts_per_example: Count,
     max_concurrent: Count,
@@ -129,14 +125,14 @@ export const RolloutFinished = z
     example_id: Count,
     outcome: z.enum(OUTCOMES),
     reason: z.string().nullable(),
-    reward: z.number().nullable(),
+    reward: MaybeNumber,
     turns: Count,
     stop_condition: z.string().nullable(),
   })
   .meta({ id: "RolloutFinished" });
 export type RolloutFinished = z.infer<typeof RolloutFinished>;
 
-const Score = z.object({ name: z.string(), score: z.number().nullable(), weight: z.number() });
+const Score = z.object({ name: z.string(), score: MaybeNumber, weight: z.number() });
 const ErrorView = z.object({
   error: z.string(),
   message: z.string(),
@@ -158,7 +154,6 @@ const ScoringErrorView = z.object({
   error: z.string(),
   retryable: z.boolean(),
 });
-const WireMessage = z.record(z.string(), z.unknown());
 
 const Advantage = z
   .number()
@@ -184,9 +179,9 @@ export const RolloutView = z
     reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
     task_key: z.string().nullable(),
     example_id: Count,
-    prompt: z.array(WireMessage),
-    completion: z.array(WireMessage),
-    reward: z.number().nullable(),
+    prompt: z.array(AnyObject),
+    completion: z.array(AnyObject),
+    reward: MaybeNumber,
     advantage: Advantage,
     scores: z.array(Score),
     scoring_errors: z.array(ScoringErrorView),
@@ -205,8 +200,8 @@ export const RolloutView = z
     turns: z.array(
       z.object({
         index: Count,
-        prompt: z.object({ keep: Count, append: z.array(WireMessage) }),
-        completion: WireMessage,
+        prompt: z.object({ keep: Count, append: z.array(AnyObject) }),
+        completion: AnyObject,
         finish_reason: z.string().nullable(),
         usage: Usage.nullable(),
         latency_ms: z.number(),
@@ -221,11 +216,11 @@ export const RolloutView = z
           .describe("of those that sampled the first, where the weights changed meanwhile"),
         dispatch_version: Count.optional().describe("of a training run: the version its group was dispatched by"),
         is_truncated: z.boolean(),
-        reward: z.number().nullable().describe("of this turn; the rollout's, where none was given"),
+        reward: MaybeNumber.describe("of this turn; the rollout's, where none was given"),
         advantage: Advantage,
       }),
     ),
-    state: z.record(z.string(), z.unknown()).describe("the environment's own fields"),
+    state: AnyObject.describe("the environment's own fields"),
     started_at: Seconds.nullable(),
     ended_at: Seconds.nullable(),
   })
@@ -255,7 +250,7 @@ export type RolloutInFlightList = z.infer<typeof RolloutInFlightList>;
 const ToolOffered = z.object({
   name: z.string(),
   description: z.string(),
-  parameters: z.record(z.string(), z.unknown()).describe("JSON Schema"),
+  parameters: AnyObject.describe("JSON Schema"),
   strict: z.boolean().optional(),
 });
 
@@ -263,18 +258,18 @@ const ToolOffered = z.object({
 export const ResultRow = z
   .object({
     example_id: Count,
-    prompt: z.array(WireMessage),
-    completion: z.array(WireMessage),
+    prompt: z.array(AnyObject),
+    completion: z.array(AnyObject),
     answer: z.string().optional(),
     info: z.unknown().optional(),
-    reward: z.number().nullable(),
+    reward: MaybeNumber,
     advantage: Advantage,
     error: ErrorView.nullable(),
     timing: z.object({ start_time: z.number(), total: z.number().describe("seconds") }),
     is_completed: z.boolean(),
     is_truncated: z.boolean(),
     stop_condition: z.string().nullable(),
-    metrics: z.record(z.string(), z.number().nullable()),
+    metrics: z.record(z.string(), MaybeNumber),
     tool_defs: z
       .array(ToolOffered)
       .optional()
@@ -306,12 +301,12 @@ export const EnvironmentView = z
     id: z.string(),
     version: z.string(),
     digest: z.string(),
-    args: z.record(z.string(), z.unknown()).describe("JSON Schema of environment_args"),
+    args: AnyObject.describe("JSON Schema of environment_args"),
     dataset: z
       .enum(["uploaded", "rows", "generated"])
       .nullable()
       .describe("null where its arguments must be given before it can be built"),
-    row: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema of one task row; null where dataset is"),
+    row: AnyObject.nullable().describe("JSON Schema of one task row; null where dataset is"),
     needs: z.array(z.string()),
     judges: z.array(z.string()).describe("judges a run must name in `judges`"),
   })

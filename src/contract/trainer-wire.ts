@@ -3,17 +3,15 @@
  * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
+import { AnyObject, Count, MaybeNumber, Positive, Seconds, Step, Version } from "./primitives.ts";
 import { ShownText } from "./shown-text.ts";
 
 const Id = ShownText.min(1).max(200);
 const Epoch = z.int().min(1);
-const Version = z.int().min(0);
-const Step = z.int().min(1);
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "must be 64 hex digits" });
-const Seconds = z.int().describe("seconds since the epoch");
 const MOST_METRICS = 200;
 export const TrainerMetrics = z
-  .record(ShownText.max(100), z.number().nullable())
+  .record(ShownText.max(100), MaybeNumber)
   .refine((values) => Object.keys(values).length <= MOST_METRICS, {
     error: `at most ${MOST_METRICS} names`,
   });
@@ -63,11 +61,11 @@ export const BatchManifest = z
     estimator: z.object({
       name: z.string(),
       version: z.int(),
-      params: z.record(z.string(), z.unknown()),
+      params: AnyObject,
     }),
     environment: z.string(),
     model: z.string(),
-    sampling: z.record(z.string(), z.unknown()),
+    sampling: AnyObject,
     objects: z.array(
       z.object({
         sha256: Sha256,
@@ -97,7 +95,7 @@ export const LeaseView = z.object({
   id: z.string(),
   token: z.string(),
   expires_at: Seconds,
-  attempt: z.int().min(1),
+  attempt: Positive,
 });
 export type LeaseView = z.infer<typeof LeaseView>;
 export const Leased = z.object({ lease: LeaseView, manifest: BatchManifest }).meta({ id: "Leased" });
@@ -107,7 +105,7 @@ export const HeartbeatRequest = z
   .strictObject({
     token: z.string(),
     epoch: Epoch,
-    progress: z.strictObject({ phase: ShownText.max(100), done: z.int().min(0), total: z.int().min(0) }).optional(),
+    progress: z.strictObject({ phase: ShownText.max(100), done: Count, total: Count }).optional(),
   })
   .meta({ id: "HeartbeatRequest" });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
@@ -174,7 +172,7 @@ export const WeightLedger = z
   .object({
     published: Version,
     applied: z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) }),
-    epoch: z.int().min(0).describe("0: no trainer has registered"),
+    epoch: Count.describe("0: no trainer has registered"),
     generation: Version,
     versions: z
       .array(
@@ -202,7 +200,7 @@ export const BatchOffer = z
       run_id: z.string(),
       batch_id: z.string(),
       step: Step,
-      epoch: z.int().min(0),
+      epoch: Count,
       lease: LeaseView,
       manifest: BatchManifest.optional().describe("inline up to 20 kB"),
       manifest_url: z.string().optional(),

@@ -1,19 +1,16 @@
 /** How a training run stands, as it is read back. Steps count from 1, policy versions from 0. */
 import * as z from "zod";
+import { Count, CountsByName, MaybeNumber, Positive, Seconds, Share } from "./primitives.ts";
 import { Advantage, BatchSize, Curriculum, LengthPenalty } from "./training-request.ts";
-
-const Count = z.int().nonnegative();
-const Share = z.number().min(0).max(1).nullable();
-const Seconds = z.int().describe("seconds since the epoch");
 
 export const TrainingView = z
   .object({
-    step: z.int().min(1).describe("of the batch that is collected now; max_steps + 1 once all are cut"),
+    step: Positive.describe("of the batch that is collected now; max_steps + 1 once all are cut"),
     max_steps: Count,
     steps_trained: Count.describe("batches acknowledged by the trainer"),
     policy_version: Count.describe("that new groups are sampled by"),
     published: Count,
-    applied: z.object({ min: Count, max: Count, by_replica: z.record(z.string(), Count) }),
+    applied: z.object({ min: Count, max: Count, by_replica: CountsByName }),
     lead: z.int().describe("batches shipped and not yet turned into published weights"),
     target_lead: Count,
     max_lag: Count.describe("largest off-policy lag of a rollout that was shipped, in versions"),
@@ -43,7 +40,7 @@ export const TrainingView = z
         clean: Count,
         forked: Count,
         realigned: Count,
-        untrainable: z.record(z.string(), Count).describe("scored rollouts without rows, by cause"),
+        untrainable: CountsByName.describe("scored rollouts without rows, by cause"),
       })
       .describe("rows made: the first of a rollout, one begun anew, one partly overwritten"),
     trainer: z
@@ -53,10 +50,10 @@ export const TrainingView = z
         epoch: Count,
         delivery: z.enum(["pull", "push", "both"]),
         last_seen_at: Seconds.nullable(),
-        waiting_for_batch: Share.describe(
+        waiting_for_batch: Share.nullable().describe(
           "of the time from its first lease to its last acknowledgement, in which it waited because no batch was there for it: wait_s of its acknowledgements; of steps without, from the request for a lease that found none to the lease",
         ),
-        not_training: Share.describe(
+        not_training: Share.nullable().describe(
           "1 - train_s of its acknowledgements / that time; null where none carries train_s",
         ),
         waiting_by: z
@@ -82,7 +79,7 @@ export type TrainingView = z.infer<typeof TrainingView>;
 export const StepMetrics = z.object({
   step: Count,
   at: Seconds,
-  values: z.record(z.string(), z.number().nullable()),
+  values: z.record(z.string(), MaybeNumber),
 });
 export type StepMetrics = z.infer<typeof StepMetrics>;
 

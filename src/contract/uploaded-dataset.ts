@@ -1,29 +1,27 @@
 /** Uploaded datasets on the wire: rows as JSON lines, kept once, named by any number of runs. */
 import * as z from "zod";
-import { listOf } from "./list.ts";
+import { AnyObject, Count, listOf, Seconds } from "./primitives.ts";
 
 export const DatasetView = z
   .object({
     object: z.literal("dataset"),
     id: z.string(),
     name: z.string().nullable(),
-    rows: z.int().nonnegative(),
-    bytes: z.int().nonnegative().describe("of the file as uploaded"),
+    rows: Count,
+    bytes: Count.describe("of the file as uploaded"),
     sha256: z.string().describe("of the file as uploaded, in hex"),
     environment: z
       .object({ id: z.string(), version: z.string(), digest: z.string() })
       .nullable()
       .describe("the environment whose row schema every row was checked against"),
-    created_at: z.int().describe("seconds since the epoch"),
+    created_at: Seconds,
   })
   .meta({ id: "Dataset" });
 export type DatasetView = z.infer<typeof DatasetView>;
 export const DatasetList = listOf(DatasetView, "DatasetList");
 
 /** One row as it is read back, with the place errors name it by (0-based). */
-export const DatasetRow = z
-  .object({ index: z.int().nonnegative(), row: z.record(z.string(), z.unknown()) })
-  .meta({ id: "DatasetRow" });
+export const DatasetRow = z.object({ index: Count, row: AnyObject }).meta({ id: "DatasetRow" });
 export type DatasetRow = z.infer<typeof DatasetRow>;
 
 /** Where a run's rows come from. */

@@ -9,7 +9,7 @@
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { LIMITS } from "../../contract/limits.ts";
-import { shortText } from "../../contract/short-text.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
 import type { Capabilities, FetchReply } from "./contract.ts";
 

@@ -22,7 +22,7 @@ import {
 import type { Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../../contract/messages.ts";
-import { shortText } from "../../contract/short-text.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";

@@ -6,7 +6,7 @@
  * renames functions. A rubric holds no results: one serves any number of rollouts at once.
  */
 
-import { requireName } from "../../contract/short-text.ts";
+import { requireName } from "../../contract/shown-text.ts";
 import type {
   Awaitable,
   Cleanup,

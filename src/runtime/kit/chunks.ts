@@ -6,7 +6,7 @@
  * behind when a shorter one took its place is beyond that count, and never read.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { cutBefore } from "../../contract/short-text.ts";
+import { cutBefore } from "../../contract/shown-text.ts";
 
 /** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
 const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);

@@ -1,7 +1,7 @@
 /** What else can be wrong with a training run: how it samples, its trainer's address, its evals, what it holds out. Its engine: refuse-engine.ts. */
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../contract/sampling.ts";
-import { evalsOwn, type TrainingSpec } from "../../contract/training-spec.ts";
+import { evalsOwn, type TrainingSpec } from "../../contract/training-request.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { firstPlaces, type RowsOf } from "../dataset/datasets.ts";
 import { blocksOf } from "../dataset/rows.ts";
