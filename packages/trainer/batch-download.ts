@@ -16,8 +16,8 @@ import {
   type SampleEncoding,
 } from "../../src/core/training/sample-encoding.ts";
 import type { SampleRow } from "../../src/core/training/sample-row.ts";
-import { BatchDigestError } from "../../src/sdk/batch-objects.ts";
-import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+
+import { type TrainerClient, BatchDigestError } from "../../src/sdk/trainer-client.ts";
 import { BatchFault } from "./batch-fault.ts";
 import type { TrainingSample } from "./training-sample.ts";
 

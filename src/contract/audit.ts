@@ -4,7 +4,7 @@
  * reports read; `r2` holds the trajectories.
  */
 import * as z from "zod";
-import { Count, Seconds } from "./primitives.ts";
+import { Count, EXAMPLE, RunId, Seconds } from "./primitives.ts";
 import { RunCounts } from "./run.ts";
 
 /** What may be broken, each a rule of its own. */
@@ -37,9 +37,9 @@ export type AuditViolation = z.infer<typeof AuditViolation>;
 export const RunAudit = z
   .object({
     object: z.literal("audit"),
-    run_id: z.string(),
+    run_id: RunId,
     holds: z.boolean().describe("true when nothing differs"),
-    as_of: Seconds,
+    as_of: Seconds.meta({ example: 1_792_000_060 }),
     counts: RunCounts,
     sources: z.object({
       counters: RunCounts,
@@ -47,7 +47,7 @@ export const RunAudit = z
       d1: ByOutcome.extend({
         drained_to: Count.describe("finished rollouts written to D1 so far"),
         rows: Count,
-      }),
+      }).meta({ example: { failed: { timeout: 1 }, drained_to: 2, rows: 2 } }),
       r2: z.object({
         segments: Count,
         rollouts: Count.describe("whose trajectories are in segments"),
@@ -55,7 +55,9 @@ export const RunAudit = z
       }),
     }),
     notes: z.array(z.string()).describe("what is worth knowing and breaks no rule"),
-    violations: z.array(AuditViolation),
+    violations: z.array(AuditViolation).meta({
+      example: [{ rule: "d1_row_matches", detail: `${EXAMPLE.rollout} reason: "timeout", not "provider"` }],
+    }),
   })
   .meta({ id: "RunAudit" });
 export type RunAudit = z.infer<typeof RunAudit>;

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { Count, listOf, Positive, Seconds } from "./primitives.ts";
+import { Count, EXAMPLE, listOf, Positive, Seconds } from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
@@ -18,8 +18,13 @@ export const EndpointKey = z
 
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = z
-  .strictObject({ base_url: BaseUrl, api_key: EndpointKey.optional() })
+  .strictObject({
+    base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+    api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
+  })
   .meta({ id: "InlineEndpoint" });
+
+export const EndpointOrName = z.union([z.string().min(1), InlineEndpoint]);
 
 /** As the endpoint calls it. */
 export const ModelName = ShownText.min(1).max(500);
@@ -33,21 +38,22 @@ export const ResourceName = z
 
 const Micros = Count.describe("micro-dollars for a million tokens");
 export const Prices = z.strictObject({
-  input_per_mtok_micros: Micros,
-  output_per_mtok_micros: Micros,
+  input_per_mtok_micros: Micros.meta({ example: 150_000 }),
+  output_per_mtok_micros: Micros.meta({ example: 600_000 }),
 });
 
 export const EndpointRequest = z
   .strictObject({
-    name: ResourceName,
-    base_url: BaseUrl,
-    api_key: EndpointKey.optional(),
+    name: ResourceName.meta({ example: "qwen" }),
+    base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+    api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34ef56" }),
     max_concurrent: Positive.max(LIMITS.maxConcurrent)
       .nullable()
       .default(null)
-      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number"),
+      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number")
+      .meta({ example: 256 }),
     rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
-    prices: Prices.nullable().default(null),
+    prices: Prices.nullable().default(null).meta({ example: {} }),
     probe: z
       .boolean()
       .default(true)
@@ -75,7 +81,7 @@ export type EndpointPatch = z.output<typeof EndpointPatch>;
 /** What of its logprobs and its sampling could be proven. */
 const EngineExactness = z
   .object({
-    one_logprob_a_token: z.boolean(),
+    one_logprob_a_token: z.boolean().meta({ example: true }),
     logprobs_mode: z
       .enum(["processed", "raw"])
       .nullable()
@@ -93,7 +99,7 @@ const EngineExactness = z
       .nullable()
       .describe("what the server said of the fields that training sends, where it refused them"),
   })
-  .meta({ id: "EngineExactness" });
+  .meta({ id: "EngineExactness", example: { logprobs_mode: "processed", penalties: true, neutral_defaults: true } });
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
 /** What one call to the endpoint showed. */
@@ -113,26 +119,32 @@ export const EndpointCapabilities = z
     error: z.string().nullable().describe("what went wrong, where something did"),
     checked_at: Seconds,
   })
-  .meta({ id: "EndpointCapabilities" });
+  .meta({
+    id: "EndpointCapabilities",
+    example: {
+      ...{ models: ["qwen3-4b"], max_model_len: 32_768, probed_model: "qwen3-4b" },
+      ...{ chat: true, usage: true, logprobs: true, token_ids: true, tools: true, exactness: {} },
+    },
+  });
 export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
 
 export const EndpointView = z
   .object({
     object: z.literal("endpoint"),
-    id: z.string(),
-    name: z.string(),
-    base_url: z.string(),
-    api_key_last4: z.string().nullable(),
-    max_concurrent: z.int().nullable(),
+    id: z.string().meta({ example: EXAMPLE.endpoint }),
+    name: z.string().meta({ example: "qwen" }),
+    base_url: z.string().meta({ example: "https://gpu.example/v1" }),
+    api_key_last4: z.string().nullable().meta({ example: "ef56" }),
+    max_concurrent: z.int().nullable().meta({ example: 256 }),
     rpm: z.int().nullable(),
-    prices: Prices.nullable(),
-    capabilities: EndpointCapabilities.nullable().describe("null when it was never probed"),
+    prices: Prices.nullable().meta({ example: {} }),
+    capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
     created_at: Seconds,
     updated_at: Seconds,
   })
   .meta({ id: "Endpoint" });
 export type EndpointView = z.infer<typeof EndpointView>;
-export const EndpointList = listOf(EndpointView, "EndpointList");
+export const EndpointList = listOf(EndpointView, "EndpointList", EXAMPLE.endpoint);
 
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
   error: "must be 1 to 63 letters, digits or underscores, no digit first",
@@ -147,14 +159,14 @@ export const SecretPatch = z.strictObject({ value: SecretRequest.shape.value }).
 export const SecretView = z
   .object({
     object: z.literal("secret"),
-    id: z.string(),
-    name: z.string(),
+    id: z.string().meta({ example: EXAMPLE.secret }),
+    name: z.string().meta({ example: "SEARCH_KEY" }),
     created_at: Seconds,
     updated_at: Seconds,
   })
   .meta({ id: "Secret" });
 export type SecretView = z.infer<typeof SecretView>;
-export const SecretList = listOf(SecretView, "SecretList");
+export const SecretList = listOf(SecretView, "SecretList", EXAMPLE.secret);
 
 /** What DELETE answers. */
 export const Deleted = z

@@ -11,7 +11,7 @@ import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Messages, ToolCall } from "./messages.ts";
-import { AnyObject, MaybeNumber, PlainNumber, wholeNumber } from "./primitives.ts";
+import { AnyObject, EXAMPLE, MaybeNumber, PlainNumber, RolloutId, RunId, TaskKey, wholeNumber } from "./primitives.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export const CALL_FAULTS = {
@@ -63,20 +63,23 @@ const WireMessage = AnyObject.describe(
 );
 const Tools = z.array(AnyObject).optional().describe("what the model was offered; absent where that was nothing");
 const ORIGIN = {
-  run_id: z.string(),
-  environment: z.string().describe("id@version"),
-  model: z.string(),
-  task_key: z.string(),
+  run_id: RunId,
+  environment: z.string().describe("id@version").meta({ example: "gsm8k@1.0.0" }),
+  model: z.string().meta({ example: "qwen3-4b" }),
+  task_key: TaskKey,
   example_id: z.int(),
 };
 
 /** One line of `format=sft`. */
 export const SftRow = z
   .object({
-    messages: z.array(WireMessage).describe("the prompt, and all that was said after it"),
+    messages: z
+      .array(WireMessage)
+      .describe("the prompt, and all that was said after it")
+      .meta({ example: [...EXAMPLE.prompt, EXAMPLE.completion] }),
     tools: Tools,
-    rollout_id: z.string(),
-    reward: z.number(),
+    rollout_id: RolloutId,
+    reward: z.number().meta({ example: 1 }),
     ...ORIGIN,
   })
   .meta({ id: "SftRow" });

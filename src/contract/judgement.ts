@@ -5,7 +5,7 @@
  * never 0, and so is a sum that such a one is in.
  */
 import * as z from "zod";
-import { InlineEndpoint, ModelName } from "./endpoint.ts";
+import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { Usage } from "./messages.ts";
 import { Count } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
@@ -16,7 +16,7 @@ export const JudgeName = ShownText;
 
 /** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
 export const JudgeTarget = z.strictObject({
-  endpoint: z.union([z.string().min(1), InlineEndpoint]).describe("an endpoint by name or id, or one given here"),
+  endpoint: EndpointOrName.describe("an endpoint by name or id, or one given here"),
   model: ModelName,
   sampling: Sampling.default({}),
 });
@@ -40,9 +40,11 @@ export interface TokenPrices {
 
 /** What was spent on something. */
 export const Cost = z.object({
-  judge_micros: Count.nullable().describe(
-    "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
-  ),
+  judge_micros: Count.nullable()
+    .describe(
+      "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
+    )
+    .meta({ example: 0 }),
 });
 export type Cost = z.infer<typeof Cost>;
 

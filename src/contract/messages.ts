@@ -114,9 +114,9 @@ export interface ToolDefinition {
 
 /** Tokens of one call, as the endpoint counted them. */
 export const Usage = z.object({
-  prompt_tokens: Count,
-  completion_tokens: Count,
-  total_tokens: Count,
+  prompt_tokens: Count.meta({ example: 92 }),
+  completion_tokens: Count.meta({ example: 61 }),
+  total_tokens: Count.meta({ example: 153 }),
 });
 export type Usage = Readonly<z.infer<typeof Usage>>;
 

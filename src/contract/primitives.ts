@@ -5,9 +5,26 @@
  */
 import * as z from "zod";
 
+/** What the examples of several schemas have in common: one run of one task, and its first rollout. */
+export const EXAMPLE = {
+  run: "run_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq",
+  rollout: "ro_01ks2h9q4e7mxw3f0tbn8vc5za_0_0_0_h3v6t2wd",
+  baseline: "run_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr",
+  endpoint: "ep_01ks2h9q4e7mxw3f0tbn8vc5zb5r2j6wqd",
+  secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
+  dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
+  lease: "ls_01ks2h9q4e7mxw3f0tbn8vc5za_1_w7c3nq2e",
+  batch: "bat_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_0_1",
+  batch_sha256: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
+  task: "2c26b46b68ffc68ff99b453c1d304134",
+  row: { question: "Tom has 3 apples and buys 4. How many has he?", answer: "#### 7" },
+  prompt: [{ role: "user", content: "Tom has 3 apples and buys 4. How many has he?" }],
+  completion: { role: "assistant", content: "3 + 4 = 7, so \\boxed{7}." },
+};
+
 export const Count = z.int().nonnegative();
 export const CountsByName = z.record(z.string(), Count);
-export const Seconds = z.int().describe("seconds since the epoch");
+export const Seconds = z.int().describe("seconds since the epoch").meta({ example: 1_792_000_000 });
 export const Positive = z.int().min(1);
 /** Of a training run, from 1. */
 export const Step = Positive;
@@ -16,8 +33,17 @@ export const Version = Count;
 export const Share = z.number().min(0).max(1);
 export const MaybeNumber = z.number().nullable();
 export const Interval = z.tuple([z.number(), z.number()]).nullable();
+export const RunId = z.string().meta({ example: EXAMPLE.run });
+export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
+export const TaskKey = z.string().meta({ example: EXAMPLE.task });
 /** An object whose members are not ours to name. */
 export const AnyObject = z.record(z.string(), z.unknown());
+/** Which build of an environment it is. */
+export const BuiltEnvironment = z.object({
+  id: z.string().meta({ example: "gsm8k" }),
+  version: z.string().meta({ example: "1.0.0" }),
+  digest: z.string().meta({ example: "sha256:9f86d081884c7d65" }),
+});
 
 const WHOLE = /^(0|[1-9]\d*)$/;
 /** As JSON has it. */
@@ -34,14 +60,14 @@ function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;
 }
 
-/** The envelope every list of the API comes in, as OpenAI's do: the cursor of the next page is `last_id`. */
-export function listOf<Item extends z.ZodType>(item: Item, id: string) {
+/** The envelope every list of the API comes in, as OpenAI's do: the cursor of the next page is `last_id`; `cursor` is the example of one. */
+export function listOf<Item extends z.ZodType>(item: Item, id: string, cursor: string) {
   return z
     .object({
       object: z.literal("list"),
-      data: z.array(item),
-      first_id: z.string().nullable(),
-      last_id: z.string().nullable(),
+      data: z.array(item).meta({ example: [{}] }),
+      first_id: z.string().nullable().meta({ example: cursor }),
+      last_id: z.string().nullable().meta({ example: cursor }),
       has_more: z.boolean(),
     })
     .meta({ id });

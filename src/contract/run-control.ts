@@ -1,6 +1,6 @@
 /** What changes a run or takes it further, on the wire: settings, another attempt, another run from the middle of one. */
 import * as z from "zod";
-import { InlineEndpoint } from "./endpoint.ts";
+import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
 import { EvalRequest, Metadata, RunName } from "./eval-request.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
@@ -11,10 +11,13 @@ import { Sampling } from "./sampling.ts";
 /** Only what is named changes. */
 export const RunPatch = z.strictObject({
   name: RunName.nullable().optional(),
-  metadata: Metadata.optional().describe("all pairs: those left out are gone"),
+  metadata: Metadata.optional()
+    .describe("all pairs: those left out are gone")
+    .meta({ example: { branch: "main" } }),
   max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .optional()
-    .describe("from now on; a smaller one lets what runs finish"),
+    .describe("from now on; a smaller one lets what runs finish")
+    .meta({ example: 64 }),
 });
 export type RunPatch = z.infer<typeof RunPatch>;
 
@@ -26,7 +29,8 @@ export const RetryRequest = z.strictObject({
     .array(z.enum(RETRY_CLASSES))
     .min(1)
     .optional()
-    .describe("only rollouts that ended for one of these; default: failed, unscored, and deadline"),
+    .describe("only rollouts that ended for one of these; default: failed, unscored, and deadline")
+    .meta({ example: ["provider", "timeout"] }),
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
 
@@ -36,7 +40,7 @@ export const RescoreRequest = z.strictObject({
     .describe("whose rubric scores: id, or id@version; default: that of the run"),
   environment_args: AnyObject.optional().describe("default: those of the run, where the environment is the same"),
   judges: z.record(JudgeName, JudgeTarget).optional().describe("in place of the run's judges of the same names"),
-  name: EvalRequest.shape.name,
+  name: RunName.optional().meta({ example: "stricter" }),
   metadata: Metadata.optional().describe("default: that of the run"),
   min_scored: Share.optional().describe("default: that of the run"),
 });
@@ -45,10 +49,10 @@ export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 export const ForkRequest = z.strictObject({
   turn: Count.describe("index of the last turn that is kept; the next one is asked for again"),
-  model: EvalRequest.shape.model.optional(),
+  model: ModelName.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
-  endpoint: z.union([z.string().min(1), InlineEndpoint]).optional(),
-  rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there"),
+  endpoint: EndpointOrName.optional(),
+  rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there").meta({ example: 4 }),
 });
 export type ForkRequest = z.infer<typeof ForkRequest>;
 export type ForkRequestInput = z.input<typeof ForkRequest>;

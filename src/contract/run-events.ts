@@ -4,7 +4,7 @@ import { Count, Step, Version } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
-const Id = Count.describe("goes into Last-Event-ID to go on behind this event");
+const Id = Count.describe("goes into Last-Event-ID to go on behind this event").meta({ example: 41 });
 
 /** At most one a second. */
 export const RunProgress = z
@@ -87,5 +87,5 @@ export const RunEvent = z
     z.object({ id: Id, event: z.literal("weights.applied"), data: WeightsApplied }).meta({ id: "WeightsAppliedEvent" }),
     z.object({ id: Id, event: z.literal("snapshot"), data: RunSnapshot }).meta({ id: "RunSnapshotEvent" }),
   ])
-  .meta({ id: "RunEvent" });
+  .meta({ id: "RunEvent", example: { event: "rollout.finished" } });
 export type RunEvent = z.infer<typeof RunEvent>;

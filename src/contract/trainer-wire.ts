@@ -3,12 +3,17 @@
  * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
-import { AnyObject, Count, MaybeNumber, Positive, Seconds, Step, Version } from "./primitives.ts";
+import { AnyObject, Count, EXAMPLE, MaybeNumber, Positive, RunId, Seconds, Step, Version } from "./primitives.ts";
 import { ShownText } from "./shown-text.ts";
 
 const Id = ShownText.min(1).max(200);
-const Epoch = z.int().min(1);
+const TrainerId = Id.meta({ example: "t0" });
+const BatchId = Id.meta({ example: EXAMPLE.batch });
+const Label = ShownText.max(200).meta({ example: "step_1" });
+const LeaseToken = z.string().meta({ example: "kP2vJx0Zt9cQm4uB7yLw1sHd8fNa3eRg6iTo5jVbXzE" });
+const Epoch = Positive;
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "must be 64 hex digits" });
+const BatchSha256 = Sha256.meta({ example: EXAMPLE.batch_sha256 });
 const MOST_METRICS = 200;
 export const TrainerMetrics = z
   .record(ShownText.max(100), MaybeNumber)
@@ -18,15 +23,16 @@ export const TrainerMetrics = z
 
 export const RegisterRequest = z
   .strictObject({
-    trainer_id: Id,
-    kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl"),
+    trainer_id: TrainerId,
+    kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl").meta({ example: "prime-rl" }),
     protocol: z.literal("rl.batch/1"),
     version: Version.optional().describe("of the weights it holds; absent: those last published"),
     last_acked: z
       .strictObject({ batch_id: Id, sha256: Sha256 })
       .nullable()
       .default(null)
-      .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost"),
+      .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost")
+      .meta({ example: null }),
     reset_to: Version.optional().describe("goes back to this version: everything sampled by later ones is void"),
   })
   .meta({ id: "RegisterRequest" });
@@ -37,7 +43,7 @@ export const Registered = z
     next_step: Step,
     published: Version,
     delivery: z.enum(["pull", "push", "both"]),
-    max_steps: Step,
+    max_steps: Step.meta({ example: 200 }),
   })
   .meta({ id: "Registered" });
 export type Registered = z.infer<typeof Registered>;
@@ -46,55 +52,62 @@ export type Registered = z.infer<typeof Registered>;
 export const BatchManifest = z
   .object({
     schema: z.literal("rl.batch/1"),
-    run_id: z.string(),
-    batch_id: z.string(),
+    run_id: RunId,
+    batch_id: z.string().meta({ example: EXAMPLE.batch }),
     step: Step,
     generation: Version.describe("resets the run has lived through when it was cut"),
     train_version: Version.describe("step - 1: the version it trains"),
-    samples: z.int(),
-    rollouts: z.int(),
-    groups: z.int(),
-    tokens: z.int().describe("of all samples"),
-    trainable_tokens: z.int().describe("sampled ones that train: the N a token mean divides by"),
+    samples: z.int().meta({ example: 8 }),
+    rollouts: z.int().meta({ example: 8 }),
+    groups: z.int().meta({ example: 1 }),
+    tokens: z.int().describe("of all samples").meta({ example: 2710 }),
+    trainable_tokens: z.int().describe("sampled ones that train: the N a token mean divides by").meta({ example: 960 }),
     min_policy_version: Version,
     max_policy_version: Version,
-    estimator: z.object({
-      name: z.string(),
-      version: z.int(),
-      params: AnyObject,
-    }),
-    environment: z.string(),
-    model: z.string(),
-    sampling: AnyObject,
-    objects: z.array(
-      z.object({
-        sha256: Sha256,
-        bytes: z.int(),
-        format: z.string(),
-        samples: z.int(),
-        tokens: z.int(),
+    estimator: z
+      .object({ name: z.string(), version: z.int(), params: AnyObject })
+      .meta({ example: { name: "mean", version: 1 } }),
+    environment: z.string().meta({ example: "gsm8k@1.0.0" }),
+    model: z.string().meta({ example: "qwen3-4b" }),
+    sampling: AnyObject.meta({ example: { temperature: 1, top_p: 1 } }),
+    objects: z
+      .array(z.object({ sha256: Sha256, bytes: z.int(), format: z.string(), samples: z.int(), tokens: z.int() }))
+      .meta({
+        example: [
+          {
+            sha256: "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
+            ...{ bytes: 8123, format: "rl.sample/1+msgpack+gzip", samples: 8, tokens: 2710 },
+          },
+        ],
       }),
-    ),
-    credits: z.object({ sha256: Sha256, bytes: z.int(), format: z.literal("rl.credit/1+jsonl") }),
-    sha256: Sha256,
+    credits: z.object({ sha256: Sha256, bytes: z.int(), format: z.literal("rl.credit/1+jsonl") }).meta({
+      example: { sha256: "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d", bytes: 912 },
+    }),
+    sha256: BatchSha256,
   })
   .meta({ id: "BatchManifest" });
 export type BatchManifest = z.infer<typeof BatchManifest>;
 
 export const LeaseRequest = z
   .strictObject({
-    trainer_id: Id,
+    trainer_id: TrainerId,
     epoch: Epoch,
     want_step: Step,
-    max_wait_s: z.number().min(0).max(60).default(30).describe("how long the request may wait for a batch"),
+    max_wait_s: z
+      .number()
+      .min(0)
+      .max(60)
+      .default(30)
+      .describe("how long the request may wait for a batch")
+      .meta({ example: 30 }),
     ttl_s: z.int().min(5).max(86_400).optional().describe("default: lease_s of the run"),
   })
   .meta({ id: "LeaseRequest" });
 export type LeaseRequestInput = z.input<typeof LeaseRequest>;
 export const LeaseView = z.object({
-  id: z.string(),
-  token: z.string(),
-  expires_at: Seconds,
+  id: z.string().meta({ example: EXAMPLE.lease }),
+  token: LeaseToken,
+  expires_at: Seconds.meta({ example: 1_795_302_900 }),
   attempt: Positive,
 });
 export type LeaseView = z.infer<typeof LeaseView>;
@@ -103,15 +116,18 @@ export type Leased = z.infer<typeof Leased>;
 
 export const HeartbeatRequest = z
   .strictObject({
-    token: z.string(),
+    token: LeaseToken,
     epoch: Epoch,
-    progress: z.strictObject({ phase: ShownText.max(100), done: Count, total: Count }).optional(),
+    progress: z
+      .strictObject({ phase: ShownText.max(100), done: Count, total: Count })
+      .optional()
+      .meta({ example: { phase: "train", done: 1, total: 2 } }),
   })
   .meta({ id: "HeartbeatRequest" });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
 /** What may be said of weights that are out. */
 export const WeightsOut = z.strictObject({
-  label: ShownText.max(200).optional().describe("the engine's own name of the weights: kept, never parsed"),
+  label: Label.optional().describe("the engine's own name of the weights: kept, never parsed"),
   location: ShownText.max(2048).optional(),
   sha256: Sha256.optional().describe("of the weights"),
 });
@@ -121,23 +137,23 @@ const PublishedWithAck = WeightsOut.optional().describe(
 );
 export const AckRequest = z
   .strictObject({
-    token: z.string(),
+    token: LeaseToken,
     epoch: Epoch,
-    batch_id: Id,
-    sha256: Sha256,
-    produced_version: Version,
-    metrics: TrainerMetrics.default({}).describe(
-      "`wait_s`: seconds it waited because this batch was not there; `train_s`: seconds it trained",
-    ),
+    batch_id: BatchId,
+    sha256: BatchSha256,
+    produced_version: Version.meta({ example: 1 }),
+    metrics: TrainerMetrics.default({})
+      .describe("`wait_s`: seconds it waited because this batch was not there; `train_s`: seconds it trained")
+      .meta({ example: { loss: -0.031, grad_norm: 0.8 } }),
     published: PublishedWithAck,
   })
   .meta({ id: "AckRequest" });
 export type AckRequestInput = z.input<typeof AckRequest>;
 export const Acked = z
   .object({
-    batch_id: z.string(),
+    batch_id: z.string().meta({ example: EXAMPLE.batch }),
     step: Step,
-    next_step: Step,
+    next_step: Step.meta({ example: 2 }),
     published: Version,
     not_finite: z
       .array(z.string())
@@ -148,21 +164,21 @@ export const Acked = z
 export type Acked = z.infer<typeof Acked>;
 export const NackRequest = z
   .strictObject({
-    token: z.string(),
+    token: LeaseToken,
     epoch: Epoch,
     reason: z.enum(["oom", "decode", "stale", "shutdown", "invalid"]),
-    retryable: z.boolean(),
-    message: z.string().max(2000).optional(),
+    retryable: z.boolean().meta({ example: true }),
+    message: z.string().max(2000).optional().meta({ example: "rows of 40k tokens" }),
   })
   .meta({ id: "NackRequest" });
 export type NackRequestInput = z.input<typeof NackRequest>;
 
 export const WeightVersionReport = z
   .strictObject({
-    version: Version,
-    state: z.enum(["pending", "published", "applied", "failed"]),
+    version: Version.meta({ example: 1 }),
+    state: z.enum(["pending", "published", "applied", "failed"]).meta({ example: "applied" }),
     epoch: Epoch,
-    replica: Id.optional().describe("the engine that applied it, or failed to"),
+    replica: Id.optional().describe("the engine that applied it, or failed to").meta({ example: "gpu-0" }),
     ...WeightsOut.shape,
   })
   .meta({ id: "WeightVersionReport" });
@@ -170,23 +186,26 @@ export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
 /** Which versions there are, and who serves which. */
 export const WeightLedger = z
   .object({
-    published: Version,
-    applied: z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) }),
-    epoch: Count.describe("0: no trainer has registered"),
+    published: Version.meta({ example: 1 }),
+    applied: z
+      .object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) })
+      .meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
+    epoch: Count.describe("0: no trainer has registered").meta({ example: 1 }),
     generation: Version,
     versions: z
       .array(
         z.object({
-          id: z.string(),
-          version: Version,
-          state: z.enum(["pending", "published", "applied", "failed", "retired"]),
-          label: z.string().nullable(),
-          location: z.string().nullable(),
+          id: z.string().meta({ example: "wv_01ks2hb3n0m5c8w1r7qj4x9e2zk6f0sd2m" }),
+          version: Version.meta({ example: 1 }),
+          state: z.enum(["pending", "published", "applied", "failed", "retired"]).meta({ example: "applied" }),
+          label: z.string().nullable().meta({ example: "step_1" }),
+          location: z.string().nullable().meta({ example: "s3://weights/1" }),
           sha256: z.string().nullable(),
-          at: Seconds,
+          at: Seconds.meta({ example: 1_795_302_060 }),
         }),
       )
-      .describe("the latest 100, newest first"),
+      .describe("the latest 100, newest first")
+      .meta({ example: [{}] }),
   })
   .meta({ id: "WeightLedger" });
 export type WeightLedger = z.infer<typeof WeightLedger>;
@@ -213,7 +232,7 @@ export type BatchOffer = z.infer<typeof BatchOffer>;
 /** What a trainer answers, with 200, that has trained a batch before it answers its offer. */
 export const OfferAcked = z.object({
   acked: z.literal(true),
-  sha256: Sha256,
+  sha256: BatchSha256,
   produced_version: Version,
   metrics: TrainerMetrics.default({}),
   published: PublishedWithAck,

@@ -44,9 +44,9 @@ import type {
   RowQuery,
   RunQuery,
 } from "./options.ts";
-import { eachOf, type ListQuery, type Page, search } from "./pages.ts";
+
 import { ApiRequestError } from "./request-error.ts";
-import { type ClientOptions, headersOf, Requests } from "./requests.ts";
+import { type ClientOptions, eachOf, headersOf, type ListQuery, type Page, Requests, search } from "./requests.ts";
 
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";

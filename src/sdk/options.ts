@@ -1,7 +1,7 @@
 /** What the client's methods take beside the bodies of their requests. */
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
-import type { ListQuery } from "./pages.ts";
+import type { ListQuery } from "./requests.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;

@@ -71,3 +71,18 @@ function retryAfterMs(header: string | null): number | null {
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
+
+/** Replies as JSON. Text that is none comes from something else that listens there. */
+export async function readJson<T>(reply: Response): Promise<T> {
+  const text = await reply.text();
+  return parsed<T>(text, reply);
+}
+
+export function parsed<T>(text: string, reply: Response): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw unreadableReply(reply, text);
+  }
+}

@@ -18,10 +18,9 @@ import type {
   WeightLedger,
   WeightVersionReportInput,
 } from "../contract/trainer-wire.ts";
-import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
-import { readJson } from "./reply.ts";
-import { ApiRequestError, unreadableReply } from "./request-error.ts";
+
+import { ApiRequestError, readJson, unreadableReply } from "./request-error.ts";
 import { type Call, Transport, type TransportOptions } from "./transport.ts";
 
 export interface TrainerClientOptions extends TransportOptions {
@@ -205,4 +204,42 @@ async function leaseAnswer(reply: Response): Promise<LeaseAnswer> {
   const retryAfterMs = Number(reply.headers.get("retry-after") ?? 1) * 1000;
   if (state === "paused" || state === "draining") return { leased: null, state, retryAfterMs };
   return { leased: null, state: "waiting_for_rollouts", retryAfterMs };
+}
+
+/**
+ * The objects of a batch, out of the one stream that has them all.
+ *
+ * Invariants. What comes back is what the manifest names, byte for byte: every object is held against its digest.
+ */
+
+/** Bytes that are not those the manifest names. */
+export class BatchDigestError extends Error {
+  override readonly name = "BatchDigestError";
+}
+
+/** `joined`: every object, one after another, in the manifest's order. Throws BatchDigestError. */
+export async function splitObjects(
+  { objects }: Pick<BatchManifest, "objects">,
+  joined: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const size = objects.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (joined.byteLength !== size) {
+    throw new BatchDigestError(`the objects have ${size} bytes, and ${joined.byteLength} came`);
+  }
+  let from = 0;
+  const parts = objects.map(({ bytes }) => {
+    from += bytes;
+    return joined.subarray(from - bytes, from);
+  });
+  await Promise.all(parts.map((part, at) => checkDigest(part, objects[at]?.sha256 ?? "")));
+  return parts;
+}
+
+/** Throws BatchDigestError. */
+export async function checkDigest(bytes: Uint8Array<ArrayBuffer>, sha256: string): Promise<void> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (found !== sha256) {
+    throw new BatchDigestError(`an object's digest is ${found}, not ${sha256}`);
+  }
 }
