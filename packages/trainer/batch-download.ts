@@ -17,7 +17,7 @@ import {
 } from "../../src/core/training/sample-encoding.ts";
 import type { SampleRow } from "../../src/core/training/sample-row.ts";
 
-import { type TrainerClient, BatchDigestError } from "../../src/sdk/trainer-client.ts";
+import { BatchDigestError, type TrainerClient } from "../../src/sdk/trainer-client.ts";
 import { BatchFault } from "./batch-fault.ts";
 import type { TrainingSample } from "./training-sample.ts";
 

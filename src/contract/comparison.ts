@@ -6,6 +6,7 @@ import {
   EXAMPLE,
   Interval,
   MaybeNumber,
+  named,
   RolloutId,
   RunId,
   Seconds,
@@ -42,50 +43,48 @@ const FlippedTask = z
   .describe("a task that passes on one side and not on the other: from 0.5 on it passes");
 export type FlippedTask = z.infer<typeof FlippedTask>;
 
-export const RunComparison = z
-  .object({
-    object: z.literal("comparison"),
-    metric: z.string().describe("`reward`, or the name of a score").meta({ example: "reward" }),
-    run: Side,
-    baseline: Side.meta({
-      example: {
-        ...{ id: EXAMPLE.baseline, mean: 0.416667 },
-        reward: { mean: 0.416667, se: 0.083333, ci95: [0.20245, 0.63088] },
-      },
+export const RunComparison = named("RunComparison", {
+  object: z.literal("comparison"),
+  metric: z.string().describe("`reward`, or the name of a score").meta({ example: "reward" }),
+  run: Side,
+  baseline: Side.meta({
+    example: {
+      ...{ id: EXAMPLE.baseline, mean: 0.416667 },
+      reward: { mean: 0.416667, se: 0.083333, ci95: [0.20245, 0.63088] },
+    },
+  }),
+  differs: z
+    .array(z.string())
+    .describe("what else is not the same in the two runs")
+    .meta({ example: ["sampling"] }),
+  n_matched: Count.describe("tasks with a scored rollout in both").meta({ example: 6 }),
+  n_unmatched: Count.describe("tasks with one in only one of them: left out"),
+  n_only_run: Count,
+  n_only_baseline: Count,
+  difference: z
+    .object({
+      mean: z.number(),
+      se: MaybeNumber,
+      ci95: Interval.describe("Student t, n_matched − 1 degrees of freedom"),
+      t: MaybeNumber,
+      df: MaybeNumber,
+      p: MaybeNumber.describe("two-sided; null where se is null or 0"),
+    })
+    .describe("run − baseline, over the differences of matched tasks")
+    .meta({
+      example: { mean: 0.166667, se: 0.105409, ci95: [-0.104296, 0.43763], t: 1.581139, df: 5, p: 0.174688 },
     }),
-    differs: z
-      .array(z.string())
-      .describe("what else is not the same in the two runs")
-      .meta({ example: ["sampling"] }),
-    n_matched: Count.describe("tasks with a scored rollout in both").meta({ example: 6 }),
-    n_unmatched: Count.describe("tasks with one in only one of them: left out"),
-    n_only_run: Count,
-    n_only_baseline: Count,
-    difference: z
-      .object({
-        mean: z.number(),
-        se: MaybeNumber,
-        ci95: Interval.describe("Student t, n_matched − 1 degrees of freedom"),
-        t: MaybeNumber,
-        df: MaybeNumber,
-        p: MaybeNumber.describe("two-sided; null where se is null or 0"),
-      })
-      .describe("run − baseline, over the differences of matched tasks")
-      .meta({
-        example: { mean: 0.166667, se: 0.105409, ci95: [-0.104296, 0.43763], t: 1.581139, df: 5, p: 0.174688 },
-      }),
-    wins: Count.describe("tasks the run does better").meta({ example: 3 }),
-    losses: Count.meta({ example: 1 }),
-    ties: Count.meta({ example: 2 }),
-    mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
-    n_flipped: Count.meta({ example: 1 }),
-    flipped: z
-      .array(FlippedTask)
-      .describe("one page, by task_key")
-      .meta({ example: [{}] }),
-    next: z.string().nullable().describe("`after` of the next page of `flipped`; null on the last"),
-  })
-  .meta({ id: "RunComparison" });
+  wins: Count.describe("tasks the run does better").meta({ example: 3 }),
+  losses: Count.meta({ example: 1 }),
+  ties: Count.meta({ example: 2 }),
+  mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
+  n_flipped: Count.meta({ example: 1 }),
+  flipped: z
+    .array(FlippedTask)
+    .describe("one page, by task_key")
+    .meta({ example: [{}] }),
+  next: z.string().nullable().describe("`after` of the next page of `flipped`; null on the last"),
+});
 export type RunComparison = z.infer<typeof RunComparison>;
 
 export const CompareQuery = z.strictObject({

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { Count, EXAMPLE, listOf, Positive, Seconds } from "./primitives.ts";
+import { Count, EXAMPLE, listOf, named, namedInput, Positive, Seconds } from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
@@ -17,12 +17,10 @@ export const EndpointKey = z
   .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
 
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
-export const InlineEndpoint = z
-  .strictObject({
-    base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
-    api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
-  })
-  .meta({ id: "InlineEndpoint" });
+export const InlineEndpoint = namedInput("InlineEndpoint", {
+  base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+  api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
+});
 
 export const EndpointOrName = z.union([z.string().min(1), InlineEndpoint]);
 
@@ -42,25 +40,23 @@ export const Prices = z.strictObject({
   output_per_mtok_micros: Micros.meta({ example: 600_000 }),
 });
 
-export const EndpointRequest = z
-  .strictObject({
-    name: ResourceName.meta({ example: "qwen" }),
-    base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
-    api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34ef56" }),
-    max_concurrent: Positive.max(LIMITS.maxConcurrent)
-      .nullable()
-      .default(null)
-      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number")
-      .meta({ example: 256 }),
-    rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
-    prices: Prices.nullable().default(null).meta({ example: {} }),
-    probe: z
-      .boolean()
-      .default(true)
-      .describe("make one short call to see what the server supports; false creates it unseen"),
-    model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
-  })
-  .meta({ id: "EndpointRequest" });
+export const EndpointRequest = namedInput("EndpointRequest", {
+  name: ResourceName.meta({ example: "qwen" }),
+  base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+  api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34ef56" }),
+  max_concurrent: Positive.max(LIMITS.maxConcurrent)
+    .nullable()
+    .default(null)
+    .describe("rollouts at once of all runs on this endpoint together; null = each run's own number")
+    .meta({ example: 256 }),
+  rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
+  prices: Prices.nullable().default(null).meta({ example: {} }),
+  probe: z
+    .boolean()
+    .default(true)
+    .describe("make one short call to see what the server supports; false creates it unseen"),
+  model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
+});
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 export type EndpointRequestInput = z.input<typeof EndpointRequest>;
 
@@ -79,8 +75,9 @@ export const EndpointPatch = z
 export type EndpointPatch = z.output<typeof EndpointPatch>;
 
 /** What of its logprobs and its sampling could be proven. */
-const EngineExactness = z
-  .object({
+const EngineExactness = named(
+  "EngineExactness",
+  {
     one_logprob_a_token: z.boolean().meta({ example: true }),
     logprobs_mode: z
       .enum(["processed", "raw"])
@@ -98,8 +95,9 @@ const EngineExactness = z
       .string()
       .nullable()
       .describe("what the server said of the fields that training sends, where it refused them"),
-  })
-  .meta({ id: "EngineExactness", example: { logprobs_mode: "processed", penalties: true, neutral_defaults: true } });
+  },
+  { example: { logprobs_mode: "processed", penalties: true, neutral_defaults: true } },
+);
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
 /** What one call to the endpoint showed. */
@@ -128,48 +126,43 @@ export const EndpointCapabilities = z
   });
 export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
 
-export const EndpointView = z
-  .object({
-    object: z.literal("endpoint"),
-    id: z.string().meta({ example: EXAMPLE.endpoint }),
-    name: z.string().meta({ example: "qwen" }),
-    base_url: z.string().meta({ example: "https://gpu.example/v1" }),
-    api_key_last4: z.string().nullable().meta({ example: "ef56" }),
-    max_concurrent: z.int().nullable().meta({ example: 256 }),
-    rpm: z.int().nullable(),
-    prices: Prices.nullable().meta({ example: {} }),
-    capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
-    created_at: Seconds,
-    updated_at: Seconds,
-  })
-  .meta({ id: "Endpoint" });
+export const EndpointView = named("Endpoint", {
+  object: z.literal("endpoint"),
+  id: z.string().meta({ example: EXAMPLE.endpoint }),
+  name: z.string().meta({ example: "qwen" }),
+  base_url: z.string().meta({ example: "https://gpu.example/v1" }),
+  api_key_last4: z.string().nullable().meta({ example: "ef56" }),
+  max_concurrent: z.int().nullable().meta({ example: 256 }),
+  rpm: z.int().nullable(),
+  prices: Prices.nullable().meta({ example: {} }),
+  capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
+  created_at: Seconds,
+  updated_at: Seconds,
+});
 export type EndpointView = z.infer<typeof EndpointView>;
 export const EndpointList = listOf(EndpointView, "EndpointList", EXAMPLE.endpoint);
 
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
   error: "must be 1 to 63 letters, digits or underscores, no digit first",
 });
-export const SecretRequest = z
-  .strictObject({ name: SecretName, value: z.string().min(1).max(LIMITS.secretCharacters) })
-  .meta({ id: "SecretRequest" });
+export const SecretRequest = namedInput("SecretRequest", {
+  name: SecretName,
+  value: z.string().min(1).max(LIMITS.secretCharacters),
+});
 export type SecretRequest = z.output<typeof SecretRequest>;
-export const SecretPatch = z.strictObject({ value: SecretRequest.shape.value }).meta({ id: "SecretPatch" });
+export const SecretPatch = namedInput("SecretPatch", { value: SecretRequest.shape.value });
 
 /** The value is written and never read back. */
-export const SecretView = z
-  .object({
-    object: z.literal("secret"),
-    id: z.string().meta({ example: EXAMPLE.secret }),
-    name: z.string().meta({ example: "SEARCH_KEY" }),
-    created_at: Seconds,
-    updated_at: Seconds,
-  })
-  .meta({ id: "Secret" });
+export const SecretView = named("Secret", {
+  object: z.literal("secret"),
+  id: z.string().meta({ example: EXAMPLE.secret }),
+  name: z.string().meta({ example: "SEARCH_KEY" }),
+  created_at: Seconds,
+  updated_at: Seconds,
+});
 export type SecretView = z.infer<typeof SecretView>;
 export const SecretList = listOf(SecretView, "SecretList", EXAMPLE.secret);
 
 /** What DELETE answers. */
-export const Deleted = z
-  .object({ object: z.string(), id: z.string(), deleted: z.literal(true) })
-  .meta({ id: "Deleted" });
+export const Deleted = named("Deleted", { object: z.string(), id: z.string(), deleted: z.literal(true) });
 export type Deleted = z.infer<typeof Deleted>;

@@ -11,7 +11,17 @@ import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Messages, ToolCall } from "./messages.ts";
-import { AnyObject, EXAMPLE, MaybeNumber, PlainNumber, RolloutId, RunId, TaskKey, wholeNumber } from "./primitives.ts";
+import {
+  AnyObject,
+  EXAMPLE,
+  MaybeNumber,
+  named,
+  PlainNumber,
+  RolloutId,
+  RunId,
+  TaskKey,
+  wholeNumber,
+} from "./primitives.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export const CALL_FAULTS = {
@@ -71,34 +81,30 @@ const ORIGIN = {
 };
 
 /** One line of `format=sft`. */
-export const SftRow = z
-  .object({
-    messages: z
-      .array(WireMessage)
-      .describe("the prompt, and all that was said after it")
-      .meta({ example: [...EXAMPLE.prompt, EXAMPLE.completion] }),
-    tools: Tools,
-    rollout_id: RolloutId,
-    reward: z.number().meta({ example: 1 }),
-    ...ORIGIN,
-  })
-  .meta({ id: "SftRow" });
+export const SftRow = named("SftRow", {
+  messages: z
+    .array(WireMessage)
+    .describe("the prompt, and all that was said after it")
+    .meta({ example: [...EXAMPLE.prompt, EXAMPLE.completion] }),
+  tools: Tools,
+  rollout_id: RolloutId,
+  reward: z.number().meta({ example: 1 }),
+  ...ORIGIN,
+});
 export type SftRow = z.infer<typeof SftRow>;
 
 /** One line of `format=dpo`. */
-export const DpoRow = z
-  .object({
-    prompt: z.array(WireMessage),
-    chosen: z.array(WireMessage),
-    rejected: z.array(WireMessage),
-    tools: Tools,
-    chosen_rollout_id: z.string(),
-    rejected_rollout_id: z.string(),
-    chosen_reward: z.number(),
-    rejected_reward: z.number(),
-    ...ORIGIN,
-  })
-  .meta({ id: "DpoRow" });
+export const DpoRow = named("DpoRow", {
+  prompt: z.array(WireMessage),
+  chosen: z.array(WireMessage),
+  rejected: z.array(WireMessage),
+  tools: Tools,
+  chosen_rollout_id: z.string(),
+  rejected_rollout_id: z.string(),
+  chosen_reward: z.number(),
+  rejected_reward: z.number(),
+  ...ORIGIN,
+});
 export type DpoRow = z.infer<typeof DpoRow>;
 
 /** One line of `format=verifiers`: what stands in its `results.jsonl`, and where it is from. */

@@ -7,7 +7,7 @@
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { Usage } from "./messages.ts";
-import { Count } from "./primitives.ts";
+import { Count, named } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 import { ShownText } from "./shown-text.ts";
 
@@ -51,26 +51,24 @@ export type Cost = z.infer<typeof Cost>;
 /** Judgements and reports of earlier releases say nothing of it. */
 const JudgeMicros = Count.nullable().optional().describe("micro-dollars; null where that cannot be known");
 
-export const Judgement = z
-  .object({
-    judge: z.string().describe("its name in `judges`"),
-    model: z.string(),
-    verdict: z
-      .union([z.string(), z.number(), z.record(z.string(), z.number())])
-      .nullable()
-      .describe("null when there is none, after the retries: see `error`"),
-    reason: z.string().nullable().describe("what the judge gave as its reason"),
-    error: z.string().nullable(),
-    key: z.string().describe("sha256 of what was asked: the same for the same question"),
-    pass: Count.describe("which verdict on the same question, from 0"),
-    seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
-    left_out: Count.describe("characters of the evidence that were cut out of its middle"),
-    cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
-    calls: Count.describe("calls sent to the judge, those that failed included"),
-    usage: Usage,
-    cost_micros: JudgeMicros,
-  })
-  .meta({ id: "Judgement" });
+export const Judgement = named("Judgement", {
+  judge: z.string().describe("its name in `judges`"),
+  model: z.string(),
+  verdict: z
+    .union([z.string(), z.number(), z.record(z.string(), z.number())])
+    .nullable()
+    .describe("null when there is none, after the retries: see `error`"),
+  reason: z.string().nullable().describe("what the judge gave as its reason"),
+  error: z.string().nullable(),
+  key: z.string().describe("sha256 of what was asked: the same for the same question"),
+  pass: Count.describe("which verdict on the same question, from 0"),
+  seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
+  left_out: Count.describe("characters of the evidence that were cut out of its middle"),
+  cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
+  calls: Count.describe("calls sent to the judge, those that failed included"),
+  usage: Usage,
+  cost_micros: JudgeMicros,
+});
 export type Judgement = z.infer<typeof Judgement>;
 
 /** The same in a row of results, by its words. */

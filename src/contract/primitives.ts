@@ -27,9 +27,9 @@ export const CountsByName = z.record(z.string(), Count);
 export const Seconds = z.int().describe("seconds since the epoch").meta({ example: 1_792_000_000 });
 export const Positive = z.int().min(1);
 /** Of a training run, from 1. */
-export const Step = Positive;
+export const Step = z.int().min(1);
 /** Of the policy's weights, from 0. */
-export const Version = Count;
+export const Version = z.int().nonnegative();
 export const Share = z.number().min(0).max(1);
 export const MaybeNumber = z.number().nullable();
 export const Interval = z.tuple([z.number(), z.number()]).nullable();
@@ -58,6 +58,16 @@ export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({
 
 function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;
+}
+
+/** An object that the OpenAPI document names. `more`: its example, where that is not made of those of its fields. */
+export function named<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape, more: object = {}) {
+  return z.object(shape).meta({ id, ...more });
+}
+
+/** The same of what is sent to us: a member that nobody reads is refused. */
+export function namedInput<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) {
+  return z.strictObject(shape).meta({ id });
 }
 
 /** The envelope every list of the API comes in, as OpenAI's do: the cursor of the next page is `last_id`; `cursor` is the example of one. */

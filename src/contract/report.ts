@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { JudgeUsage } from "./judgement.ts";
 import { Usage } from "./messages.ts";
-import { Count, CountsByName, Interval, MaybeNumber } from "./primitives.ts";
+import { Count, CountsByName, Interval, MaybeNumber, named } from "./primitives.ts";
 
 const Estimate = z.object({
   mean: MaybeNumber.describe("mean of task means; null when nothing was scored"),
@@ -33,42 +33,40 @@ const Reward = z.object({
 });
 const Metrics = z.record(z.string(), Estimate);
 
-export const RunReport = z
-  .object({
-    reward: Reward,
-    metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members").meta({
-      example: { answer_length: { mean: 25, n: 1 } },
-    }),
-    members: z
-      .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
-      .optional()
-      .describe(
-        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
-      ),
-    pass_at_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
-    pass_hat_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
-    pass_k: z
-      .record(
-        z.string(),
-        z.object({
-          n_tasks: Count.describe("with at least k scored attempts"),
-          n_too_few: Count.describe("with fewer: left out"),
-          at_se: MaybeNumber,
-          hat_se: MaybeNumber,
-        }),
-      )
-      .optional()
-      .describe("what stands behind pass_at_k and pass_hat_k, by k")
-      .meta({ example: { "1": { n_tasks: 1 }, "2": { n_too_few: 1 }, "4": { n_too_few: 1 } } }),
-    stop_conditions: CountsByName.meta({ example: { max_turns_reached: 1 } }),
-    turns: Count.describe("of finished rollouts").meta({ example: 1 }),
-    usage: z.object({
-      ...Usage.shape,
-      judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
-    }),
-    calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
-      example: 2,
-    }),
-  })
-  .meta({ id: "RunReport" });
+export const RunReport = named("RunReport", {
+  reward: Reward,
+  metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members").meta({
+    example: { answer_length: { mean: 25, n: 1 } },
+  }),
+  members: z
+    .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
+    .optional()
+    .describe(
+      "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
+    ),
+  pass_at_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
+  pass_hat_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
+  pass_k: z
+    .record(
+      z.string(),
+      z.object({
+        n_tasks: Count.describe("with at least k scored attempts"),
+        n_too_few: Count.describe("with fewer: left out"),
+        at_se: MaybeNumber,
+        hat_se: MaybeNumber,
+      }),
+    )
+    .optional()
+    .describe("what stands behind pass_at_k and pass_hat_k, by k")
+    .meta({ example: { "1": { n_tasks: 1 }, "2": { n_too_few: 1 }, "4": { n_too_few: 1 } } }),
+  stop_conditions: CountsByName.meta({ example: { max_turns_reached: 1 } }),
+  turns: Count.describe("of finished rollouts").meta({ example: 1 }),
+  usage: z.object({
+    ...Usage.shape,
+    judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
+  }),
+  calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
+    example: 2,
+  }),
+});
 export type RunReport = z.infer<typeof RunReport>;

@@ -9,14 +9,6 @@ import type { RunEvent } from "../contract/run-events.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { isBrokenConnection, type Transport } from "./transport.ts";
 
-export interface ServerSentEvent {
-  readonly id: number | null;
-  readonly name: string;
-  /** Empty for a block that only sets the retry delay. */
-  readonly data: string;
-  readonly retryMs: number | null;
-}
-
 export interface FollowOptions {
   /** Id of the last event already seen. */
   readonly after?: number | undefined;
@@ -96,7 +88,13 @@ function mayComeBack(error: unknown): boolean {
   return error.status >= 500 || error.status === 429;
 }
 
-/** Server-sent events, read as they come. */
+export interface ServerSentEvent {
+  readonly id: number | null;
+  readonly name: string;
+  /** Empty for a block that only sets the retry delay. */
+  readonly data: string;
+  readonly retryMs: number | null;
+}
 
 /**
  * The events of one connection. A block cut off by the end of the stream is dropped: it comes again.

@@ -1,4 +1,4 @@
-/** What the API said when it refused, as an exception. */
+/** Replies: as JSON, and what the API said when it refused, as an exception. */
 import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
 
 /** Characters of a reply nobody can read that are shown. */
@@ -72,7 +72,7 @@ function retryAfterMs(header: string | null): number | null {
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** Replies as JSON. Text that is none comes from something else that listens there. */
+/** A reply as JSON. Text that is none comes from something else that listens there. */
 export async function readJson<T>(reply: Response): Promise<T> {
   const text = await reply.text();
   return parsed<T>(text, reply);

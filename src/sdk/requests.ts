@@ -1,26 +1,8 @@
 /** What every method of the client is made of: the platform's address, and a request of each kind. */
 import type { Deleted } from "../contract/endpoint.ts";
-import type { CallOptions, PostOptions } from "./options.ts";
+import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { parsed, readJson } from "./request-error.ts";
-import { type Call, Transport, type TransportOptions } from "./transport.ts";
-
-export interface Page<T> {
-  readonly object: "list";
-  readonly data: readonly T[];
-  readonly first_id: string | null;
-  /** The `after` of the next page. */
-  readonly last_id: string | null;
-  readonly has_more: boolean;
-}
-
-export interface ListQuery {
-  /** Id of the last object of the page before. */
-  readonly after?: string | undefined;
-  /** Objects a page: 1 to 100, default 20. */
-  readonly limit?: number | undefined;
-  /** By time of creation; default `desc`. */
-  readonly order?: "asc" | "desc" | undefined;
-}
+import { type Call, type Read, Transport, type TransportOptions } from "./transport.ts";
 
 export interface RowPage<T> {
   readonly rows: readonly T[];
@@ -44,8 +26,7 @@ export class Requests {
   }
 
   post<T>(path: string, body: unknown, { idempotencyKey, ...options }: PostOptions): Promise<T> {
-    const headers = headersOf("application/json", idempotencyKey);
-    return this.json(path, { ...options, method: "POST", headers, body: JSON.stringify(body) });
+    return this.json(path, { ...options, ...posted(body, idempotencyKey) });
   }
 
   patch<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
@@ -59,7 +40,12 @@ export class Requests {
   }
 
   json<T>(path: string, call: Call): Promise<T> {
-    return this.transport.request(this.base + path, call, readJson<T>);
+    return this.read(path, call, readJson<T>);
+  }
+
+  /** What `read` makes of the reply. */
+  read<T>(path: string, call: Call, read: Read<T>): Promise<T> {
+    return this.transport.request(this.base + path, call, read);
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
@@ -73,12 +59,15 @@ export class Requests {
   }
 }
 
+export function posted(body: unknown, idempotencyKey?: string): Call {
+  return { method: "POST", headers: headersOf("application/json", idempotencyKey), body: JSON.stringify(body) };
+}
+
 export function headersOf(contentType: string, idempotencyKey: string = crypto.randomUUID()) {
   return { "content-type": contentType, "idempotency-key": idempotencyKey };
 }
 
-/** Lists and rows page by page, and what is asked of them in a URL. */
-export async function readRows<T>(reply: Response): Promise<RowPage<T>> {
+async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   // Not text(): workerd warns of a content type it does not know to be text.
   const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
   if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");

@@ -31,7 +31,7 @@ export interface Call {
   readonly timeoutMs?: number | null | undefined;
 }
 
-export type Read<T> = (reply: Response, patience: Patience) => Promise<T>;
+export type Read<T> = (reply: Response) => Promise<T>;
 
 const TIMEOUT_MS = 60_000;
 const MAX_RETRIES = 2;
@@ -106,7 +106,7 @@ export class Transport {
   async #attempt<T>(url: string, call: Call, read: Read<T>): Promise<T> {
     const patience = this.patience(call);
     try {
-      return await read(await this.open(url, call, patience), patience);
+      return await read(await this.open(url, call, patience));
     } finally {
       patience.end();
     }
@@ -134,8 +134,6 @@ export function isBrokenConnection(error: unknown): boolean {
   if (error instanceof TypeError) return true;
   return error instanceof DOMException && error.name === "TimeoutError";
 }
-
-/** Waiting, and an end to it. */
 
 /** Aborts once nothing was heard for `ms` (no limit when null), or when the caller's own signal does. */
 export class Patience {
