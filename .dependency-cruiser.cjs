@@ -4,7 +4,7 @@
  */
 const LAYERS = {
   "src/contract": [],
-  "src/core": ["src/contract"],
+  "src/core": ["src/contract", "packages/math-equivalence"],
   environments: ["src/contract", "src/core"],
   "src/db": ["src/contract", "src/core"],
   "src/clients": ["src/contract", "src/core"],
@@ -17,6 +17,7 @@ const LAYERS = {
     ...["packages/policy", "packages/trainer"],
   ],
   "src/web": ["src/contract", "src/sdk"],
+  "packages/math-equivalence": [],
   "packages/policy": ["src/contract"],
   "packages/trainer": ["src/contract", "src/core", "src/sdk", "packages/policy"],
 };
@@ -33,12 +34,12 @@ const ROOMS = [
  */
 const INSIDE_RUN = ["judging", "training"].map((room) => `src/runtime/run/${room}`);
 
-/** Programs of their own beside the platform; each ships, and runs in Node. */
-const PACKAGES = ["packages/policy", "packages/trainer"];
+/** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
+const PROGRAMS = ["packages/policy", "packages/trainer"];
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
-  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PACKAGES],
+  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PROGRAMS],
   "@cfworker/json-schema": ["src/core"],
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
@@ -116,7 +117,7 @@ module.exports = {
       severity: "error",
       from: {
         path: PRODUCT,
-        pathNot: ["^src/local/", "^src/cli/", "^packages/", "^src/runtime/kit/secrets[.]ts$", TESTS],
+        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/runtime/kit/secrets[.]ts$", TESTS],
       },
       to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
     },

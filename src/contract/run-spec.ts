@@ -1,11 +1,11 @@
 /** What a run was asked to do, with every name in it resolved. Kept as it is in the run's row and in its object. */
 import type { RunLimits } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
-import type { ResolvedJudge } from "./judge-target.ts";
+import type { ResolvedJudge } from "./judgement.ts";
 import type { ForkedFrom } from "./run.ts";
 import type { Sampling } from "./sampling.ts";
 import type { Scope } from "./scope.ts";
-import type { StoredTrainer, TrainingSpec } from "./training-spec.ts";
+import type { StoredTrainer, TrainingSpec } from "./training-request.ts";
 import type { RunDataset } from "./uploaded-dataset.ts";
 
 /** The code a run plays. */

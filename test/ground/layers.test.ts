@@ -23,7 +23,7 @@ const IN_NODE = ["zod", "node:fs"];
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
-  "src/core": ["src/core", "src/contract", "zod"],
+  "src/core": ["src/core", "src/contract", "packages/math-equivalence", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
   "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
@@ -37,6 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...["packages/policy", "packages/trainer", ...IN_NODE],
   ],
   "src/web": ["src/web", "src/contract", "src/sdk"],
+  "packages/math-equivalence": ["packages/math-equivalence"],
   "packages/policy": ["packages/policy", "src/contract", ...IN_NODE],
   "packages/trainer": ["packages/trainer", "packages/policy", "src/contract", "src/core", "src/sdk", ...IN_NODE],
 };

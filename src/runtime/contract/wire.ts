@@ -6,7 +6,7 @@
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { ResolvedJudge } from "../../contract/judge-target.ts";
+import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
 import type { EnvironmentPin, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";

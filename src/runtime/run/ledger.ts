@@ -19,7 +19,8 @@ import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Place, RolloutReport, RunSpec, ScoredMember } from "../contract/wire.ts";
-import { afterDispatch, afterEnd } from "../endpoint/run-gate.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
+
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";

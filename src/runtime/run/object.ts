@@ -25,11 +25,11 @@ import type {
   SourcePlace,
   SuspectKey,
 } from "../contract/wire.ts";
-import { RunPermits } from "../endpoint/run-permits.ts";
+import { RunPermits } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-import { orRefusal } from "../kit/refused-value.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";

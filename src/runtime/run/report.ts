@@ -3,7 +3,7 @@ import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { gateFlow } from "../endpoint/run-gate.ts";
+import { gateFlow } from "../endpoint/run-lease.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";

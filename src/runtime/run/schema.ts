@@ -1,7 +1,7 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import { NEW_GATE, type RunGate } from "../endpoint/run-gate.ts";
+import { NEW_GATE, type RunGate } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";

@@ -20,9 +20,9 @@ import type {
   ToldOutcome,
 } from "../../contract/judge-outcome.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-gate.ts";
+import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
-import { orRefusal } from "../../kit/refused-value.ts";
+import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";

@@ -9,12 +9,12 @@
 import { RunRequest, type RunView } from "../../../contract/run.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { evalsOwn } from "../../../contract/training-spec.ts";
+import { evalsOwn } from "../../../contract/training-request.ts";
 import { getRun } from "../../../db/runs.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import type { ResolvedDataset } from "../../dataset/resolve-dataset.ts";
+import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
 import { logError } from "../../kit/log.ts";
 import { runObject } from "../../kit/names.ts";
