@@ -8,8 +8,8 @@ import type { WeightLedger } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
-import { trainerSpecOf } from "../contract/trainer-spec.ts";
-import type { Answer, TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
+
+import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { issueToken } from "./issue-token.ts";
