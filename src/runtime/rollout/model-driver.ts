@@ -15,15 +15,11 @@ import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.t
 import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
 import { handBack } from "../environment/suspects.ts";
+import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
-
-/** The first wait before a look; each one after it is twice as long, up to a minute. */
-const FIRST_LOOK_MS = 5_000;
-
-const LONGEST_WAIT_MS = 60_000;
 
 export interface Departure {
   /** The rollout that calls. */
@@ -160,29 +156,6 @@ export async function makeModelCall(
     const waiting = rolloutObject(env, scope, rollout_id);
     return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
   });
-}
-
-async function hangUpOnceOver<T>(
-  makeCall: (controller: AbortController) => Promise<T>,
-  isOver: () => Promise<boolean>,
-  firstLookMs: number,
-): Promise<T> {
-  const controller = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const lookIn = (ms: number) => {
-    timer = setTimeout(async () => {
-      if (await isOver()) controller.abort();
-      // The call may have come back meanwhile.
-      else if (timer !== null) lookIn(Math.min(LONGEST_WAIT_MS, 2 * ms));
-    }, ms);
-  };
-  lookIn(firstLookMs);
-  try {
-    return await makeCall(controller);
-  } finally {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-  }
 }
 
 /** An object that does not answer says nothing about its rollout: the call goes on. */
