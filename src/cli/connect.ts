@@ -4,15 +4,30 @@
  * when that is code that lies here; one that runs already is used if it holds the same code.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EnvironmentPackage } from "../local/environment-package.ts";
+import { DirectoryUnusable } from "../local/directory-unusable.ts";
+import { type EnvironmentPackage, NoEnvironmentPackage } from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
-import { PACKAGE_ROOT } from "../local/package-root.ts";
-import { sourcesHash } from "../local/sources-hash.ts";
+import { PACKAGE_ROOT, sourcesHash } from "../local/package-root.ts";
+import type { Platform } from "../local/platform.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { type BootOptions, boot } from "./boot.ts";
-import { CommandError, endBy, usageError } from "./exit.ts";
+import { CommandError, EXIT, endBy, usageError } from "./exit.ts";
 import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
+
+export interface BootOptions {
+  /** Null for a platform that keeps nothing. */
+  readonly directory: string | null;
+  /** Held beside those that come with Rollcall. */
+  readonly environments?: readonly EnvironmentPackage[];
+  readonly port?: number | undefined;
+  /** Where its store is to be. */
+  readonly store?: "disk" | "memory" | undefined;
+  /** For a command that only reads: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
+  /** Ends the boot when Ctrl-C or the time of --timeout aborts it. */
+  readonly signal?: AbortSignal;
+  readonly say: (line: string) => void;
+}
 
 export interface Connection {
   readonly client: RollcallClient;
@@ -193,4 +208,23 @@ async function embed(
     lost: platform.lost,
     close: () => platform.stop(),
   };
+}
+
+/** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+export async function boot(options: BootOptions): Promise<Platform> {
+  const { bootPlatform } = await import("../local/platform.ts");
+  const { DirectoryInUse } = await import("../local/directory-lock.ts");
+  try {
+    return await bootPlatform(options);
+  } catch (error) {
+    if (options.signal?.aborted) throw endBy(options.signal);
+    // The environment is at fault, or the disk, not the platform.
+    if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
+    const inUse = error instanceof DirectoryInUse;
+    throw new CommandError(EXIT.unreachable, {
+      code: inUse ? "in_use" : "boot_failed",
+      message: error instanceof Error ? error.message : String(error),
+      type: "platform_error",
+    });
+  }
 }

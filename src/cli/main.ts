@@ -4,12 +4,11 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { rollcallVersion } from "../local/package-root.ts";
-import { helpText } from "./command-line.ts";
+import { helpText, nearest } from "./command-line.ts";
 import { COMMANDS, type CommandName, findCommand } from "./commands.ts";
 import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
-import { nearest } from "./terminal/nearest.ts";
-import { safeText } from "./terminal/safe-text.ts";
 import { isBrokenPipe, printJson } from "./terminal/terminal.ts";
+import { safeText } from "./terminal/text.ts";
 
 type Handler = (argv: readonly string[]) => Promise<ExitCode>;
 

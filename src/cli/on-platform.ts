@@ -2,7 +2,7 @@
  * A command that asks a platform something and is done: connects, bounds the time, prints one answer. Ctrl-C and
  * --timeout end it at once; what the platform was asked to do it may still do.
  */
-import type { RollcallClient } from "../sdk/client.ts";
+import type { Page, RollcallClient } from "../sdk/client.ts";
 import type { CommandLine } from "./command-line.ts";
 import { connect } from "./connect.ts";
 import { type ExitCode, endBy, unreachable } from "./exit.ts";
@@ -52,4 +52,25 @@ export async function onPlatform(
   } finally {
     await connection.close();
   }
+}
+
+/** A list in the API's own envelope: at most `limit` of what comes. `has_more` says whether there was more. */
+export async function gather<T extends { readonly id: string }>(
+  items: AsyncIterable<T>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Page<T>> {
+  const data: T[] = [];
+  let more = false;
+  for await (const item of items) {
+    more = data.length >= limit;
+    if (more) break;
+    data.push(item);
+  }
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: more,
+  };
 }

@@ -13,7 +13,7 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { tryEnvironmentModule } from "./load-environment.ts";
-import { hashFiles, sourcesHash } from "./sources-hash.ts";
+import { hashFiles, sourcesHash } from "./package-root.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
 const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;

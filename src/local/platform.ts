@@ -14,19 +14,18 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-import { HeldOutput } from "./held-output.ts";
-import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
+
 import { migrate, seedApiKey } from "./migrate.ts";
-import { miniflareOptions } from "./miniflare-options.ts";
-import { PACKAGE_ROOT } from "./package-root.ts";
+import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
+import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
-import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { sourcesHash } from "./sources-hash.ts";
-import { startFailure } from "./start-failure.ts";
+
 import {
   apiKeyOf,
+  type Deaths,
   keepPolicyPort,
   makeThrowAwayDirectory,
+  NO_DEATHS,
   noteDeaths,
   noteRunning,
   noteStopped,

@@ -10,7 +10,6 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 import { replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
-import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 
 /** What a client needs to reach the platform of a directory. */
 export const ReadyFile = z.object({
@@ -20,7 +19,7 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
-  build: z.string().optional().describe("the code it runs, environments of one's own left out: sources-hash.ts"),
+  build: z.string().optional().describe("the code it runs, environments of one's own left out: sourcesHash"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 
@@ -71,6 +70,20 @@ export function writeReadyFile(directory: string, ready: ReadyFile): void {
 export function removeReadyFile(directory: string): void {
   rmSync(readyPath(directory), { force: true });
 }
+
+/**
+ * How workerds ended that followed each other soon. What it is asked for: `src/runtime/environment/last-end.ts`.
+ *
+ * Invariant. A kill from outside (by a person, a supervisor, the system for want of memory) is a death, of which nobody can
+ * say that it would come again; what workerd does itself is a death by any other signal, or a silence that ends in our own kill.
+ */
+export interface Deaths {
+  readonly deaths: number;
+  /** How many of them it came to by itself. */
+  readonly byItself: number;
+}
+
+export const NO_DEATHS: Deaths = { deaths: 0, byItself: 0 };
 
 /** What came longer ago is another matter. */
 const SOON_MS = 10 * 60_000;

@@ -12,10 +12,8 @@ import { build, type Plugin } from "esbuild";
 import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "miniflare";
 import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
+import { quietMiniflare, readWorkerOptions, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
-import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { startFailure } from "./start-failure.ts";
-import { readWorkerOptions } from "./worker-options.ts";
 
 export interface Tried {
   /** Why it cannot be made there, with the place in the author's own file; null when it can. */

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { command, helpText, readCommandLine } from "../../src/cli/command-line.ts";
+import { command, helpText, nearest, readCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS, findCommand } from "../../src/cli/commands.ts";
 import { asCommandError } from "../../src/cli/exit.ts";
-import { nearest } from "../../src/cli/terminal/nearest.ts";
 
 const SPEC = command({
   name: "thing do",

@@ -1,6 +1,6 @@
 /** What the boot writes while there is no room on the disk. */
 import { expect, test } from "vitest";
-import { OwedWrites } from "../../src/local/owed-writes.ts";
+import { OwedWrites } from "../../src/local/workerd-watch.ts";
 
 function onDisk() {
   const said: string[] = [];

@@ -1,7 +1,7 @@
 /** `rollcall compare`: two runs, task by task. */
 import { readCommandLine } from "../command-line.ts";
-import { comparisonText } from "../eval/comparison-text.ts";
 import { COMPARE } from "../eval/spec.ts";
+import { comparisonText } from "../eval/summary.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
 

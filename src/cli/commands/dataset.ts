@@ -4,11 +4,11 @@ import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts
 import { readCommandLine } from "../command-line.ts";
 import { DATASET_DELETE, DATASET_LIST, DATASET_SHOW } from "../commands.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
-import { details } from "../terminal/columns.ts";
+
+import { gather, onPlatform } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
-import { preview, safeLine, safeText } from "../terminal/safe-text.ts";
+import { details, listText } from "../terminal/table.ts";
+import { preview, safeLine, safeText } from "../terminal/text.ts";
 
 const HEADER = ["dataset", "name", "rows", "size", "checked against", "created"];
 const USUAL_ROWS = 3;

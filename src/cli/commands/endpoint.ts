@@ -3,11 +3,11 @@ import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint
 import { readCommandLine } from "../command-line.ts";
 import { ENDPOINT_DELETE, ENDPOINT_LIST, ENDPOINT_PROBE, ENDPOINT_SHOW } from "../commands.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
-import { details } from "../terminal/columns.ts";
+
+import { gather, onPlatform } from "../on-platform.ts";
 import { countText, timeText } from "../terminal/format.ts";
-import { safeLine } from "../terminal/safe-text.ts";
+import { details, listText } from "../terminal/table.ts";
+import { safeLine } from "../terminal/text.ts";
 
 const HEADER = ["endpoint", "base url", "key", "supports", "id"];
 const MODELS_SHOWN = 5;

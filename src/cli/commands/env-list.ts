@@ -3,8 +3,8 @@ import type { EnvironmentView } from "../../contract/run.ts";
 import { readCommandLine } from "../command-line.ts";
 import { ENV_LIST } from "../commands.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
+import { gather, onPlatform } from "../on-platform.ts";
+import { listText } from "../terminal/table.ts";
 
 const HEADER = ["environment", "version", "dataset", "args", "judges", "needs"];
 

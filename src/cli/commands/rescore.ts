@@ -1,17 +1,16 @@
 /** `rollcall rescore`: scores what an ended run left behind, in a run of its own, and says how that went. */
 import type { RescoreRequestInput } from "../../contract/run-control.ts";
-import { defined, environmentArgs } from "../argument-values.ts";
+import { defined, environmentArgs, judgeTargets } from "../argument-values.ts";
 import { type CommandLine, readCommandLine } from "../command-line.ts";
 import { connect } from "../connect.ts";
 import { playedRun } from "../eval/played-run.ts";
 import { evalSummary } from "../eval/summary.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { catchInterrupts, firstOf } from "../interrupt.ts";
-import { RewardTally } from "../terminal/histogram.ts";
-import { resultsText } from "../terminal/table.ts";
+
+import { RewardTally, resultsText } from "../terminal/results.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { RESCORE } from "./control-specs.ts";
-import { judgeTargets } from "./judge-targets.ts";
 
 export async function rescoreCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RESCORE, argv);

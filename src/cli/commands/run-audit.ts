@@ -3,9 +3,9 @@ import { flatCounts, type RunAudit } from "../../contract/audit.ts";
 import { readCommandLine } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
-import { columns } from "../terminal/columns.ts";
 import { countText, namedCounts } from "../terminal/format.ts";
-import { safeLine } from "../terminal/safe-text.ts";
+import { columns } from "../terminal/table.ts";
+import { safeLine } from "../terminal/text.ts";
 import { RUN_AUDIT } from "./control-specs.ts";
 
 export function runAuditCommand(argv: readonly string[]): Promise<ExitCode> {

@@ -4,10 +4,10 @@ import { RUN_STATUSES } from "../../contract/run.ts";
 import { readCommandLine } from "../command-line.ts";
 import { RUN_LIST } from "../commands.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
+import { gather, onPlatform } from "../on-platform.ts";
+import { doneOf } from "../terminal/display.ts";
 import { countText, estimateText, timeText } from "../terminal/format.ts";
-import { doneOf } from "../terminal/progress-line.ts";
+import { listText } from "../terminal/table.ts";
 
 const USUAL_LIMIT = 20;
 const LARGEST_PAGE = 100;

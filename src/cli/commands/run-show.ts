@@ -5,11 +5,11 @@ import { RUN_CANCEL, RUN_SHOW } from "../commands.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { hasEnded } from "../follow.ts";
 import { onPlatform } from "../on-platform.ts";
-import { details } from "../terminal/columns.ts";
 import { countText, namedCounts, sum, timeText } from "../terminal/format.ts";
-import { safeLine } from "../terminal/safe-text.ts";
-import { resultsTable } from "../terminal/table.ts";
-import { trainingFields } from "../train/fields.ts";
+import { resultsTable } from "../terminal/results.ts";
+import { details } from "../terminal/table.ts";
+import { safeLine } from "../terminal/text.ts";
+import { trainingFields } from "../train/summary.ts";
 
 export function runShowCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_SHOW, argv);

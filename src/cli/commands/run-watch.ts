@@ -6,8 +6,8 @@ import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { followRun } from "../follow.ts";
 import { onPlatform, type Session } from "../on-platform.ts";
 import { Display } from "../terminal/display.ts";
-import { RewardTally } from "../terminal/histogram.ts";
-import { resultsText } from "../terminal/table.ts";
+
+import { RewardTally, resultsText } from "../terminal/results.ts";
 
 export function runWatchCommand(argv: readonly string[]): Promise<ExitCode> {
   const line = readCommandLine(RUN_WATCH, argv);

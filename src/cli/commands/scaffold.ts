@@ -1,8 +1,7 @@
 /** The files of a new environment: the same for each kind but for its module and its test, which stand in templates/. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { rollcallVersion } from "../../local/package-root.ts";
-import { rollcallSpecifier } from "../../local/rollcall-specifier.ts";
+import { rollcallSpecifier, rollcallVersion } from "../../local/package-root.ts";
 
 export const KINDS = ["single-turn", "tool", "stateful"] as const;
 export type Kind = (typeof KINDS)[number];

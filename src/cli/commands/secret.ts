@@ -6,9 +6,9 @@ import { variableNamedBy } from "../argument-values.ts";
 import { readCommandLine } from "../command-line.ts";
 import { SECRET_DELETE, SECRET_LIST, SECRET_SET } from "../commands.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform, type Session } from "../on-platform.ts";
+import { gather, onPlatform, type Session } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
 
 const HEADER = ["secret", "created", "changed", "id"];
 

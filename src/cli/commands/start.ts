@@ -12,10 +12,10 @@ import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
 import { RollcallClient } from "../../sdk/client.ts";
 import { defined, portOf } from "../argument-values.ts";
-import { boot } from "../boot.ts";
+
 import { type CommandLine, readCommandLine } from "../command-line.ts";
 import { START } from "../commands.ts";
-import type { Connection } from "../connect.ts";
+import { boot, type Connection } from "../connect.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { type Terminal, terminal } from "../terminal/terminal.ts";

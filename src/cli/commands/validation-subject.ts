@@ -16,9 +16,9 @@ import {
 import type { EnvironmentModule } from "../../local/import-environment.ts";
 import { loadEnvironmentModule } from "../../local/load-environment.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { readRows } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
 import { onAnotherDay } from "./another-day.ts";
-import { readRows } from "./dataset-argument.ts";
 
 /** A folder, one of Rollcall's own environments, or an installed package. Throws a usage error. */
 export function locate(reference: string): EnvironmentPackage {

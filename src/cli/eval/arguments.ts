@@ -1,12 +1,21 @@
 /** The flags of `rollcall eval`, read and checked as far as that is possible without a platform. */
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
-import { defined, environmentArgs, jsonObject, portOf, readText, urlOf, variableNamedBy } from "../argument-values.ts";
+import {
+  defined,
+  environmentArgs,
+  jsonObject,
+  judgeTargets,
+  portOf,
+  readText,
+  urlOf,
+  variableNamedBy,
+} from "../argument-values.ts";
 import { type CommandLine, readCommandLine } from "../command-line.ts";
-import { type DatasetArgument, datasetArgument } from "../commands/dataset-argument.ts";
-import { judgeTargets } from "../commands/judge-targets.ts";
+import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
+
 import { usageError } from "../exit.ts";
-import { baselineArgument } from "./baseline.ts";
-import type { GateArguments } from "./gates.ts";
+
+import { baselineArgument, type GateArguments } from "./gates.ts";
 import { EVAL, type PLAY_FLAGS, type RUN_FLAGS } from "./spec.ts";
 
 /** A run request in the making: the endpoint and the number of examples may still be open. */

@@ -5,18 +5,17 @@ import { checkFolderOf } from "../argument-values.ts";
 import { type Connection, connect } from "../connect.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { catchInterrupts, firstOf } from "../interrupt.ts";
-import { RewardTally } from "../terminal/histogram.ts";
-import { resultsText } from "../terminal/table.ts";
+
+import { RewardTally, resultsText } from "../terminal/results.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
 import { type DraftRequest, type EvalArguments, parseEvalArguments } from "./arguments.ts";
-import { type Baseline, findBaseline } from "./baseline.ts";
-import { comparisonText, verdictsText } from "./comparison-text.ts";
-import { exitOfGates, type Judgement, judge } from "./gates.ts";
+
+import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
 import { writeJunit } from "./junit.ts";
 import { playedRun, startedRun } from "./played-run.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
 import { resumedRun } from "./resume.ts";
-import { evalSummary } from "./summary.ts";
+import { comparisonText, evalSummary, verdictsText } from "./summary.ts";
 
 export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
   const args = parseEvalArguments(argv);

@@ -1,12 +1,12 @@
 /** A run as commands make it: started from flags, followed to its end, and kept when the command is interrupted. */
 import type { RunView } from "../../contract/run.ts";
-import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../commands/dataset-argument.ts";
 import type { Connection } from "../connect.ts";
+import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
 import { interruption, unreachable } from "../exit.ts";
 import { followRun } from "../follow.ts";
 import { firstOf } from "../interrupt.ts";
 import { Display } from "../terminal/display.ts";
-import type { RewardTally } from "../terminal/histogram.ts";
+import type { RewardTally } from "../terminal/results.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { DraftRequest } from "./arguments.ts";
 import { completeRequest } from "./request.ts";

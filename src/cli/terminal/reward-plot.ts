@@ -5,7 +5,7 @@
  * Invariants. No line is wider than asked for. What colour says the shapes say too. Steps keep their places while the
  * curve grows: the whole training is as wide as the plot from the start.
  */
-import { painter, type Style } from "./paint.ts";
+import { painter, type Style } from "./terminal.ts";
 
 export interface RewardPoint {
   /** From 1. */

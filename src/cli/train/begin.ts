@@ -6,16 +6,43 @@
  * before it, and how the embedded trainer learns.
  */
 
+import { join } from "node:path";
 import { serveBaseWeights } from "../../../packages/policy/served-weights.ts";
+import type { TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+import { startTrainerThatComesBack } from "../../../packages/trainer/trainer-restarts.ts";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
+import type { TrainingView } from "../../contract/training-view.ts";
 import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
+import type { Connection } from "../connect.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
-import { evaluated } from "./eval.ts";
-import { trainingOf } from "./follow.ts";
+import { followRun } from "../follow.ts";
+import { Display } from "../terminal/display.ts";
+import { countText, estimateText, meanIntervalText } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { TrainerChoice } from "./arguments.ts";
 import type { TrainingPlan } from "./request.ts";
-import type { LearningSettings, Stage } from "./stage.ts";
+
+type When = "before" | "after";
+
+/** What every part of a training needs: where it happens, who trains, and what ends it. */
+export interface Stage {
+  readonly connection: Connection;
+  readonly term: Terminal;
+  /** Aborted when nothing more is to be done, for whatever reason. */
+  readonly signal: AbortSignal;
+  readonly trainer: TrainerChoice;
+}
+
+/** What the trainer learns by; kept with the run, so that it goes on as it began. */
+export interface LearningSettings {
+  readonly learningRate: number;
+  /** How often each batch is trained on. */
+  readonly passes: number;
+  readonly loss: string;
+  readonly seed: number;
+}
 
 /** Keys of a run's metadata. */
 const BEFORE = "eval_before";
@@ -141,4 +168,57 @@ function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestIn
     endpoint: endpoint.name ?? { base_url: endpoint.base_url },
     ...(dataset !== null && { dataset }),
   };
+}
+
+/** Throws where the run is an eval. */
+export function trainingOf(run: RunView): TrainingView {
+  if (run.training !== null) return run.training;
+  throw usageError(`${run.id} is an eval; go on with it by: rollcall eval --resume ${run.id}`);
+}
+
+/** Warms up at once, and comes back when it dies. */
+export function embeddedTrainer(
+  { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "say"> },
+  policyUrl: string,
+  settings: LearningSettings,
+): TrainerProcess {
+  return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, say: term.say });
+}
+
+/** Where the embedded trainer keeps a run's weights. */
+export function checkpointOf({ directory }: Connection, runId: string): string {
+  return join(directory, "trainers", runId);
+}
+
+/** An eval before or after a training: the ended run, whose line stands on the terminal. Throws when it did not complete. */
+export async function evaluated(
+  when: When,
+  request: EvalRequestInput,
+  metadata: Readonly<Record<string, string>>,
+  { connection, term, signal }: Stage,
+): Promise<RunView> {
+  const { client } = connection;
+  term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
+  const display = new Display(term, () => performance.now());
+  const started = await client.createRun(
+    { ...request, name: `${when} training`, metadata: { ...request.metadata, ...metadata } },
+    { signal },
+  );
+  const run = await followRun(client, started.id, {
+    signal,
+    onProgress: (it) => display.show(it),
+  });
+  if (run.status === "completed") return run;
+  throw new CommandError(EXIT.bad, {
+    code: "eval_failed",
+    message: `the eval ${when} training, ${run.id}, is ${run.status}: ${run.error?.message ?? "cancelled"}`,
+    type: "run_error",
+  });
+}
+
+/** "before 0.305 ± 0.021 (95 %: 0.264 to 0.346), 256 tasks". */
+export function estimateLine(when: When, { report: { reward } }: RunView): string {
+  const { ci95 } = reward;
+  const range = ci95 === null ? "" : ` (95 %: ${meanIntervalText(ci95, reward.range)})`;
+  return `${when.padEnd(6)} ${estimateText(reward)}${range}, ${reward.n_tasks} tasks`;
 }

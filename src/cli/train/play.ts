@@ -9,15 +9,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { howItEnded, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
-import { hasEnded } from "../follow.ts";
+import { hasEnded, ifUp } from "../follow.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Begun } from "./begin.ts";
-import { TrainingDisplay } from "./display.ts";
-import { evaluated } from "./eval.ts";
-import { followTraining, type TrainingProgress, trainingOf } from "./follow.ts";
-import { checkpointOf, type Stage } from "./stage.ts";
+import { type Begun, checkpointOf, evaluated, type Stage, trainingOf } from "./begin.ts";
+import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
+
+const READ_EVERY_MS = 500;
+
+/** A platform on this machine is back within seconds after workerd died. */
+const SILENT_FOR_MS = 60_000;
+
+interface FollowOptions {
+  readonly signal: AbortSignal;
+  /** Called with the ended run last. */
+  readonly onProgress: (progress: TrainingProgress) => void;
+}
 
 export interface TrainingOutcome {
   readonly run: RunView;
@@ -196,5 +205,46 @@ function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer
       return `run ${run.id} is kept and goes on with: ${again}`;
     case "ephemeral":
       return `run ${run.id} went with its throw-away platform`;
+  }
+}
+
+/**
+ * Follows a training run to its end, and says how it ended. It is looked at twice a second: its event stream would tell
+ * the end of every rollout, hundreds a second, and nothing of them is shown. Throws the signal's reason when aborted; the
+ * run goes on then.
+ */
+export async function followTraining(
+  client: RollcallClient,
+  runId: string,
+  { signal, onProgress }: FollowOptions,
+): Promise<TrainingProgress> {
+  const steps = new Map<number, StepMetrics>();
+  let trained = 0;
+  for (let heard = performance.now(); ; await sleep(READ_EVERY_MS, undefined, { signal })) {
+    const read = await ifUp(() => readTraining(client, runId, trained));
+    if (read === null) {
+      if (performance.now() - heard < SILENT_FOR_MS) continue;
+      throw unreachable("the platform does not answer any more", undefined);
+    }
+    heard = performance.now();
+    for (const step of read.steps) steps.set(step.step, step);
+    // A step that the trainer has acknowledged gets no numbers any more.
+    trained = read.training.steps_trained;
+    const series = [...steps.values()].sort((a, b) => a.step - b.step);
+    const progress = { run: read.run, training: read.training, series };
+    onProgress(progress);
+    if (hasEnded(read.run)) return progress;
+  }
+}
+
+async function readTraining(client: RollcallClient, runId: string, trained: number) {
+  const run = await client.getRun(runId);
+  const steps: StepMetrics[] = [];
+  for (let after = trained; ; ) {
+    const page = await client.runMetrics(runId, { after_step: after });
+    steps.push(...page.data);
+    const last = page.data.at(-1);
+    if (!page.has_more || last === undefined) return { run, steps, training: trainingOf(run) };
+    after = last.step;
   }
 }

@@ -2,14 +2,19 @@
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { EvalRequest } from "../../contract/eval-request.ts";
 import { TrainingRequest, type TrainingRequestInput } from "../../contract/training-request.ts";
-import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../commands/dataset-argument.ts";
 import type { Connection } from "../connect.ts";
+import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
 import type { DraftRequest } from "../eval/arguments.ts";
 import { completePlay } from "../eval/request.ts";
 import { usageError } from "../exit.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Learning, TrainerChoice, TrainingDraft } from "./arguments.ts";
-import { type TrainingDefaults, trainingDefaults } from "./training-defaults.ts";
+import {
+  type Learning,
+  type TrainerChoice,
+  type TrainingDefaults,
+  type TrainingDraft,
+  trainingDefaults,
+} from "./arguments.ts";
 
 /** What was asked for, by flags or by the demo. */
 export interface TrainingWish {

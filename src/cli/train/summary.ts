@@ -1,14 +1,13 @@
 /** What stands at the end of a training: for people, and what --json prints. Scripts depend on every name here. */
 import type { RunView } from "../../contract/run.ts";
-import { countText, durationText, namedCounts, signedText, sum } from "../terminal/format.ts";
+import type { TrainingView } from "../../contract/training-view.ts";
+import { countText, durationText, namedCounts, signedText, sum, timeText } from "../terminal/format.ts";
 import { smoothed } from "../terminal/reward-plot.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { estimateLine } from "./eval.ts";
-import { trainerShares } from "./fields.ts";
-import { plotOf } from "./picture.ts";
+import { safeLine } from "../terminal/text.ts";
+import { estimateLine } from "./begin.ts";
+import { firstStep, plotOf, rewardPoints, trainerShares } from "./picture.ts";
 import type { TrainingOutcome } from "./play.ts";
-import { firstStep, rewardPoints } from "./series.ts";
 
 export function trainSummary({ run, training, series, before, after, seconds }: TrainingOutcome) {
   const { counts } = run;
@@ -105,4 +104,53 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
     cancelled: sum(counts.cancelled),
   });
   return [parts.join(", "), `rollouts: ${outcomes}`, `run ${run.id}`];
+}
+
+/** What `rollcall run show` says of a training run, by line. */
+export function trainingFields(training: TrainingView): Record<string, string | null> {
+  const { groups, batches, evals } = training;
+  return {
+    steps: `${countText(training.steps_trained)} of ${countText(training.max_steps)} trained`,
+    policy: policyText(training),
+    groups: namedCounts({
+      open: groups.open,
+      buffered: groups.buffered,
+      shipped: groups.shipped,
+      ...groups.dropped,
+    }),
+    batches: namedCounts({
+      held: batches.held,
+      ready: batches.ready,
+      leased: batches.leased,
+      acked: batches.acked,
+      dead: batches.dead,
+      void: batches.voided,
+    }),
+    untrainable: countsOrNothing(training.samples.untrainable),
+    trainer: trainerText(training),
+    evals: evals.map(({ step, run_id }) => `${run_id} at step ${step}`).join(", ") || null,
+  };
+}
+
+function countsOrNothing(counts: Readonly<Record<string, number>>): string | null {
+  return Object.keys(counts).length === 0 ? null : namedCounts(counts);
+}
+
+function policyText(training: TrainingView): string {
+  const { policy_version, published, lead, target_lead } = training;
+  return [
+    `v${policy_version} samples, v${published} published`,
+    `lead ${lead} of ${target_lead}`,
+    `lag ${training.max_lag} at most, of ${training.max_off_policy_steps} allowed`,
+  ].join("; ");
+}
+
+function trainerText({ trainer }: TrainingView): string {
+  if (trainer === null) return "none has registered";
+  const { id, kind, epoch, delivery, last_seen_at } = trainer;
+  return [
+    `${id} (${kind}), ${delivery}, epoch ${epoch}`,
+    ...(last_seen_at === null ? [] : [`last heard of ${timeText(last_seen_at)}`]),
+    ...Object.values(trainerShares(trainer)),
+  ].join(", ");
 }

@@ -3,13 +3,12 @@ import { type Connection, connect } from "../connect.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts, firstOf } from "../interrupt.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
-import { parseTrainArguments, type TrainArguments } from "./arguments.ts";
-import { begunTraining, learningOf, refuseSecondTraining, resumedTraining } from "./begin.ts";
+import { parseTrainArguments, type TrainArguments, trainingDefaults } from "./arguments.ts";
+import { begunTraining, embeddedTrainer, learningOf, refuseSecondTraining, resumedTraining } from "./begin.ts";
 import { playTraining, type TrainingEnds, type TrainingOutcome } from "./play.ts";
 import { plannedTraining, type TrainingWish } from "./request.ts";
-import { embeddedTrainer } from "./stage.ts";
+
 import { trainingText, trainSummary } from "./summary.ts";
-import { trainingDefaults } from "./training-defaults.ts";
 
 export async function trainCommand(argv: readonly string[]): Promise<ExitCode> {
   const args = parseTrainArguments(argv);
