@@ -72,8 +72,8 @@ export function urlOf(flag: string, text: string | undefined): string | undefine
 }
 
 /** Without what is undefined: nothing is sent that nobody asked for. */
-export function defined(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+export function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as typeof fields;
 }
 
 /** Of --port; absent without it. */

@@ -8,7 +8,8 @@
  */
 import type { RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
-import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
+import { ApiRequestError } from "../../sdk/request-error.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { hasEnded } from "../follow.ts";
 import { intervalText, signedText, timeText } from "../terminal/format.ts";

@@ -8,9 +8,9 @@ import {
 } from "../../../packages/policy/known-environments.ts";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
-import type { Connection } from "../connect.ts";
+import type { Connection, NamedEnvironment } from "../connect.ts";
 import { unreachable, usageError } from "../exit.ts";
-import type { NamedEnvironment } from "../own-environment.ts";
+
 import type { DraftRequest } from "./arguments.ts";
 
 type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;

@@ -2,8 +2,8 @@
 
 import type { FlippedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
-import { countText, intervalText, signedText, sum } from "../terminal/format.ts";
-import { columns, details } from "../terminal/table.ts";
+import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
+import { columns, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
 import { type Judgement, NOT_JUDGED, type Verdict } from "./gates.ts";
 
@@ -28,15 +28,7 @@ export function evalSummary(
     model: run.model,
     num_examples: run.num_examples,
     rollouts_per_example: run.rollouts_per_example,
-    counts: {
-      planned: counts.planned,
-      pending: counts.pending,
-      in_flight: counts.in_flight,
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    },
+    counts: allCounts(counts),
     failed_by_class: counts.failed,
     cancelled_by_reason: counts.cancelled,
     reward: report.reward,
@@ -69,10 +61,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
     tasks: `${countText(comparison.wins)} better, ${countText(comparison.losses)} worse, ${countText(comparison.ties)} the same${mcnemar === null ? "" : `; McNemar p ${pText(mcnemar)}`}`,
     "differ in": differs.join(", ") || null,
   };
-  const lines = Object.entries(fields).map(([name, value]) => {
-    return [name, value === null ? null : safeLine(value)] as const;
-  });
-  return [details(Object.fromEntries(lines)), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
+  return [safeDetails(fields), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
 }
 
 export function verdictsText(gates: readonly Verdict[]): string {

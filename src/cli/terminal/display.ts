@@ -1,7 +1,7 @@
 /** Progress of runs: a line each, drawn in place on a terminal; elsewhere a plain line at every tenth. */
 import type { RunView } from "../../contract/run.ts";
 import { hasEnded } from "../follow.ts";
-import { countText, durationText, estimateText, sum } from "./format.ts";
+import { countText, durationText, endedCounts, estimateText, sum } from "./format.ts";
 import { type Drawing, type Paint, painter, type Style, type Terminal } from "./terminal.ts";
 import { cutTo, displayWidth, padTo } from "./text.ts";
 
@@ -205,8 +205,8 @@ function fitting(parts: readonly Part[], room: number): string {
 
 /** Scored █, unscored ▒, failed x, cancelled -, in flight >. */
 function outcomeBar({ counts }: RunView, cells: number, paint: Paint): string {
-  const { scored, unscored, failed, cancelled, in_flight } = counts;
-  const amounts = [scored, sum(unscored), sum(failed), sum(cancelled), in_flight];
+  const { scored, unscored, failed, cancelled } = endedCounts(counts);
+  const amounts = [scored, unscored, failed, cancelled, counts.in_flight];
   const drawn = shareOut(amounts, Math.max(1, counts.planned), cells);
   const segments = SEGMENTS.map(([shape, style], at) => paint(style, shape.repeat(drawn[at] ?? 0)));
   const taken = drawn.reduce((total, count) => total + count, 0);
@@ -234,5 +234,5 @@ export function shareOut(amounts: readonly number[], whole: number, cells: numbe
 }
 
 export function doneOf({ counts }: RunView): number {
-  return counts.scored + sum(counts.unscored) + sum(counts.failed) + sum(counts.cancelled);
+  return sum(endedCounts(counts));
 }

@@ -1,6 +1,15 @@
 /** What stands at the end of runs: a row each, then the metrics, then how the rewards are spread. */
 import type { RunView } from "../../contract/run.ts";
-import { countText, estimateText, meanIntervalText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
+import {
+  countText,
+  endedCounts,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  rangeText,
+  sharesText,
+  sum,
+} from "./format.ts";
 import { columns } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { padTo, safeLine } from "./text.ts";
@@ -50,12 +59,7 @@ function rowOf(run: RunView): string[] {
     countText(report.turns),
     countText(report.usage.total_tokens),
     safeLine(namedCounts(report.stop_conditions)),
-    namedCounts({
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    }),
+    namedCounts(endedCounts(counts)),
   ];
 }
 
@@ -135,10 +139,6 @@ export class RewardTally {
     const seen = this.counts.get(reward);
     if (seen === undefined && this.counts.size >= this.#most) return;
     this.counts.set(reward, (seen ?? 0) + 1);
-  }
-
-  clear(): void {
-    this.counts.clear();
   }
 
   get total(): number {

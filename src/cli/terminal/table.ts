@@ -50,3 +50,9 @@ export function listText<T>(items: readonly T[], { header, rowOf, none, room }: 
   const rows = items.map((item) => rowOf(item).map(safeLine));
   return columns(header, rows, room);
 }
+
+/** The same for values that others wrote. */
+export function safeDetails(fields: Readonly<Record<string, string | null>>): string {
+  const safe = Object.entries(fields).map(([name, value]) => [name, value === null ? null : safeLine(value)] as const);
+  return details(Object.fromEntries(safe));
+}

@@ -19,15 +19,13 @@ import type { Connection } from "../connect.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
 import { followRun } from "../follow.ts";
 import { Display } from "../terminal/display.ts";
-import { countText, estimateText, meanIntervalText } from "../terminal/format.ts";
+import { countText } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { TrainerChoice } from "./arguments.ts";
 import type { TrainingPlan } from "./request.ts";
 
-type When = "before" | "after";
-
 /** What every part of a training needs: where it happens, who trains, and what ends it. */
-export interface Stage {
+export interface TrainingContext {
   readonly connection: Connection;
   readonly term: Terminal;
   /** Aborted when nothing more is to be done, for whatever reason. */
@@ -85,21 +83,21 @@ export async function unfinishedTraining(client: RollcallClient, policyUrl: stri
 }
 
 /** `learning` for the embedded trainer, which then starts from the policy as it comes with Rollcall. */
-export async function begunTraining(
+export async function beginTraining(
   { training, evaluation }: TrainingPlan,
   learning: LearningSettings | null,
-  stage: Stage,
+  context: TrainingContext,
 ): Promise<Begun> {
-  const { policyUrl } = stage.connection;
+  const { policyUrl } = context.connection;
   if (learning !== null && policyUrl !== null) await serveBaseWeights(policyUrl);
-  const before = evaluation === null ? null : await evaluated("before", evaluation, {}, stage);
+  const before = evaluation === null ? null : await evaluate("before", evaluation, {}, context);
   const metadata = {
     ...training.metadata,
     ...(before !== null && { [BEFORE]: before.id }),
     ...(before !== null && Array.isArray(training.dataset) && { [EVAL_ROWS]: WITH_REQUEST }),
     ...(learning !== null && metadataOf(learning)),
   };
-  const run = await created({ ...training, metadata }, stage);
+  const run = await createRun({ ...training, metadata }, context);
   return { run, before, evaluation, token: run.trainer?.token ?? null };
 }
 
@@ -108,7 +106,7 @@ function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<st
 }
 
 /** Where there are no tasks but the held-out ones, those are trained on, too, and it is said. */
-async function created(request: TrainingRequestInput, { connection, term, signal }: Stage) {
+async function createRun(request: TrainingRequestInput, { connection, term, signal }: TrainingContext) {
   const { client } = connection;
   try {
     return await client.createRun(request, { signal });
@@ -123,8 +121,8 @@ async function created(request: TrainingRequestInput, { connection, term, signal
 }
 
 /** A run that was begun before; a paused one goes on. */
-export async function resumedTraining(runId: string, stage: Stage): Promise<Begun> {
-  const { connection, signal, trainer } = stage;
+export async function resumeTraining(runId: string, context: TrainingContext): Promise<Begun> {
+  const { connection, signal, trainer } = context;
   const { client } = connection;
   const found = await client.getRun(runId, { signal });
   trainingOf(found);
@@ -132,7 +130,7 @@ export async function resumedTraining(runId: string, stage: Stage): Promise<Begu
   const beforeId = run.metadata[BEFORE];
   const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
   const token = trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
-  return { run, before, evaluation: before && sameEval(run, before, stage), token };
+  return { run, before, evaluation: before && sameEval(run, before, context), token };
 }
 
 /** How the embedded trainer of a run learns. */
@@ -146,7 +144,7 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
 }
 
 /** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
-function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestInput | null {
+function sameEval(run: RunView, before: RunView, { term }: TrainingContext): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
     term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
     return null;
@@ -191,11 +189,11 @@ export function checkpointOf({ directory }: Connection, runId: string): string {
 }
 
 /** An eval before or after a training: the ended run, whose line stands on the terminal. Throws when it did not complete. */
-export async function evaluated(
-  when: When,
+export async function evaluate(
+  when: "before" | "after",
   request: EvalRequestInput,
   metadata: Readonly<Record<string, string>>,
-  { connection, term, signal }: Stage,
+  { connection, term, signal }: TrainingContext,
 ): Promise<RunView> {
   const { client } = connection;
   term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
@@ -214,11 +212,4 @@ export async function evaluated(
     message: `the eval ${when} training, ${run.id}, is ${run.status}: ${run.error?.message ?? "cancelled"}`,
     type: "run_error",
   });
-}
-
-/** "before 0.305 ± 0.021 (95 %: 0.264 to 0.346), 256 tasks". */
-export function estimateLine(when: When, { report: { reward } }: RunView): string {
-  const { ci95 } = reward;
-  const range = ci95 === null ? "" : ` (95 %: ${meanIntervalText(ci95, reward.range)})`;
-  return `${when.padEnd(6)} ${estimateText(reward)}${range}, ${reward.n_tasks} tasks`;
 }

@@ -13,20 +13,17 @@ import type { RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
 import { hasEnded, ifUp } from "../follow.ts";
-import type { Terminal } from "../terminal/terminal.ts";
-import { type Begun, checkpointOf, evaluated, type Stage, trainingOf } from "./begin.ts";
+import { type Ends, firstOf } from "../interrupt.ts";
+import { type Begun, checkpointOf, evaluate, type TrainingContext, trainingOf } from "./begin.ts";
 import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
 
-const READ_EVERY_MS = 500;
-
+/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+const CANCELLED_WITHIN_MS = 30_000;
+/** A trainer of somebody's own may never send its last weights. */
+const LAST_WEIGHTS_WITHIN_MS = 60_000;
 /** A platform on this machine is back within seconds after workerd died. */
 const SILENT_FOR_MS = 60_000;
-
-interface FollowOptions {
-  readonly signal: AbortSignal;
-  /** Called with the ended run last. */
-  readonly onProgress: (progress: TrainingProgress) => void;
-}
+const LOOK_EVERY_MS = 500;
 
 export interface TrainingOutcome {
   readonly run: RunView;
@@ -38,55 +35,35 @@ export interface TrainingOutcome {
   readonly seconds: number;
 }
 
-export interface TrainingEnds {
-  readonly interrupt: AbortSignal;
-  readonly timeout: AbortSignal | null;
+/** Where a training happens, who trains, and what ends it early. */
+export interface Training extends Omit<TrainingContext, "signal"> {
+  readonly ends: Ends;
 }
 
-interface Training {
-  readonly connection: Connection;
-  readonly term: Terminal;
-  readonly trainer: Stage["trainer"];
-  readonly ends: TrainingEnds;
-  /** Null where the trainer is somebody's own. */
-  readonly process: TrainerProcess | null;
-  /** Makes the run, or finds it. */
-  readonly begin: (stage: Stage) => Promise<Begun>;
-}
-
-/** A cancelled run ends once the calls in flight are aborted; this is ample. */
-const CANCELLED_WITHIN_MS = 30_000;
-/** A trainer of somebody's own may never send its last weights. */
-const LAST_WEIGHTS_WITHIN_MS = 60_000;
-const LOOK_EVERY_MS = 500;
-
-export async function playTraining(training: Training): Promise<TrainingOutcome> {
-  const { connection, term, trainer, ends, process } = training;
+/** `process`: null where the trainer is somebody's own. `begin` makes the run, or finds it. */
+export async function playTraining(
+  training: Training,
+  process: TrainerProcess | null,
+  begin: (context: TrainingContext) => Promise<Begun>,
+): Promise<TrainingOutcome> {
+  const { ends, connection, term } = training;
   const started = performance.now();
   const over = new AbortController();
-  const ending = [ends.interrupt, ...(ends.timeout === null ? [] : [ends.timeout])];
-  const signal = AbortSignal.any([over.signal, ...ending]);
-  const stage: Stage = { connection, term, trainer, signal };
+  const context = { ...training, signal: AbortSignal.any([over.signal, firstOf(ends)]) };
+  const outcome = (played: Played) => ({ ...played, seconds: (performance.now() - started) / 1000 });
   let begun: Begun | null = null;
-  const begin = async (): Promise<Begun> => {
-    begun = await training.begin(stage);
-    return begun;
+  const play = async () => {
+    begun = await begin(context);
+    return await playBegun(begun, context, process);
   };
   try {
-    const played = await Promise.race([
-      wholeTraining(begin, stage, process),
-      brokenPlatform(connection),
-      ...(process === null ? [] : [brokenTrainer(process)]),
-    ]);
-    return { ...played, seconds: (performance.now() - started) / 1000 };
+    const broken = process === null ? [] : [brokenTrainer(process)];
+    return outcome(await Promise.race([play(), brokenPlatform(connection), ...broken]));
   } catch (error) {
     over.abort();
     await process?.stop();
     if (begun === null) throw ends.interrupt.aborted ? interruption() : error;
-    if (ends.timeout?.aborted && !ends.interrupt.aborted) {
-      const cancelled = await cancelledTraining(begun, stage);
-      return { ...cancelled, seconds: (performance.now() - started) / 1000 };
-    }
+    if (ends.timeout?.aborted && !ends.interrupt.aborted) return outcome(await cancelTraining(begun, context));
     throw await withTheWayOn(error, begun, training);
   } finally {
     over.abort();
@@ -97,37 +74,32 @@ export async function playTraining(training: Training): Promise<TrainingOutcome>
 
 type Played = Omit<TrainingOutcome, "seconds">;
 
-async function wholeTraining(
-  begin: () => Promise<Begun>,
-  stage: Stage,
+async function playBegun(
+  { run, before, evaluation, token }: Begun,
+  context: TrainingContext,
   process: TrainerProcess | null,
 ): Promise<Played> {
-  const { connection, term, signal } = stage;
-  const { run, before, evaluation, token } = await begin();
+  const { connection, term, signal } = context;
   term.say(`Run ${run.id} on ${connection.url}`);
-  if (process === null) introduceTrainer(run, token, stage);
+  if (process === null) introduceTrainer(run, token, context);
   else if (token !== null) {
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
   }
-  const display = new TrainingDisplay(term, () => performance.now(), meanOf(before));
+  const display = new TrainingDisplay(term, () => performance.now(), before?.report.reward.mean ?? null);
   const progress = await followTraining(connection.client, run.id, {
     signal,
     onProgress: (it) => display.show(it),
   });
   display.end();
   if (progress.run.status !== "completed") return { ...progress, before, after: null };
-  const training = await lastWeights(progress, stage, process);
+  const training = await lastWeights(progress, context, process);
   const metadata = { training_run: run.id };
-  const after = evaluation && (await evaluated("after", evaluation, metadata, stage));
+  const after = evaluation && (await evaluate("after", evaluation, metadata, context));
   return { ...progress, training, before, after };
 }
 
-function meanOf(run: RunView | null): number | null {
-  return run?.report.reward.mean ?? null;
-}
-
 /** What a trainer of somebody's own needs to begin. */
-function introduceTrainer(run: RunView, token: string | null, { connection, term }: Stage): void {
+function introduceTrainer(run: RunView, token: string | null, { connection, term }: TrainingContext): void {
   const { url } = connection;
   const secret = token === null ? "with the token it has" : `with the token ${token}`;
   term.say(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
@@ -136,7 +108,7 @@ function introduceTrainer(run: RunView, token: string | null, { connection, term
 /** How the training stands once the last version serves, as far as the trainer says so. */
 async function lastWeights(
   { run, training }: TrainingProgress,
-  { connection, term, signal }: Stage,
+  { connection, term, signal }: TrainingContext,
   process: TrainerProcess | null,
 ): Promise<TrainingView> {
   // It ends when it has sent what it trained.
@@ -172,9 +144,9 @@ function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
   });
 }
 
-async function cancelledTraining({ run, before }: Begun, stage: Stage): Promise<Played> {
-  const { client } = stage.connection;
-  stage.term.say("The time is up: cancelling the run.");
+async function cancelTraining({ run, before }: Begun, context: TrainingContext): Promise<Played> {
+  const { client } = context.connection;
+  context.term.say("The time is up: cancelling the run.");
   await client.cancelRun(run.id);
   const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
   const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
@@ -192,7 +164,7 @@ async function withTheWayOn(error: unknown, { run }: Begun, { connection, traine
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: Stage["trainer"]): string {
+function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: TrainingContext["trainer"]): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
@@ -210,17 +182,17 @@ function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer
 
 /**
  * Follows a training run to its end, and says how it ended. It is looked at twice a second: its event stream would tell
- * the end of every rollout, hundreds a second, and nothing of them is shown. Throws the signal's reason when aborted; the
- * run goes on then.
+ * the end of every rollout, hundreds a second, and nothing of them is shown. `onProgress` gets the ended run last. Throws the
+ * signal's reason when aborted; the run goes on then.
  */
-export async function followTraining(
+async function followTraining(
   client: RollcallClient,
   runId: string,
-  { signal, onProgress }: FollowOptions,
+  { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: TrainingProgress) => void },
 ): Promise<TrainingProgress> {
   const steps = new Map<number, StepMetrics>();
   let trained = 0;
-  for (let heard = performance.now(); ; await sleep(READ_EVERY_MS, undefined, { signal })) {
+  for (let heard = performance.now(); ; await sleep(LOOK_EVERY_MS, undefined, { signal })) {
     const read = await ifUp(() => readTraining(client, runId, trained));
     if (read === null) {
       if (performance.now() - heard < SILENT_FOR_MS) continue;

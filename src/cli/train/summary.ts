@@ -1,11 +1,21 @@
 /** What stands at the end of a training: for people, and what --json prints. Scripts depend on every name here. */
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
-import { countText, durationText, namedCounts, signedText, sum, timeText } from "../terminal/format.ts";
+import {
+  allCounts,
+  countText,
+  durationText,
+  endedCounts,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  signedText,
+  sum,
+  timeText,
+} from "../terminal/format.ts";
 import { smoothed } from "../terminal/reward-plot.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";
-import { estimateLine } from "./begin.ts";
 import { firstStep, plotOf, rewardPoints, trainerShares } from "./picture.ts";
 import type { TrainingOutcome } from "./play.ts";
 
@@ -25,15 +35,7 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
     max_off_policy_steps: training.max_off_policy_steps,
     trainer_waiting_for_batch: training.trainer?.waiting_for_batch ?? null,
     trainer_not_training: training.trainer?.not_training ?? null,
-    rollouts: {
-      planned: counts.planned,
-      pending: counts.pending,
-      in_flight: counts.in_flight,
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    },
+    rollouts: allCounts(counts),
     batches: { shipped: batches.shipped, acked: batches.acked, voided: batches.voided },
     samples: {
       clean: samples.clean,
@@ -97,13 +99,7 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
     `${countText(report.usage.total_tokens)} tokens`,
     durationText(seconds),
   ];
-  const outcomes = namedCounts({
-    scored: counts.scored,
-    unscored: sum(counts.unscored),
-    failed: sum(counts.failed),
-    cancelled: sum(counts.cancelled),
-  });
-  return [parts.join(", "), `rollouts: ${outcomes}`, `run ${run.id}`];
+  return [parts.join(", "), `rollouts: ${namedCounts(endedCounts(counts))}`, `run ${run.id}`];
 }
 
 /** What `rollcall run show` says of a training run, by line. */
@@ -153,4 +149,11 @@ function trainerText({ trainer }: TrainingView): string {
     ...(last_seen_at === null ? [] : [`last heard of ${timeText(last_seen_at)}`]),
     ...Object.values(trainerShares(trainer)),
   ].join(", ");
+}
+
+/** "before 0.305 ± 0.021 (95 %: 0.264 to 0.346), 256 tasks". */
+function estimateLine(when: "before" | "after", { report: { reward } }: RunView): string {
+  const { ci95 } = reward;
+  const range = ci95 === null ? "" : ` (95 %: ${meanIntervalText(ci95, reward.range)})`;
+  return `${when.padEnd(6)} ${estimateText(reward)}${range}, ${reward.n_tasks} tasks`;
 }
