@@ -2,8 +2,8 @@
  * Commands that talk to a platform: each connects, is ended by Ctrl-C and by --timeout, and closes what it opened. A
  * command that asks something and is done prints one reply; what the platform was asked to do it may still do.
  */
-import type { Page, RollcallClient } from "../sdk/client.ts";
-import type { CommandLine } from "./command-line.ts";
+import type { CallOptions, Page, RollcallClient } from "../sdk/client.ts";
+import { type Command, type CommandLine, type CommandSpec, command, PLATFORM_FLAGS } from "./command-line.ts";
 import type { Connection, ConnectOptions } from "./connect.ts";
 import { EXIT, type ExitCode, endBy, unreachable } from "./exit.ts";
 import { aborted, catchInterrupts, type Ends, firstOf } from "./interrupt.ts";
@@ -53,7 +53,7 @@ export interface Reply {
   /** The same for a person. */
   readonly text?: () => string;
   /** Of a command that did what it was asked: 0 unless it says otherwise. */
-  readonly exit?: ExitCode;
+  readonly exit?: ExitCode | undefined;
 }
 
 /** `goOn` says how to go on when it is interrupted. */
@@ -82,6 +82,34 @@ export function onPlatform(
     if (json && reply.json !== undefined) printJson(reply.json);
     else if (!json && reply.text !== undefined) term.print(reply.text());
     return reply.exit ?? EXIT.good;
+  });
+}
+
+interface Question<Name extends string, Found extends object>
+  extends Pick<CommandSpec, "takes" | "says" | "more" | "reads"> {
+  readonly name: Name;
+  /** The one argument, in words: "a run". */
+  readonly what: string;
+  readonly ask: (client: RollcallClient, id: string, options: CallOptions) => Promise<Found>;
+  readonly text: (found: Found, term: Terminal, id: string) => string;
+  readonly exit?: (found: Found) => ExitCode;
+}
+
+/** A command of one question about what its argument names; its reply is what the platform answers. */
+export function question<const Name extends string, Found extends object>(
+  asked: Question<Name, Found>,
+): Command & { readonly name: Name } {
+  const { what, ask, text, exit, ...spec } = asked;
+  return command({
+    ...spec,
+    flags: PLATFORM_FLAGS,
+    run(line) {
+      const id = line.one(what);
+      return onPlatform(line, async ({ client, signal, term }) => {
+        const found = await ask(client, id, { signal });
+        return { json: found, text: () => text(found, term, id), exit: exit?.(found) };
+      });
+    },
   });
 }
 

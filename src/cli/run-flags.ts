@@ -20,18 +20,11 @@ export const PLAY_FLAGS = {
   },
   endpoint: { short: "e", value: "NAME", says: "an endpoint the platform knows, instead of -b" },
   "env-args": ARGS_FLAG,
-  dataset: {
-    value: "FILE|ID",
-    says: "task rows: a JSONL file, or id or name of an uploaded dataset",
-  },
+  dataset: { value: "FILE|ID", says: "task rows: a JSONL file, or id or name of an uploaded dataset" },
   "max-concurrent": { short: "c", value: "N", says: "rollouts running at once; default 32" },
   "max-tokens": { short: "t", value: "N", says: "of one reply" },
   temperature: { short: "T", value: "X", says: "of sampling" },
-  "sampling-args": {
-    short: "S",
-    value: "JSON",
-    says: "more sampling arguments; they win over -t and -T",
-  },
+  "sampling-args": { short: "S", value: "JSON", says: "more sampling arguments; they win over -t and -T" },
   "max-retries": { value: "N", says: "of one model call; default 2" },
   shuffle: { says: "the tasks in an order the seed decides" },
   seed: { value: "N", says: "of that order, and of what the bundled policy draws; default 0" },
@@ -49,10 +42,7 @@ export const PLAY_FLAGS = {
   metadata: { value: "k=v", repeatable: true, says: "to find the run again" },
   force: { says: "let the built-in policy play what it has never seen" },
   ephemeral: { says: "a platform of its own that keeps nothing" },
-  port: {
-    value: "P",
-    says: "of a platform of its own; default 8787, a busy one moves to the next free",
-  },
+  port: { value: "P", says: "of a platform of its own; default 8787, a busy one moves to the next free" },
 } as const satisfies Flags;
 
 /** What says which run to make. */
@@ -76,14 +66,8 @@ export const EXPORT_FLAGS = {
 
 /** What says how a policy is trained; `npm start` takes some of it, too. */
 export const LEARNING_FLAGS = {
-  "max-steps": {
-    value: "N",
-    says: "optimizer steps; default what the environment is known to need",
-  },
-  "learning-rate": {
-    value: "L",
-    says: "of the embedded trainer; 0 = the control: nothing is learnt",
-  },
+  "max-steps": { value: "N", says: "optimizer steps; default what the environment is known to need" },
+  "learning-rate": { value: "L", says: "of the embedded trainer; 0 = the control: nothing is learnt" },
   "eval-examples": { value: "N", says: "held-out tasks of each eval; 0 = none; default 256" },
 } as const satisfies Flags;
 
@@ -133,31 +117,20 @@ export const TRAIN_FLAGS = {
     says: "embedded, the default; pull: one of yours takes batches; push:URL: they are sent there",
   },
   ...PLAY_FLAGS,
-  resume: {
-    short: "R",
-    value: "RUN",
-    says: "go on with a training run; other flags change nothing",
-  },
+  resume: { short: "R", value: "RUN", says: "go on with a training run; other flags change nothing" },
   ...PLATFORM_FLAGS,
   timeout: { value: "S", says: "cancel the run after this many seconds, exit 1" },
 } as const satisfies Flags;
 
 export const RESCORE_FLAGS = {
-  environment: {
-    value: "E",
-    says: "whose rubric: id, id@version, or a folder; default that of the run",
-  },
+  environment: { value: "E", says: "whose rubric: id, id@version, or a folder; default that of the run" },
   "env-args": {
     short: "a",
     value: "ARGS",
     repeatable: true,
     says: "its arguments: JSON, a JSON file, or k=v; default those of the run",
   },
-  judge: {
-    value: "NAME=MODEL@ENDPOINT",
-    repeatable: true,
-    says: "in place of the run's judge of this name",
-  },
+  judge: { value: "NAME=MODEL@ENDPOINT", repeatable: true, says: "in place of the run's judge of this name" },
   "min-scored": { value: "SHARE", says: "share of the rollouts that must get a score" },
   name: { value: "TEXT", says: "a name of the new run" },
   metadata: { value: "k=v", repeatable: true, says: "in place of what the run carries" },

@@ -16,9 +16,7 @@ const SOURCES = [
   "tsconfig.json",
 ];
 
-const Installed = z.object({
-  packages: z.record(z.string(), z.object({ resolved: z.string().optional() })),
-});
+const Installed = z.object({ packages: z.record(z.string(), z.object({ resolved: z.string().optional() })) });
 
 /** The folder of package.json and wrangler.toml. What is compiled from the sources stands deeper below it than they do. */
 export const PACKAGE_ROOT = nearestPackage(import.meta.dirname);

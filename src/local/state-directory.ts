@@ -4,11 +4,11 @@
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
-import { replaceFile } from "./directory-lock.ts";
+import { createFile, hasCode, readIfThere, replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
 
 /** What a client needs to reach the platform of a directory. */
@@ -28,11 +28,6 @@ export function stateDirectory(environment: Readonly<Record<string, string | und
   return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
 }
 
-export function openStateDirectory(directory: string): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  return directory;
-}
-
 /** A file system in memory, on Linux. */
 export const MEMORY = "/dev/shm";
 const ROOMY_BYTES = 1024 ** 3;
@@ -49,7 +44,7 @@ export function roomyMemory(): string | null {
     const { bavail, bsize } = statfsSync(MEMORY);
     return bavail * bsize >= ROOMY_BYTES ? MEMORY : null;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
 }
@@ -118,13 +113,9 @@ export function noteStopped(directory: string): void {
 
 /** What the file says; whether the platform still answers is another question. */
 export function readReadyFile(directory: string): ReadyFile | null {
-  const text = readReady(directory);
-  return text === null ? null : ReadyFile.parse(JSON.parse(text));
-}
-
-function readReady(directory: string): string | null {
   try {
-    return readIfThere(readyPath(directory));
+    const text = readIfThere(readyPath(directory));
+    return text === null ? null : ReadyFile.parse(JSON.parse(text));
   } catch (error) {
     throw directoryFault(error, directory);
   }
@@ -151,19 +142,6 @@ function readyPath(directory: string): string {
 function once(file: string, make: () => string): string {
   const kept = readIfThere(file);
   if (kept !== null) return kept;
-  const draft = `${file}.${process.pid}.new`;
-  const made = make();
-  writeFileSync(draft, made, { mode: 0o600 });
-  linkSync(draft, file);
-  rmSync(draft);
-  return made;
-}
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  }
+  createFile(file, make());
+  return readFileSync(file, "utf8");
 }

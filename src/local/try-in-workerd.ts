@@ -80,10 +80,7 @@ const ownCopies: Plugin = {
   },
 };
 
-const Compatibility = z.object({
-  compatibilityDate: z.string(),
-  compatibilityFlags: z.array(z.string()),
-});
+const Compatibility = z.object({ compatibilityDate: z.string(), compatibilityFlags: z.array(z.string()) });
 
 async function refusal(folder: string, bundle: string, args: unknown): Promise<string | null> {
   const options = await readWorkerOptions(PACKAGE_ROOT, join(PACKAGE_ROOT, "dist"));

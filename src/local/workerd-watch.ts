@@ -255,7 +255,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ESRCH") return false;
+    if (hasCode(error, "ESRCH")) return false;
     throw error;
   }
 }

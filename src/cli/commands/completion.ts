@@ -18,9 +18,7 @@ export function completionCommand(others: readonly Command[]) {
     more: `bash:  source <(rollcall completion bash)          in ~/.bashrc
 zsh:   source <(rollcall completion zsh)           in ~/.zshrc
 fish:  rollcall completion fish | source           in ~/.config/fish/config.fish`,
-    flags: {
-      environments: { says: "print the ids of the environments instead, if a platform runs" },
-    },
+    flags: { environments: { says: "print the ids of the environments instead, if a platform runs" } },
     async run(line) {
       if (line.on("environments")) {
         const ids = await environmentIds();
@@ -121,10 +119,7 @@ function groupsOf(commands: Commands): Group[] {
   const names = new Set(commands.flatMap(({ name }) => name.split(" ").slice(0, -1)));
   const verbs = [...names].map((name) => {
     const mine = commands.filter((command) => command.name.startsWith(`${name} `));
-    const next = mine.map((command) => ({
-      word: command.name.slice(name.length + 1),
-      says: command.says,
-    }));
+    const next = mine.map((command) => ({ word: command.name.slice(name.length + 1), says: command.says }));
     return { name, next };
   });
   const alone = commands.filter(({ name }) => !name.includes(" "));

@@ -5,7 +5,7 @@ import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts
 import { environmentArgs } from "../argument-values.ts";
 import { ARGS_FLAG, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
-import { gather, onPlatform } from "../on-platform.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
 import { details, listText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -155,18 +155,13 @@ function environmentOf({ environment }: DatasetView): string | null {
   return environment === null ? null : `${environment.id}@${environment.version}`;
 }
 
-const DELETE = command({
+const DELETE = question({
   name: "dataset delete",
   takes: "<dataset>",
   says: "delete a dataset no unfinished run needs",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a dataset");
-    return onPlatform(line, async ({ client, signal }) => {
-      const deleted = await client.deleteDataset(id, { signal });
-      return { json: deleted, text: () => `Deleted ${deleted.id}` };
-    });
-  },
+  what: "a dataset",
+  ask: (client, id, options) => client.deleteDataset(id, options),
+  text: ({ id }) => `Deleted ${id}`,
 });
 
 export const DATASET_COMMANDS = [PUSH, LIST, SHOW, DELETE] as const;

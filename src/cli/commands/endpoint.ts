@@ -3,7 +3,7 @@ import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, usageError } from "../exit.ts";
-import { gather, onPlatform } from "../on-platform.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
 import { countText, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 
@@ -14,11 +14,7 @@ const MICROS_PER_DOLLAR = 1e6;
 /** What may be said of an endpoint when it is added, and changed later. */
 const SETTING_FLAGS = {
   "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
-  "api-key-var": {
-    short: "k",
-    value: "VAR",
-    says: "environment variable that holds its key",
-  },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
   "max-concurrent": { value: "N", says: "no run keeps more rollouts at once on it" },
   rpm: { value: "N", says: "requests a minute it allows" },
   "input-price": { value: "X", says: "dollars for a million prompt tokens" },
@@ -71,19 +67,14 @@ const LIST = command({
   },
 });
 
-const SHOW = command({
+const SHOW = question({
   name: "endpoint show",
   takes: "<endpoint>",
   reads: true,
   says: "one endpoint and what it supports",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const name = line.one("an endpoint");
-    return onPlatform(line, async ({ client, signal }) => {
-      const endpoint = await client.getEndpoint(name, { signal });
-      return { json: endpoint, text: () => endpointText(endpoint) };
-    });
-  },
+  what: "an endpoint",
+  ask: (client, name, options) => client.getEndpoint(name, options),
+  text: endpointText,
 });
 
 const UPDATE = command({
@@ -160,33 +151,23 @@ function microsOf(line: Settings, flag: "input-price" | "output-price"): number 
   return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
-const DELETE = command({
+const DELETE = question({
   name: "endpoint delete",
   takes: "<endpoint>",
   says: "delete an endpoint no unfinished run needs",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const name = line.one("an endpoint");
-    return onPlatform(line, async ({ client, signal }) => {
-      const deleted = await client.deleteEndpoint(name, { signal });
-      return { json: deleted, text: () => `Deleted ${deleted.id}` };
-    });
-  },
+  what: "an endpoint",
+  ask: (client, name, options) => client.deleteEndpoint(name, options),
+  text: ({ id }) => `Deleted ${id}`,
 });
 
-const PROBE = command({
+const PROBE = question({
   name: "endpoint probe",
   takes: "<endpoint>",
   says: "ask an endpoint again what it supports; exit 4 if it does not answer",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const name = line.one("an endpoint");
-    return onPlatform(line, async ({ client, signal }) => {
-      const endpoint = await client.probeEndpoint(name, { signal });
-      const exit = endpoint.capabilities?.error ? EXIT.unreachable : EXIT.good;
-      return { json: endpoint, text: () => endpointText(endpoint), exit };
-    });
-  },
+  what: "an endpoint",
+  ask: (client, name, options) => client.probeEndpoint(name, options),
+  text: endpointText,
+  exit: ({ capabilities }) => (capabilities?.error ? EXIT.unreachable : EXIT.good),
 });
 
 function endpointText(endpoint: EndpointView): string {

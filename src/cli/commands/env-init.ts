@@ -91,11 +91,7 @@ function manifest(name: string) {
     // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
     peerDependencies: { rollcall: `^${rollcallVersion()}` },
     peerDependenciesMeta: { rollcall: { optional: true } },
-    devDependencies: {
-      rollcall: rollcallSpecifier(),
-      typescript: PINS.typescript,
-      vitest: PINS.vitest,
-    },
+    devDependencies: { rollcall: rollcallSpecifier(), typescript: PINS.typescript, vitest: PINS.vitest },
   };
 }
 

@@ -31,12 +31,7 @@ import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 
 const EXAMPLES = 20;
-const MARKS: Readonly<Record<Check["status"], string>> = {
-  ok: "✓",
-  warning: "!",
-  error: "✗",
-  skipped: "–",
-};
+const MARKS: Readonly<Record<Check["status"], string>> = { ok: "✓", warning: "!", error: "✗", skipped: "–" };
 
 interface Request {
   readonly args: Record<string, unknown>;

@@ -5,37 +5,27 @@ import type { Sampling } from "../../contract/sampling.ts";
 import { defined, jsonObject } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
-import { onPlatform } from "../on-platform.ts";
+import { onPlatform, question } from "../on-platform.ts";
 import { transcript } from "../terminal/transcript.ts";
 
-const SHOW = command({
+const SHOW = question({
   name: "rollout show",
   takes: "<rollout>",
   reads: true,
   says: "the transcript of one rollout",
   more: "Long messages are cut on screen; --json has everything.",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a rollout");
-    return onPlatform(line, async ({ client, signal, term }) => {
-      const rollout = await client.getRollout(id, { signal });
-      return { json: rollout, text: () => transcript(rollout, term) };
-    });
-  },
+  what: "a rollout",
+  ask: (client, id, options) => client.getRollout(id, options),
+  text: transcript,
 });
 
-const CANCEL = command({
+const CANCEL = question({
   name: "rollout cancel",
   takes: "<rollout>",
   says: "end one rollout early; its run goes on",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a rollout");
-    return onPlatform(line, async ({ client, signal }) => {
-      const rollout = await client.cancelRollout(id, { signal });
-      return { json: rollout, text: () => `${id}: ${statusText(rollout)}` };
-    });
-  },
+  what: "a rollout",
+  ask: (client, id, options) => client.cancelRollout(id, options),
+  text: (rollout) => `${rollout.id}: ${statusText(rollout)}`,
 });
 
 function statusText({ status, outcome, reason }: RolloutView): string {

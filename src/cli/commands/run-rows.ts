@@ -107,11 +107,7 @@ export class LeftOutTally {
   /** For the object of --json; null where nothing was left out. */
   asJson(): LeftOutNote | null {
     if (this.#rows === 0) return null;
-    return {
-      rows: this.#rows,
-      reasons: Object.fromEntries(this.#reasons),
-      rollouts: this.#rollouts,
-    };
+    return { rows: this.#rows, reasons: Object.fromEntries(this.#reasons), rollouts: this.#rollouts };
   }
 
   /** A line a reason and one of ids; none where nothing was left out. */

@@ -8,7 +8,7 @@ import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { evalSummary } from "../eval/summary.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { followRun, hasEnded } from "../follow.ts";
-import { gather, onPlatform, type Session } from "../on-platform.ts";
+import { gather, onPlatform, question, type Session } from "../on-platform.ts";
 import { Display, doneOf } from "../terminal/display.ts";
 import { countText, endedCounts, estimateText, namedCounts, timeText } from "../terminal/format.ts";
 import { type EndedRun, RewardTally, resultsTable, resultsText } from "../terminal/results.ts";
@@ -64,19 +64,14 @@ function rowOf(run: RunView): string[] {
   ];
 }
 
-const SHOW = command({
+const SHOW = question({
   name: "run show",
   takes: "<run>",
   reads: true,
   says: "one run: counts, scores, what went wrong",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a run");
-    return onPlatform(line, async ({ client, signal, term }) => {
-      const run = await client.getRun(id, { signal });
-      return { json: run, text: () => runText(run, term.room) };
-    });
-  },
+  what: "a run",
+  ask: (client, id, options) => client.getRun(id, options),
+  text: (run, { room }) => runText(run, room),
 });
 
 function runText(run: RunView, room: number): string {
@@ -158,36 +153,35 @@ async function watchRuns(ids: readonly string[], { client, signal, term }: Sessi
   return await Promise.all(ids.map(follow));
 }
 
-const CANCEL = command({
+const CANCEL = question({
   name: "run cancel",
   takes: "<run>",
   says: "end a run early",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a run");
-    return onPlatform(line, async ({ client, signal }) => {
-      const run = await client.cancelRun(id, { signal });
-      const what = hasEnded(run) ? run.status : `cancelling ${countText(run.counts.in_flight)} rollouts in flight`;
-      return { json: run, text: () => `${run.id}: ${what}` };
-    });
+  what: "a run",
+  ask: (client, id, options) => client.cancelRun(id, options),
+  text: (run) => {
+    const { id, status, counts } = run;
+    return hasEnded(run) ? `${id}: ${status}` : `${id}: cancelling ${countText(counts.in_flight)} rollouts in flight`;
   },
 });
 
-const PAUSE = command({
+const PAUSE = question({
   name: "run pause",
   takes: "<run>",
   says: "dispatch nothing more until it is resumed",
   more: "What runs finishes.",
-  flags: PLATFORM_FLAGS,
-  run: (line) => change(line, (client, id, options) => client.pauseRun(id, options)),
+  what: "a run",
+  ask: (client, id, options) => client.pauseRun(id, options),
+  text: changedText,
 });
 
-const RESUME = command({
+const RESUME = question({
   name: "run resume",
   takes: "<run>",
   says: "go on with a paused run",
-  flags: PLATFORM_FLAGS,
-  run: (line) => change(line, (client, id, options) => client.resumeRun(id, options)),
+  what: "a run",
+  ask: (client, id, options) => client.resumeRun(id, options),
+  text: changedText,
 });
 
 const UPDATE = command({
@@ -232,7 +226,6 @@ const RETRY = command({
   },
 });
 
-/** Asks for the change, and prints the run as it then is: "run_…: paused, 3 in flight, 20 to come, 8 at once". */
 function change(
   line: CommandLine<"json" | "platform" | "timeout">,
   ask: (client: RollcallClient, id: string, options: CallOptions) => Promise<RunView>,
@@ -240,25 +233,25 @@ function change(
   const id = line.one("a run");
   return onPlatform(line, async ({ client, signal }) => {
     const run = await ask(client, id, { signal });
-    const { in_flight, pending } = run.counts;
-    const ahead = `${countText(in_flight)} in flight, ${countText(pending)} to come`;
-    return { json: run, text: () => `${run.id}: ${run.status}, ${ahead}, ${countText(run.max_concurrent)} at once` };
+    return { json: run, text: () => changedText(run) };
   });
 }
 
-const AUDIT = command({
+/** "run_…: paused, 3 in flight, 20 to come, 8 at once". */
+function changedText({ id, status, counts, max_concurrent }: RunView): string {
+  const ahead = `${countText(counts.in_flight)} in flight, ${countText(counts.pending)} to come`;
+  return `${id}: ${status}, ${ahead}, ${countText(max_concurrent)} at once`;
+}
+
+const AUDIT = question({
   name: "run audit",
   takes: "<run>",
   reads: true,
   says: "compare what four records say of it; exit 1 if they differ",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const id = line.one("a run");
-    return onPlatform(line, async ({ client, signal }) => {
-      const audit = await client.auditRun(id, { signal });
-      return { json: audit, text: () => auditText(audit), exit: audit.holds ? EXIT.good : EXIT.bad };
-    });
-  },
+  what: "a run",
+  ask: (client, id, options) => client.auditRun(id, options),
+  text: auditText,
+  exit: ({ holds }) => (holds ? EXIT.good : EXIT.bad),
 });
 
 function auditText({ run_id, holds, sources, notes, violations }: RunAudit): string {

@@ -5,7 +5,7 @@ import { ApiRequestError } from "../../sdk/request-error.ts";
 import { variableNamedBy } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
-import { gather, onPlatform, type Session } from "../on-platform.ts";
+import { gather, onPlatform, question, type Session } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
 
@@ -67,18 +67,13 @@ function rowOf({ name, created_at, updated_at, id }: SecretView): string[] {
   return [name, timeText(created_at), timeText(updated_at), id];
 }
 
-const DELETE = command({
+const DELETE = question({
   name: "secret delete",
   takes: "<name>",
   says: "delete a secret",
-  flags: PLATFORM_FLAGS,
-  run(line) {
-    const name = line.one("the secret");
-    return onPlatform(line, async ({ client, signal }) => {
-      const deleted = await client.deleteSecret(name, { signal });
-      return { json: deleted, text: () => `Deleted ${name}` };
-    });
-  },
+  what: "the secret",
+  ask: (client, name, options) => client.deleteSecret(name, options),
+  text: (_deleted, _term, name) => `Deleted ${name}`,
 });
 
 export const SECRET_COMMANDS = [SET, LIST, DELETE] as const;

@@ -23,11 +23,7 @@ export const SERVE = command({
   more: `It stays up until ctrl-C; the next start goes on with the same data, which is in .rollcall, or where
 ROLLCALL_DIR says.`,
   flags: {
-    env: {
-      value: "E",
-      repeatable: true,
-      says: "an environment of your own: ./folder or a package",
-    },
+    env: { value: "E", repeatable: true, says: "an environment of your own: ./folder or a package" },
     watch: { says: "take over the code of these environments as it changes" },
     port: { value: "P", says: "default 8787; a busy port moves to the next free one" },
     ephemeral: { says: "keep nothing" },
