@@ -69,7 +69,7 @@ export const ARGS_FLAG = {
 } as const satisfies Flag;
 
 /** A value as a shell takes it for one word, and no flag. */
-function typed(value: string): string {
+function quoteForShell(value: string): string {
   return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
@@ -137,7 +137,7 @@ export class CommandLine<Names extends string> {
     const flags = names.flatMap((name) => {
       const values = [...this.all(name), ...[this.text(name) ?? []].flat()];
       if (this.on(name)) return [` --${name}`];
-      return values.map((value) => ` --${name} ${typed(value)}`);
+      return values.map((value) => ` --${name} ${quoteForShell(value)}`);
     });
     return flags.join("");
   }

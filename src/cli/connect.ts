@@ -97,11 +97,11 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   const found = await runningOrOwn(directory, { signal, say }, () =>
     embed(directory, environment, { atRest, port, signal, say }),
   );
-  return "own" in found ? found.own : await orThrowAway(found.running, environment, { port, signal, say });
+  return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, say });
 }
 
 /** A platform of its own where the running one holds other code of the environment. */
-async function orThrowAway(
+async function useOrEmbed(
   running: Running,
   environment: NamedEnvironment | null,
   { port, signal, say }: Pick<ConnectOptions, "port" | "signal" | "say">,
@@ -130,7 +130,7 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
   }
-  return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
+  return connectionOf("remote", { url, key: apiKey, policy_url: null }, environment);
 }
 
 /** A directory that is in use is asked again so often and for so long: a command that only reads is soon done with it. */
@@ -169,7 +169,7 @@ interface Running extends Connection {
 async function runningOn(directory: string): Promise<Running | null> {
   const ready = readReadyFile(directory);
   if (ready === null || !(await answersHealthz(ready.url))) return null;
-  return { ...somebodyElses("running", ready, null), build: ready.build };
+  return { ...connectionOf("running", ready, null), build: ready.build };
 }
 
 /** It plays by the code it was started with, whatever was changed here since. */
@@ -181,7 +181,7 @@ function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say:
   );
 }
 
-function somebodyElses(
+function connectionOf(
   kind: "remote" | "running",
   { url, key, policy_url }: Pick<ReadyFile, "url" | "key" | "policy_url">,
   environment: NamedEnvironment | null,
@@ -255,7 +255,7 @@ export async function boot(options: BootOptions): Promise<Platform> {
 export function nameEnvironment(reference: string, cwd: string): NamedEnvironment {
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
   if (isFolderReference(reference)) {
-    const own = distinct(resolveEnvironmentPackage(reference, cwd), ours);
+    const own = refuseSameId(resolveEnvironmentPackage(reference, cwd), ours);
     return { reference, name: own.id, here: own, own: ours.includes(own) ? null : own };
   }
   const name = reference.replace(/^@[^/]+\//, "");
@@ -270,7 +270,7 @@ export function ownEnvironments(references: readonly string[], cwd: string): Env
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
   const found = references.map((reference) => {
     const known = ours.find(({ id }) => id === reference);
-    return known ?? distinct(resolveEnvironmentPackage(reference, cwd), ours);
+    return known ?? refuseSameId(resolveEnvironmentPackage(reference, cwd), ours);
   });
   const own = found.filter((environment) => !ours.includes(environment));
   const twice = own.find((environment, at) => own.some((it, i) => i < at && it.id === environment.id));
@@ -279,7 +279,7 @@ export function ownEnvironments(references: readonly string[], cwd: string): Env
 }
 
 /** The package itself, or ours when it is one of ours. An id of ours for other code is refused. */
-function distinct(environment: EnvironmentPackage, ours: readonly EnvironmentPackage[]): EnvironmentPackage {
+function refuseSameId(environment: EnvironmentPackage, ours: readonly EnvironmentPackage[]): EnvironmentPackage {
   const same = ours.find(({ id }) => id === environment.id);
   if (same === undefined) return environment;
   if (same.digest === environment.digest) return same;

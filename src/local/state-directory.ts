@@ -51,11 +51,11 @@ export function roomyMemory(): string | null {
 
 /** What seals endpoint keys and signs ids: 64 hex digits. Lost, the directory's sealed keys cannot be opened. */
 export function secretOf(directory: string): string {
-  return once(join(directory, "secret"), () => randomBytes(32).toString("hex"));
+  return readOrMake(join(directory, "secret"), () => randomBytes(32).toString("hex"));
 }
 
 export function apiKeyOf(directory: string): string {
-  return once(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
+  return readOrMake(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
 }
 
 export function writeReadyFile(directory: string, ready: ReadyFile): void {
@@ -139,7 +139,7 @@ function readyPath(directory: string): string {
 }
 
 /** The file's text; made and written the first time, and never half-written. */
-function once(file: string, make: () => string): string {
+function readOrMake(file: string, make: () => string): string {
   const kept = readIfThere(file);
   if (kept !== null) return kept;
   createFile(file, make());

@@ -36,7 +36,7 @@ export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown
     writeFileSync(main, mainModule(entry));
     await bundleAlone(main, bundle);
     const bytes = gzipSync(readFileSync(bundle)).length;
-    return { refused: await refusal(folder, bundle, args), bytes };
+    return { refused: await startAlone(folder, bundle, args), bytes };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -82,7 +82,7 @@ const ownCopies: Plugin = {
 
 const Compatibility = z.object({ compatibilityDate: z.string(), compatibilityFlags: z.array(z.string()) });
 
-async function refusal(folder: string, bundle: string, args: unknown): Promise<string | null> {
+async function startAlone(folder: string, bundle: string, args: unknown): Promise<string | null> {
   const options = await readWorkerOptions(PACKAGE_ROOT, join(PACKAGE_ROOT, "dist"));
   const miniflare = quietMiniflare(
     convertV4MiniflareOptions({

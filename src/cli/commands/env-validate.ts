@@ -50,7 +50,7 @@ export async function validateCommand(line: CommandLine<"json" | "args" | "examp
   const found = locate(line.one("one environment"));
   // What an environment prints must not end up in the one object of --json.
   globalThis.console = new Console(process.stderr);
-  const played = await Promise.race([validate(found, request), stuck()]);
+  const played = await Promise.race([validate(found, request), whenStuck()]);
   const validation = await inWorkerd(found, request, played);
   term.print(validationText(found, validation));
   if (line.on("json")) {
@@ -110,7 +110,7 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
 }
 
 /** Node would end without a word when nothing is left to wait for and the environment still waits. */
-async function stuck(): Promise<Validation> {
+async function whenStuck(): Promise<Validation> {
   await once(process, "beforeExit");
   const message = "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
   return unplayed("rollouts", message);
@@ -132,11 +132,11 @@ function validationText(found: EnvironmentPackage, validation: Validation): stri
     ...lines,
     "",
     `mean rewards: ${means.join(", ")}`,
-    verdict(validation),
+    conclusion(validation),
   ].join("\n");
 }
 
-function verdict({ checks }: Validation): string {
+function conclusion({ checks }: Validation): string {
   const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
   if (errors > 0) return `not fit to run: ${errors} of ${checks.length} checks failed`;
@@ -151,7 +151,7 @@ export function locate(reference: string): EnvironmentPackage {
       ? environmentPackage(own)
       : resolveEnvironmentPackage(reference, process.cwd());
   } catch (thrown) {
-    throw refused(thrown);
+    throw asUsageError(thrown);
   }
 }
 
@@ -213,7 +213,7 @@ async function load(found: EnvironmentPackage): Promise<EnvironmentModule> {
   try {
     return await loadEnvironmentModule(found);
   } catch (thrown) {
-    throw refused(thrown);
+    throw asUsageError(thrown);
   }
 }
 
@@ -236,7 +236,7 @@ function isGoldPolicy(policy: unknown): policy is GoldPolicy {
 }
 
 /** What is to be thrown instead. */
-function refused(thrown: unknown): unknown {
+function asUsageError(thrown: unknown): unknown {
   return thrown instanceof NoEnvironmentPackage ? usageError(thrown.message) : thrown;
 }
 

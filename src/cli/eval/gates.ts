@@ -172,7 +172,7 @@ export async function findBaseline(
   argument: BaselineArgument,
   { environment, apart }: { readonly environment: string; readonly apart: string | null },
 ): Promise<Baseline> {
-  if ("run" in argument) return named(await client.getRun(argument.run));
+  if ("run" in argument) return namedBaseline(await client.getRun(argument.run));
   const { metadata } = argument;
   const carried = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
   const found = await newestCompleted(client, { environment, metadata }, apart);
@@ -202,7 +202,7 @@ async function newestCompleted(
   return null;
 }
 
-function named(run: RunView): Baseline {
+function namedBaseline(run: RunView): Baseline {
   if (hasEnded(run)) return { id: run.id, why: `as named, of ${timeText(run.created_at)}` };
   throw usageError(`--baseline: ${run.id} has not ended: it is ${run.status}`, "baseline");
 }

@@ -164,7 +164,7 @@ export function progressLine(run: RunView, pace: Pace, line: Line): string {
   const done = doneOf(run);
   const label = padTo(line.label, line.labelWidth);
   const room = line.columns - displayWidth(label) - NARROWEST_BAR - 2 * GAP;
-  const text = fitting(partsOf(run, done, pace), room);
+  const text = fitText(partsOf(run, done, pace), room);
   const left = line.columns - displayWidth(label) - displayWidth(text) - 2 * GAP;
   if (left < NARROWEST_BAR) return cutTo(`${label}  ${text}`, line.columns);
   const bar = outcomeBar(run, Math.min(left, WIDEST_BAR), paint);
@@ -193,11 +193,11 @@ function rateText(rate: number): string {
   return rate < 10 ? rate.toFixed(1) : countText(Math.round(rate));
 }
 
-function fitting(parts: readonly Part[], room: number): string {
+function fitText(parts: readonly Part[], room: number): string {
   const text = parts.map((part) => part.text).join(" · ");
   const worst = Math.max(...parts.map(({ rank }) => rank));
   if (displayWidth(text) <= room || worst === 0) return text;
-  return fitting(
+  return fitText(
     parts.filter(({ rank }) => rank !== worst),
     room,
   );

@@ -106,7 +106,7 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     completion: Message.parse(turn.completion),
   }));
   if (turns.length === 0) {
-    const prompt = messagesOf(rollout.prompt).flatMap((message) => said(message, page));
+    const prompt = messagesOf(rollout.prompt).flatMap((message) => messageLines(message, page));
     return prompt.length === 0 ? [] : [prompt];
   }
   const last = finalReply(messagesOf(rollout.prompt), messagesOf(rollout.completion), turns);
@@ -115,18 +115,18 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     const known = historyOf(before).length;
     const answers = turns[at + 1]?.prompt.append ?? last;
     const asked = new Set(before.at(-1)?.completion.tool_calls?.map(({ id }) => id));
-    const heard = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
+    const others = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
     return [
       turnRule(turn, page),
-      ...(turn.prompt.keep < known ? [rewritten(turn.prompt.keep, known, page)] : []),
-      ...heard.flatMap((message) => said(message, page)),
-      ...said(turn.completion, page, answers),
+      ...(turn.prompt.keep < known ? [rewriteNote(turn.prompt.keep, known, page)] : []),
+      ...others.flatMap((message) => messageLines(message, page)),
+      ...messageLines(turn.completion, page, answers),
     ];
   });
   const asked = new Set(turns.at(-1)?.completion.tool_calls?.map(({ id }) => id));
   const rest = last.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
   if (rest.length === 0) return sections;
-  return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => said(it, page))]];
+  return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => messageLines(it, page))]];
 }
 
 function messagesOf(wire: RolloutView["prompt"]): Messages {
@@ -153,12 +153,12 @@ function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completio
   return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);
 }
 
-function rewritten(kept: number, known: number, { paint }: Page): string {
+function rewriteNote(kept: number, known: number, { paint }: Page): string {
   return paint("yellow", `the history was rewritten: ${kept} of ${known} messages kept`);
 }
 
 /** A message; `answers` hold the results of the tools it calls. */
-function said(message: Message, page: Page, answers: Messages = []): string[] {
+function messageLines(message: Message, page: Page, answers: Messages = []): string[] {
   const { role, reasoning_content } = message;
   const style = STYLES[role];
   const content = shownContent(message);

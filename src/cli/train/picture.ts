@@ -110,14 +110,14 @@ function rateText(rate: number): string {
 function numberLines(picture: TrainingPicture, columns: number): string[] {
   let parts = partsOf(picture);
   for (;;) {
-    const lines = filled(parts, columns);
+    const lines = fillLines(parts, columns);
     const worst = Math.max(...parts.map(({ rank }) => rank));
     if (lines.length <= 2 || worst <= 0) return lines.slice(0, 2).map((line) => cutTo(line, columns));
     parts = parts.filter(({ rank }) => rank !== worst);
   }
 }
 
-function filled(parts: readonly Part[], columns: number): string[] {
+function fillLines(parts: readonly Part[], columns: number): string[] {
   const lines: string[] = [];
   for (const { text } of parts) {
     const longer = lines.length === 0 ? text : `${lines.at(-1)} · ${text}`;

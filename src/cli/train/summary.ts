@@ -63,7 +63,7 @@ export function trainingText(
   { width, colour, live }: Pick<Terminal, "width" | "colour" | "live">,
 ): string {
   const { run, before, after } = outcome;
-  const plot = live ? [] : plotOf(plotted(outcome), { columns: width, rows: PLOT_ROWS, colour });
+  const plot = live ? [] : plotOf(plotData(outcome), { columns: width, rows: PLOT_ROWS, colour });
   const evals = [before && estimateLine("before", before), after && estimateLine("after", after)];
   const bad = run.error === null ? run.status : `${run.status}: ${run.error.message}`;
   return [
@@ -75,7 +75,7 @@ export function trainingText(
   ].join("\n");
 }
 
-function plotted({ training, series, before }: TrainingOutcome) {
+function plotData({ training, series, before }: TrainingOutcome) {
   return { training, series, before: before?.report.reward.mean ?? null };
 }
 
