@@ -17,11 +17,14 @@ export function essayRun(judge: string, count: number, more: object = {}) {
   };
 }
 
-/** A run whose one rollout has answered and owes a verdict, and whose messages are lost. */
-export async function owing(platform: Door, judge: string) {
+/**
+ * A run whose one rollout has answered and owes a verdict, and whose messages are lost. `judge` answers for the run that
+ * it is made of, and `later` for the unit itself.
+ */
+export async function owing(platform: Door, judge: string, later = judge) {
   const template = await platform.finish(essayRun(judge, 1, { judge_cache: false }));
-  const asked = (await requestsOf(judge)).length;
-  const row = await acceptedOnly(platform, template.id);
+  const asked = (await requestsOf(later)).length;
+  const row = askedOf(await acceptedOnly(platform, template.id), later);
   const { within, judgements } = await createLossy(platform, row);
   const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
   if (!trajectory) throw new Error("the template has no trajectory");
@@ -47,6 +50,13 @@ export async function owing(platform: Door, judge: string) {
     await run.alarm();
   });
   return { id: row.id, within, judgements, asked };
+}
+
+/** The same run, whose judge is another model. */
+function askedOf(row: Awaited<ReturnType<typeof acceptedOnly>>, model: string): typeof row {
+  const { default: judge } = row.request.judges ?? {};
+  if (judge === undefined) throw new Error("the template has no judge");
+  return { ...row, request: { ...row.request, judges: { default: { ...judge, model } } } };
 }
 
 /** Two claims of the unit: the later is in force, and whoever has the first still asks. */

@@ -35,6 +35,7 @@ export async function askJudge(
   { endpoint_id, model, sampling }: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
+  controller: AbortController,
 ): Promise<AskOutcome> {
   const { messages, menu } = ask;
   const settings = asSent({ ...sampling, ...ask.sampling });
@@ -42,7 +43,7 @@ export async function askJudge(
   const way = {
     open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
     waitMs: seconds * 1000,
-    controller: new AbortController(),
+    controller,
   };
   if (menu.kind === "cosine") {
     const { extra_body } = settings;

@@ -1,7 +1,7 @@
 /** Model calls that a queue consumer awaits: messages lost, doubled and late, and objects that go in between. */
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { callModel } from "../../../src/clients/inference.ts";
 import type { ModelCallMessage, RunMessage } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
@@ -172,6 +172,20 @@ test("an answer after the cancel changes nothing, and a call not yet made is not
   const { turns, usage } = await platform.rollout(id);
   expect([turns, usage.total_tokens]).toEqual([[], 0]);
   expect(await platform.run(run.id)).toEqual(ended);
+});
+
+test("a call goes on while its rollout does, and is hung up on once that is over: others get its place", async () => {
+  const model = script([{ fault: { kind: "hang" } }]);
+  const { run, message } = await awayRollout(model);
+  const subrequests = new Subrequests();
+  const making = makeModelCall(env, message, { id: "0", attempt: 1 }, subrequests, 1);
+  await requestsOf(model, 1);
+  // What to ask, the call, and some looks that found the rollout going on.
+  await vi.waitFor(() => expect(subrequests.count).toBeGreaterThan(5));
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  await making;
+  expect((await platform.ended(run.id)).counts.cancelled).toEqual({ user: 1 });
+  expect((await requestsOf(model)).length).toBe(1);
 });
 
 test("an answer between the cancel and the rollout's end is a turn, and its usage is counted", async () => {
