@@ -61,11 +61,11 @@ function askedOf(row: Awaited<ReturnType<typeof acceptedOnly>>, model: string): 
 
 /** Two claims of the unit: the later is in force, and whoever has the first still asks. */
 export async function takenTwice(platform: Door, id: string, within: LossyRun["within"]) {
-  const first = await within((run) => run.takeJudging(1));
+  const first = await within((run) => run.takeJudging(1, { id: "first", attempt: 1 }));
   // Nothing was heard of it in time: it is sent once more, and somebody else takes it.
   await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
   await within((run) => run.alarm());
-  const second = await within((run) => run.takeJudging(1));
+  const second = await within((run) => run.takeJudging(1, { id: "second", attempt: 1 }));
   if (first === null || second === null) throw new Error("the unit was not to be taken");
   return [first, second] as const;
 }

@@ -1,8 +1,7 @@
 /** Environments as they are built, kept, and let go. */
 
 import { EnvError } from "../../contract/errors.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { holdsSomething } from "../../core/environments/teardown.ts";
+import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
 
 export interface ShelfLife {
   readonly kept: number;

@@ -8,7 +8,7 @@
 import { StageTimeoutError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Stage, StageLimit } from "../../core/environments/stages.ts";
+import type { Stage, StageLimit } from "../../core/environments/hook-state.ts";
 
 /** Milliseconds. */
 export type StageTimes = Readonly<Record<Stage, number>>;

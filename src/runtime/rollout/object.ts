@@ -103,7 +103,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.#standing();
   }
 
-  async pendingCall(turn: number, call: number, by?: Delivery): Promise<PendingCall | null> {
+  async pendingCall(turn: number, call: number, by: Delivery): Promise<PendingCall | null> {
     const spec = this.#store.spec();
     if (spec === null || this.#store.cancelRequest() !== null) return null;
     return await this.#attend(async () => {

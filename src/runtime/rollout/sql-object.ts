@@ -68,14 +68,9 @@ export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes
   };
   return {
     async exec(place, query, params) {
-      const writes = store.writes();
-      if (writes === null) {
-        const message = "its database is where an earlier release of the platform kept it: retry it";
-        throw new InfraError(message);
-      }
       store.noteSql();
       const outcome = await database()
-        .exec(writes, place, query, params)
+        .exec(store.writes(), place, query, params)
         .catch((cause: unknown) => {
           throw new InfraError("the rollout's database did not answer", { cause });
         });

@@ -2,8 +2,7 @@
  * What one rollout keeps in its own SQLite.
  *
  * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
- * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each. (6 was used
- * by earlier releases.) The table is made by `begin`: an object that was never begun holds nothing. This object is its
+ * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each. The table is made by `begin`: an object that was never begun holds nothing. This object is its
  * only writer, so what is on disk is read once, and a turn answered since the head was written needs no second write of
  * the head. What a hook leaves for its own repetition goes with the write of its outcome: kind 4, and the sql calls it
  * made, which the rollout's database keeps under the number of heads written until then. Rollouts stored by earlier
@@ -11,7 +10,7 @@
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { cutBefore } from "../../contract/short-text.ts";
+import { cutBefore } from "../../contract/shown-text.ts";
 import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -39,10 +38,10 @@ const KIND = {
 /** Ids are in the turns, and the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
   readonly answered: number;
-  /** The process that wrote it. Absent where an earlier release did. */
-  readonly boot?: string;
-  /** Heads written, this one included. Absent while one of an earlier release goes on. */
-  readonly writes?: number;
+  /** The process that wrote it. */
+  readonly boot: string;
+  /** Heads written, this one included. */
+  readonly writes: number;
 };
 
 /** A tool that must not run twice, begun in the reply to the last of so many turns. */
@@ -132,23 +131,16 @@ export class RolloutStore {
       if (facts.turns[turn.index] !== turn) this.#writeTurn(turn);
     }
     facts.turns = turns;
-    const writes = this.writes();
-    const head = {
-      ...rest,
-      answered: turns.length,
-      boot: bootId(),
-      ...(writes !== null && { writes: writes + 1 }),
-    };
+    const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1 };
     this.#write(KIND.head, head).head = head;
     if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
     facts.unrepeatable = null;
     this.#askedSql = false;
   }
 
-  /** How many heads were written; null in a rollout that began under a release which did not count. */
-  writes(): number | null {
-    const { head } = this.#read();
-    return head === null ? 0 : (head.writes ?? null);
+  /** How many heads were written. */
+  writes(): number {
+    return this.#read().head?.writes ?? 0;
   }
 
   /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
@@ -191,10 +183,9 @@ export class RolloutStore {
 
   /**
    * Whether this delivery may make the call: one does, so that a message that came twice is paid for once. A later try
-   * of the same message takes it over, since its consumer is gone. (Consumers of earlier releases do not say which.)
+   * of the same message takes it over, since its consumer is gone.
    */
-  takeCall(turn: number, call: number, by: Delivery | undefined): boolean {
-    if (by === undefined) return true;
+  takeCall(turn: number, call: number, by: Delivery): boolean {
     const { taker } = this.#read();
     const taken = taker !== null && taker.turn === turn && taker.call === call;
     if (taken && (taker.id !== by.id || taker.attempt >= by.attempt)) return false;
@@ -239,7 +230,7 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
     turns: (stored.get(KIND.turns) ?? []) as Turn[],
     cancel: first<CancelReason>(KIND.cancel),
     acknowledged: first<boolean>(KIND.acknowledged) === true,
-    unrepeatable: asUnrepeatable(first<Unrepeatable | number>(KIND.unrepeatable)),
+    unrepeatable: first<Unrepeatable>(KIND.unrepeatable),
     taker: first<Taker>(KIND.taker),
     tries: first<FailedTries>(KIND.tries) ?? NO_TRIES,
   };
@@ -247,11 +238,6 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
 
 function migratedHead(head: Head | null): Head | null {
   return head === null ? null : (migrateRollout(head) as Head);
-}
-
-/** Schema 1 stored the turn alone. */
-function asUnrepeatable(stored: Unrepeatable | number | null): Unrepeatable | null {
-  return typeof stored === "number" ? { turn: stored, tool: "a tool" } : stored;
 }
 
 /**

@@ -2,8 +2,8 @@
  * One call of a judge, wherever it is awaited: called within its time, its reply read, and what came of it made plain. What
  * is asked says of which kind the call is: a cosine is asked of an embedding model, all else is a question.
  */
-import { callEmbeddings } from "../../clients/embeddings.ts";
-import { callModel } from "../../clients/inference.ts";
+
+import { callEmbeddings, callModel } from "../../clients/inference.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";

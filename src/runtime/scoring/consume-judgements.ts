@@ -9,8 +9,8 @@
 
 import { InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { scoreJudged } from "../../core/rubrics/judged-score.ts";
 import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";

@@ -8,9 +8,9 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";
-import { newBench } from "../../core/rubrics/judged-score.ts";
 import type { JudgeAsk, JudgeBench, Judges } from "../../core/rubrics/judges.ts";
-import { type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+import { newBench, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+
 import type { Owing } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { scoringCapabilities } from "../environment/capabilities.ts";

@@ -15,8 +15,7 @@ import {
 } from "../../contract/audit.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { type AuditedRollout, countRollouts, rolloutsById } from "../../db/rollouts.ts";
-import { runViewOf } from "../../db/run-view.ts";
-import { getRun, type RunRecord } from "../../db/runs.ts";
+import { getRun, type RunRecord, runViewOf } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { AuditRow, RunRecords } from "../contract/run-records.ts";

@@ -6,10 +6,11 @@ import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-import { endpointViewOf } from "../../db/endpoint-view.ts";
+
 import {
   deleteEndpoint as deleteUnusedEndpoint,
   type EndpointChanges,
+  endpointViewOf,
   findEndpoint,
   insertEndpoint,
   type NamedEndpoint,

@@ -5,9 +5,9 @@ import type { Outcome, ResultRow, RolloutInFlight, RolloutView } from "../../con
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
-import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import { creditOf, type StepCredit } from "../../core/rubrics/step-credit.ts";
-import { contextTokens } from "../../core/verifiers/numbers.ts";
+import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
+
+import { contextTokens } from "../../core/verifiers/metadata.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
 import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
@@ -235,7 +235,7 @@ function judgeTokens(entry: RolloutEntry): Pick<ResultRow, "judge_usage"> {
       input_tokens: prompt_tokens,
       output_tokens: completion_tokens,
       calls,
-      ...(cost_micros !== undefined && { cost_micros }),
+      cost_micros,
     },
   };
 }

@@ -2,8 +2,8 @@
 import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-import { secretViewOf } from "../../db/secret-view.ts";
-import { findSecret, insertSecret, updateSecret } from "../../db/secrets.ts";
+
+import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
 

@@ -20,11 +20,7 @@ import {
 
 /** Tables of a trainer's object. Times are epoch milliseconds. */
 
-/** Which weights there were from when on. Objects of earlier releases have no such table until it is asked for. */
-export const SERVED_SCHEMA = `create table if not exists served (
-  id integer primary key, at integer not null, version integer not null, newest integer not null, taken_back integer not null)`;
-
-export const TRAINER_SCHEMA = [
+const TRAINER_SCHEMA = [
   // Every batch there ever was: repeats of old calls are answered from here. `batch`: all of it, as JSON.
   `create table batches (
     batch_id text primary key, generation integer not null, step integer not null,
@@ -34,7 +30,9 @@ export const TRAINER_SCHEMA = [
     generation integer not null, version integer not null, id text not null, failed integer not null,
     label text, location text, sha256 text, at integer not null,
     primary key (version, generation))`,
-  SERVED_SCHEMA,
+  // Which weights there were from when on.
+  `create table served (
+    id integer primary key, at integer not null, version integer not null, newest integer not null, taken_back integer not null)`,
   // Reports that were taken, so that a repeat changes nothing.
   `create table reports (
     epoch integer not null, version integer not null, state text not null, replica text not null,
@@ -73,8 +71,7 @@ export class TrainerStore {
   }
 
   state(): TrainerState {
-    // One stored by an earlier version lacks what was added since.
-    this.#state ??= { ...NEW_TRAINER, ...this.#storage.kv.get<TrainerState>("state") };
+    this.#state ??= this.#storage.kv.get<TrainerState>("state") ?? NEW_TRAINER;
     return this.#state;
   }
 
@@ -167,8 +164,6 @@ export class TrainerStore {
   }
 
   #lastServed(now: number): ServedWeights {
-    // In the object of an earlier release it begins here.
-    this.#sql.exec(SERVED_SCHEMA);
     const [last] = this.#served("id desc limit 1");
     if (last !== undefined) return last;
     const first = servedNow(this.state(), now);

@@ -5,11 +5,12 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { exceedsUtf8 } from "../../core/utf8.ts";
+import { exceedsUtf8 } from "../../core/size.ts";
 import type { RolloutRecord } from "../contract/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
+
 import type { Subrequests } from "../kit/subrequests.ts";
 
 /** One line of a segment. A rollout that never had a trajectory has none here. */

@@ -56,7 +56,9 @@ const calls = (messages: readonly RunMessage[]) => deliver("model-calls", messag
 
 /** What the model says to the call, as a consumer that was given it would hear. */
 async function answerTo(id: string, { turn, call }: ModelCallMessage) {
-  const pending = await platform.inRollout(id, (rollout) => rollout.pendingCall(turn, call));
+  const pending = await platform.inRollout(id, (rollout) =>
+    rollout.pendingCall(turn, call, { id: crypto.randomUUID(), attempt: 1 }),
+  );
   if (pending === null) throw new Error("nobody waits");
   const { signal } = new AbortController();
   const where = { base_url: env.MODEL_URL, api_key: null, signal };
@@ -258,7 +260,7 @@ test("a queue that refuses a message costs no try: it is sent again as it was", 
 test("an object nobody created waits for no call and writes nothing", async () => {
   const stub: DurableObjectStub = env.ROLLOUT.getByName(crypto.randomUUID());
   await inside(stub, RolloutObject, async (rollout, { storage }) => {
-    expect(await rollout.pendingCall(0, 1)).toBeNull();
+    expect(await rollout.pendingCall(0, 1, { id: "message", attempt: 1 })).toBeNull();
     await rollout.modelAnswered(0, 1, { kind: "prompt_too_long" });
     expect(storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray()).toEqual([]);
   });
