@@ -5,6 +5,7 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
+import { ownedBy } from "./page.ts";
 import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
@@ -28,6 +29,8 @@ export async function keepVerdict(
   scope: Scope,
   row: Pick<JudgeVerdictRow, "key" | "verdict" | "created_at">,
 ): Promise<void> {
-  const owned = { ...row, org_id: scope.orgId, project_id: scope.projectId };
-  await drizzle(database).insert(judgeVerdicts).values(owned).onConflictDoNothing();
+  await drizzle(database)
+    .insert(judgeVerdicts)
+    .values({ ...row, ...ownedBy(scope) })
+    .onConflictDoNothing();
 }

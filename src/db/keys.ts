@@ -19,7 +19,7 @@ export async function insertKey(
 ): Promise<void> {
   await drizzle(database)
     .insert(apiKeys)
-    .values({ ...key, org_id: scope.orgId, project_id: scope.projectId })
+    .values({ ...key, ...ownedBy(scope) })
     .onConflictDoNothing({ target: apiKeys.hash });
 }
 

@@ -6,7 +6,7 @@ import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { countOutcomes, type OutcomeCounts } from "../contract/audit.ts";
 import type { Scope } from "../contract/scope.ts";
-import { within } from "./page.ts";
+import { ownedBy, rowsOf, within } from "./page.ts";
 import { type RolloutRow, rollouts } from "./schema.ts";
 
 const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name);
@@ -21,8 +21,7 @@ export async function insertRollouts(database: D1Database, scope: Scope, rows: r
   if (rows.length === 0) return;
   const owned = rows.map((row) => ({
     ...row,
-    org_id: scope.orgId,
-    project_id: scope.projectId,
+    ...ownedBy(scope),
     metrics: JSON.stringify(row.metrics),
   }));
   const values = COLUMNS.map((name) => sql`json_extract(value, ${sql.raw(`'$.${name}'`)})`);
@@ -84,9 +83,6 @@ export async function rolloutsById(
 }
 
 export async function getRollout(database: D1Database, scope: Scope, id: string): Promise<RolloutRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(rollouts)
-    .where(and(eq(rollouts.org_id, scope.orgId), eq(rollouts.project_id, scope.projectId), eq(rollouts.id, id)));
+  const rows = await rowsOf(database, rollouts, scope, eq(rollouts.id, id));
   return rows[0] ?? null;
 }

@@ -220,7 +220,7 @@ function routeTaken(members: ReadonlyMap<string, Dataset<unknown>>, row: JsonObj
 
 /** What it holds is checked with every other row, once it is parsed. */
 function isRow(row: unknown): row is JsonObject {
-  return typeof row === "object" && row !== null && !Array.isArray(row);
+  return isRecord(row);
 }
 
 /**

@@ -93,7 +93,6 @@ export class McpConnection {
       fetch: this.#can.fetch,
       url,
       headers: typeof headers === "function" ? headers(this.#can) : headers,
-      parse: parseJSONRPCMessage,
       session: this.#session,
     });
     const client = new Client({ name: "rollcall", version: "1.0.0" });
@@ -121,8 +120,6 @@ export interface TransportParts {
   readonly fetch: Capabilities["fetch"];
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Throws for what is no message of JSON-RPC. */
-  readonly parse: (value: unknown) => JSONRPCMessage;
   readonly session: McpSession | null;
 }
 
@@ -211,7 +208,7 @@ export class FetchTransport implements Transport {
     const message = jsonOf(text);
     const most = LIMITS.valuesPerMessage;
     if (holdsMore(message, most)) throw new Error(`a message of more than ${most} values`);
-    return this.#parts.parse(message);
+    return parseJSONRPCMessage(message);
   }
 }
 

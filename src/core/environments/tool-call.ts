@@ -5,12 +5,12 @@
  * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
  * it is, undefined as null, and everything else as its JSON.
  */
-
 import type * as z from "zod";
 import { EnvError, ToolCallError } from "../../contract/errors.ts";
 import { isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
+import { valueAt } from "../field-path.ts";
 import { exceedsUtf8 } from "../size.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
@@ -121,13 +121,6 @@ function pathsOf(issues: readonly z.core.$ZodIssue[], base: Path = []): Path[] {
 
 function nameOf(path: Path): string {
   return JSON.stringify(path);
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : undefined),
-    value,
-  );
 }
 
 function placesOf(paths: readonly Path[]): Places {

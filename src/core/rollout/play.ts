@@ -248,7 +248,7 @@ async function scorePlayed(
   environment: Scorable,
   trajectory: Trajectory,
   judges: TestJudges | undefined,
-  offer: Omit<ScoringOffer, "judges"> = {},
+  offer: Omit<ScoringOffer, "judges">,
 ): Promise<ScoreRecord | undefined> {
   if (judges === undefined) return (await scoreUnit(environment, [trajectory], offer))[0];
   const models = typeof judges === "function" ? { default: judges } : judges;

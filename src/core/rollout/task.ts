@@ -19,6 +19,7 @@ import { asMessages, Messages, type ToolDefinition } from "../../contract/messag
 import { seededRandom } from "../../contract/random.ts";
 import type { RoutedRow, TaskRow } from "../environments/contract.ts";
 import type { Dataset } from "../environments/dataset.ts";
+import { valueAt } from "../field-path.ts";
 import { permute } from "../shuffle.ts";
 import type { RolloutTask } from "./rollout.ts";
 
@@ -208,18 +209,9 @@ function segment(key: PropertyKey): string {
   return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let at = value;
-  for (const key of path) {
-    if (at === null || typeof at !== "object") return undefined;
-    at = Reflect.get(at, key);
-  }
-  return at;
-}
-
 /** Only asked of what `findNonJson` has passed. */
 function isTaskRow(value: unknown): value is TaskRow {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /**

@@ -35,15 +35,7 @@ export interface MathOptions<Task, S> {
   readonly parser?: Parser;
 }
 
-const OPTIONS: readonly (keyof MathOptions<unknown, unknown>)[] = [
-  "name",
-  "weight",
-  "answer",
-  "strict",
-  "percentIsRatio",
-  "maxCharacters",
-  "parser",
-];
+const OPTIONS = ["name", "weight", "answer", "strict", "percentIsRatio", "maxCharacters", "parser"];
 
 export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
   constructor(options: MathOptions<Task, S> = {}) {

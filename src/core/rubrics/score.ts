@@ -165,7 +165,7 @@ async function cleanUp(
   } catch (thrown) {
     for (const sheet of sheets) note(sheet, "rubric", thrown);
   }
-  return new Map([...faults].map(([sheet, noted]) => [sheet, [...noted]]));
+  return faults;
 }
 
 const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };

@@ -349,34 +349,18 @@ function writtenBy({ opcode, p1, p2, p3 }: Op): readonly number[] {
       return Array.from({ length: p3 + 1 }, (_, index) => p2 + index);
     case "Move":
       return Array.from({ length: p3 }, (_, index) => p2 + index);
-    case "SCopy":
-    case "IntCopy":
-    case "Integer":
-    case "Int64":
-    case "Real":
-    case "String8":
-    case "String":
-    case "Blob":
-    case "Variable":
-    case "Param":
-    case "Rowid":
-    case "IdxRowid":
-    case "NewRowid":
-    case "Sequence":
-    case "Count":
-    case "Not":
-    case "BitNot":
-    case "IsTrue":
-    case "Null":
-      return [p2];
     case "AddImm":
     case "SoftNull":
       return [p1];
     default:
+      if (WRITES_P2.has(opcode)) return [p2];
       return WRITES_P3.has(opcode) ? [p3] : [];
   }
 }
 
+const WRITES_P2 = words(`
+  SCopy IntCopy Integer Int64 Real String8 String Blob Variable Param Rowid IdxRowid NewRowid Sequence Count Not BitNot IsTrue
+  Null`);
 const WRITES_P3 = words(`
   Column VColumn Concat Function PureFunc AggValue AggStep AggInverse RowSetRead Add Subtract Multiply Divide
   Remainder BitAnd BitOr ShiftLeft ShiftRight And Or`);

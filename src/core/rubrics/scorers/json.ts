@@ -3,7 +3,7 @@
  * block; a reference is nothing else.
  */
 import * as z from "zod";
-import { findOddity, type Json, type JsonObject } from "../../../contract/json.ts";
+import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
 import { closeness } from "./numeric.ts";
@@ -84,7 +84,7 @@ function followed<T>(run: () => T): T {
 }
 
 function isObject(value: Json): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /**
