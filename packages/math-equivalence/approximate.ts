@@ -24,7 +24,7 @@ const CONSTANTS = new Map([
 /** Without a point only constants have a value. */
 export function approximate(expression: Expression, point: Point = () => undefined): Approximation | null {
   const parts = valuesOf(expression, point);
-  return parts === null ? null : checked(combine(expression, parts, point));
+  return parts === null ? null : finiteOrNull(combine(expression, parts, point));
 }
 
 function childrenOf(expression: Expression): readonly Expression[] {
@@ -66,7 +66,7 @@ function combine(expression: Expression, parts: readonly Approximation[], point:
     case "product":
       return parts.reduce(times);
     case "quotient":
-      return over(first, second);
+      return divide(first, second);
     case "power":
       return toPower(first, second, expression.exponent);
     case "call":
@@ -80,16 +80,16 @@ function symbolValue(name: string, point: Point): Approximation | null {
   const value = point(name);
   if (value !== undefined) return { value, error: 0 };
   const constant = CONSTANTS.get(name);
-  return constant === undefined ? null : rounded(constant);
+  return constant === undefined ? null : round(constant);
 }
 
 function plus(a: Approximation, b: Approximation): Approximation {
-  return exact(rounded(a.value + b.value, a.error + b.error), a, b);
+  return exact(round(a.value + b.value, a.error + b.error), a, b);
 }
 
 function times(a: Approximation, b: Approximation): Approximation {
   const error = Math.abs(a.value) * b.error + Math.abs(b.value) * a.error + a.error * b.error;
-  return exact(rounded(a.value * b.value, error), a, b);
+  return exact(round(a.value * b.value, error), a, b);
 }
 
 /** Sums and products of whole numbers are exact while they are small. */
@@ -98,11 +98,11 @@ function exact(result: Approximation, a: Approximation, b: Approximation): Appro
   return isExact ? { value: result.value, error: 0 } : result;
 }
 
-function over(a: Approximation, b: Approximation): Approximation | null {
+function divide(a: Approximation, b: Approximation): Approximation | null {
   const least = Math.abs(b.value) - b.error;
   if (least <= 0) return null;
   const value = a.value / b.value;
-  return rounded(value, (a.error + Math.abs(value) * b.error) / least);
+  return round(value, (a.error + Math.abs(value) * b.error) / least);
 }
 
 function toPower(base: Approximation, exponent: Approximation, written: Expression): Approximation | null {
@@ -115,7 +115,7 @@ function toPower(base: Approximation, exponent: Approximation, written: Expressi
   // d(b^x) = b^x (x db / b + ln b dx)
   const relative =
     (Math.abs(exponent.value) * base.error) / (size - base.error) + Math.abs(Math.log(size)) * exponent.error;
-  return rounded(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
+  return round(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
 }
 
 /** Of a negative number's root: real where the root is odd. Null where it is not, or not written as a fraction. */
@@ -165,12 +165,12 @@ function callValue(name: CallName, first: Approximation, second: Approximation):
   const [fn, slope] = known;
   const derivative = slope(first.value);
   const error = derivative * first.error + EPSILON * Math.abs(derivative * first.value);
-  return rounded(fn(first.value), error);
+  return round(fn(first.value), error);
 }
 
 function binomialValue(n: Approximation, k: Approximation): Approximation | null {
   const [ways, orders] = [fallingProduct(n, k), fallingProduct(k, k)];
-  return ways && orders && over(ways, orders);
+  return ways && orders && divide(ways, orders);
 }
 
 /** n (n − 1) …, `count` factors, of whole numbers up to 170, whose factorial is a double's greatest. */
@@ -186,12 +186,12 @@ function fallingProduct(n: Approximation, count: Approximation): Approximation |
 
 function overLogarithms(value: Approximation, base: Approximation): Approximation | null {
   const [top, bottom] = [callValue("ln", value, ZERO), callValue("ln", base, ZERO)];
-  return top && bottom && over(top, bottom);
+  return top && bottom && divide(top, bottom);
 }
 
 function numberValue({ over: above, under: below }: Rational): Approximation {
   const value = ratio(above, below);
-  return below === 1n && Number.isSafeInteger(value) ? { value, error: 0 } : rounded(value);
+  return below === 1n && Number.isSafeInteger(value) ? { value, error: 0 } : round(value);
 }
 
 /** The quotient of whole numbers of any size, to the precision of a double. */
@@ -202,11 +202,11 @@ function ratio(above: bigint, below: bigint): number {
   return Number(above / scale) / Number(below / scale);
 }
 
-function rounded(value: number, error = 0): Approximation {
+function round(value: number, error = 0): Approximation {
   return { value, error: error + Math.abs(value) * EPSILON };
 }
 
-function checked(result: Approximation | null): Approximation | null {
+function finiteOrNull(result: Approximation | null): Approximation | null {
   if (result === null || !Number.isFinite(result.value) || !Number.isFinite(result.error)) return null;
   return result.error > LOOSE * Math.abs(result.value) && result.error > LOOSE ? null : result;
 }

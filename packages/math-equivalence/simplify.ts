@@ -91,7 +91,7 @@ export class Simplifier {
         return this.#abs(first, args[0]);
       case "floor":
       case "ceil":
-        return this.#rounded(name, first, args[0]);
+        return this.#round(name, first, args[0]);
       case "factorial":
         return this.#factorial(first);
       case "binomial":
@@ -196,7 +196,7 @@ export class Simplifier {
     return ring.atom(`|${keyOf(primitive)}|`, ONE, relation);
   }
 
-  #rounded(name: "floor" | "ceil", value: Quotient, expression: Expression | undefined): Quotient {
+  #round(name: "floor" | "ceil", value: Quotient, expression: Expression | undefined): Quotient {
     const ring = this.#ring;
     const exact = rationalOf(value);
     const sign = name === "floor" ? 1n : -1n;

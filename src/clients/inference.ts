@@ -141,34 +141,34 @@ function wireMessage(message: Message): Message {
 }
 
 /** The SDK wraps whatever its fetch throws. */
-function unwrapped(thrown: unknown): unknown {
+function unwrap(thrown: unknown): unknown {
   if (!(thrown instanceof OpenAI.APIConnectionError)) return thrown;
   return thrown.cause instanceof ModelError ? thrown.cause : thrown;
 }
 
 function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
-  const thrown = unwrapped(raw);
-  if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
+  const thrown = unwrap(raw);
+  if (thrown instanceof InvalidModelResponseError) return failure(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);
   // The connection, or a body that broke off.
-  if (!(thrown instanceof OpenAI.APIError)) return failed(error, true, null);
+  if (!(thrown instanceof OpenAI.APIError)) return failure(error, true, null);
   const { status } = thrown;
-  if (status === undefined) return failed(error, true, null);
+  if (status === undefined) return failure(error, true, null);
   if (status === 401 || status === 403) {
-    return failed(new AuthenticationError(message), false, null);
+    return failure(new AuthenticationError(message), false, null);
   }
   if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
   if (status >= 300 && status < 400) {
     const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
-    return failed(new ModelError(moved), false, null);
+    return failure(new ModelError(moved), false, null);
   }
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
-  return { ...failed(error, retryable, retryAfter(thrown.headers)), status };
+  return { ...failure(error, retryable, retryAfter(thrown.headers)), status };
 }
 
-function failed(
+function failure(
   error: RolloutError,
   retryable: boolean,
   retry_after_ms: number | null,

@@ -84,12 +84,12 @@ export async function probeEndpoint(probe: Probe): Promise<EndpointCapabilities>
 async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise<void> {
   const listed = await ask(probe, "/models", null, signal);
   // A server may do without a list; one that refuses the key will not answer anything else either.
-  if (listed.status === 401 || listed.status === 403) throw refused(listed, probe);
+  if (listed.status === 401 || listed.status === 403) throw refusalOf(listed, probe);
   found.models = listedModels(listed.body);
   found.probed_model = modelOf(probe, found.models);
   if (found.probed_model === null) {
-    const said = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
-    throw new ProbeFailure(`${said}: name one in "model" to have it asked`);
+    const messageIn = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
+    throw new ProbeFailure(`${messageIn}: name one in "model" to have it asked`);
   }
   const { one_logprob_a_token, ...supports } = await complete(probe, found.probed_model, signal);
   found.supports = supports;
@@ -129,7 +129,7 @@ function request(model: string, { ids, tools, logprobs }: Rung): object {
 }
 
 function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
-  if (answer.status !== 200) throw refused(answer, probe);
+  if (answer.status !== 200) throw refusalOf(answer, probe);
   const extras = completionExtras(answer.body);
   if (extras === null) {
     throw new ProbeFailure("answers, but with no chat completion: does base_url end in /v1?");
@@ -137,7 +137,7 @@ function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
   return { chat: true, ...extras, tools };
 }
 
-function refused({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
+function refusalOf({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
   const after = said === "" ? "" : `: ${said}`;
   if (status === 401 || status === 403) {
     const why = api_key === null ? "a key is needed" : "the key was refused";
@@ -296,12 +296,12 @@ async function probeExactness(
         ? heedsPenalties(first, [tokensOf(lifted), tokensOf(sunk)], IN_PROMPT)
         : null,
     neutral_defaults: shown && apart !== null ? !apart : null,
-    refused: isRefusal(warm) ? await refusedWithoutList(asked, neutral, signal) : null,
+    refused: isRefusal(warm) ? await askWithoutList(asked, neutral, signal) : null,
   };
 }
 
 /** A server may only be sparing with lists: of the fields themselves it is asked alone. */
-async function refusedWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
+async function askWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
   const { top_logprobs: _, ...request } = requestOf(asked.model);
   const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
   return isRefusal(answer) ? answer.said || `${answer.status}` : null;

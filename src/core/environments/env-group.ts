@@ -128,11 +128,11 @@ function strip(info: Json, rest: readonly string[]): JsonObject {
 
 /** `info` may be a JSON text, as in datasets whose rows differ in shape. */
 function asObject(info: Json | undefined): JsonObject {
-  const read = typeof info === "string" ? parsed(info) : (info ?? null);
+  const read = typeof info === "string" ? parseJson(info) : (info ?? null);
   return isRecord(read) ? read : {};
 }
 
-function parsed(text: string): Json {
+function parseJson(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
@@ -148,12 +148,12 @@ function parsed(text: string): Json {
  * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
  */
 type Member = readonly [name: string, rows: Dataset<unknown>];
-type Place = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
+type MemberRow = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
 
 function groupDataset(members: readonly Member[]): Dataset<unknown> {
-  const schema = routedSchema(new Map(members));
+  const schema = schemaOfMembers(new Map(members));
   if (members.some(([, { kind }]) => kind === "uploaded")) return dataset(schema, "uploaded");
-  const made = ({ name, rows, index }: Place, random: () => number) => routedRow(name, rows.make(index, random));
+  const made = ({ name, rows, index }: MemberRow, random: () => number) => routeRow(name, rows.make(index, random));
   const lengths = members.map(([, { length }]) => length);
   if (lengths.includes(null)) {
     return dataset(schema, (index, random) => made(inTurn(members, index), random));
@@ -163,33 +163,33 @@ function groupDataset(members: readonly Member[]): Dataset<unknown> {
   return dataset(schema, { length, row });
 }
 
-function inTurn(members: readonly Member[], index: number): Place {
-  const [name, rows] = members[index % members.length] ?? nobody(index);
+function inTurn(members: readonly Member[], index: number): MemberRow {
+  const [name, rows] = members[index % members.length] ?? failBeyondEnd(index);
   const round = Math.floor(index / members.length);
   return { name, rows, index: rows.length === null ? round : round % Math.max(1, rows.length) };
 }
 
-function inOrder(members: readonly Member[], index: number): Place {
+function inOrder(members: readonly Member[], index: number): MemberRow {
   let left = index;
   for (const [name, rows] of members) {
     const { length } = rows;
     if (length !== null && left < length) return { name, rows, index: left };
     left -= length ?? 0;
   }
-  return nobody(index);
+  return failBeyondEnd(index);
 }
 
-function nobody(index: number): never {
+function failBeyondEnd(index: number): never {
   throw new RangeError(`row ${index} is beyond the end`);
 }
 
-function routedRow(name: string, row: unknown): JsonObject {
+function routeRow(name: string, row: unknown): JsonObject {
   if (!isRow(row)) throw new TypeError(`a row of ${name} is no object`);
   return addRoute(name, row);
 }
 
 /** Any object on the way in; which one it must be follows from its route. */
-function routedSchema(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
+function schemaOfMembers(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
   const names = [...members.keys()].join(", ");
   return z
     .custom<JsonObject>(isRow, "must be an object")

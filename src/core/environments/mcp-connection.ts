@@ -200,11 +200,11 @@ export class FetchTransport implements Transport {
   #messagesIn(reply: FetchReply, text: string): JSONRPCMessage[] {
     if (text.trim() === "") return [];
     const type = reply.headers.get("content-type") ?? "";
-    if (type.startsWith("text/event-stream")) return dataOf(text).map((data) => this.#parsed(data));
-    return type.startsWith("application/json") ? [this.#parsed(text)] : [];
+    if (type.startsWith("text/event-stream")) return dataOf(text).map((data) => this.#parse(data));
+    return type.startsWith("application/json") ? [this.#parse(text)] : [];
   }
 
-  #parsed(text: string): JSONRPCMessage {
+  #parse(text: string): JSONRPCMessage {
     const message = jsonOf(text);
     const most = LIMITS.valuesPerMessage;
     if (holdsMore(message, most)) throw new Error(`a message of more than ${most} values`);

@@ -118,7 +118,7 @@ class Connections {
     );
     return {
       sessions: Object.fromEntries(listed.map(({ server, session }) => [server, session])),
-      tools: offeredTools(listed, taken),
+      tools: nameTools(listed, taken),
     };
   }
 
@@ -186,7 +186,7 @@ const UNFIT = /[^A-Za-z0-9_-]/g;
 const LONGEST_NAME = 64;
 
 /** `taken`: names that are not to be given. Throws EnvError when two tools cannot be told apart. */
-function offeredTools(
+function nameTools(
   listed: readonly { readonly server: string; readonly tools: readonly Tool[] }[],
   taken: readonly string[],
 ): McpTool[] {
@@ -201,7 +201,7 @@ function offeredTools(
       throw new EnvError(`two tools are named ${name}: rename the MCP server ${server}`);
     }
     names.add(name);
-    return stored(name, server, tool);
+    return toolOf(name, server, tool);
   });
 }
 
@@ -223,7 +223,7 @@ function contentOf({ content, structuredContent, isError }: CallToolResult): Con
   return structuredContent === undefined ? "no result" : JSON.stringify(structuredContent);
 }
 
-function stored(name: string, server: string, tool: Tool): McpTool {
+function toolOf(name: string, server: string, tool: Tool): McpTool {
   const { annotations, description, title, inputSchema } = tool;
   return {
     name,

@@ -64,21 +64,21 @@ export class RolloutSql implements SqlRunner {
   /** Throws EnvError for a refused query, a limit, or what SQLite says. */
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): readonly SqlRow[] {
     const known = this.#journal.find(place);
-    if (known !== null) return rowsOf(replayed(known, query, params));
+    if (known !== null) return rowsOf(replay(known, query, params));
     if (place.call >= LIMITS.sqlCallsPerHook) {
       throw new EnvError(`one hook made more than ${LIMITS.sqlCallsPerHook} sql calls`);
     }
-    return rowsOf(this.#applied({ ...place, query, params }));
+    return rowsOf(this.#apply({ ...place, query, params }));
   }
 
-  #applied(call: SqlCall): SqlOutcome {
+  #apply(call: SqlCall): SqlOutcome {
     const meter = new Meter(this.#stepsBefore(call));
-    const outcome = this.#attempted(call, meter);
+    const outcome = this.#attempt(call, meter);
     this.#last = { effect: call.effect, call: call.call, steps: meter.steps };
     return outcome;
   }
 
-  #attempted(call: SqlCall, meter: Meter): SqlOutcome {
+  #attempt(call: SqlCall, meter: Meter): SqlOutcome {
     try {
       return this.#database.atomically(() => {
         const outcome = { rows: this.#run(call, meter) };
@@ -172,7 +172,7 @@ function tooMuch(what: string, steps: number, most: number): SqlWorkError {
 }
 
 /** Hooks are deterministic given the state; where one is not, no stored result can be the right one. */
-function replayed(known: SqlEntry, query: string, params: readonly SqlValue[]): SqlOutcome {
+function replay(known: SqlEntry, query: string, params: readonly SqlValue[]): SqlOutcome {
   const same = known.query === query && JSON.stringify(known.params) === JSON.stringify(params);
   if (same) return known.outcome;
   throw new EnvError(

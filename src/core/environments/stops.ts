@@ -33,7 +33,7 @@ export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<
     throw new TypeError(`stops.${fixed} cannot be changed: such a rollout has nothing to go on with`);
   }
   const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
-  const stops = overridden("stops", ofClass, given).map(([name, stop]) => namedStop(name, stop));
+  const stops = overridden("stops", ofClass, given).map(([name, stop]) => toStopCondition(name, stop));
   return [...machine, ...stops].sort(inOrder);
 }
 
@@ -70,7 +70,7 @@ function isMachineStop(name: string): boolean {
   return MACHINE_STOPS.some((fixed) => fixed.name === name);
 }
 
-function namedStop<St>(name: string, stop: Stop<St>): StopCondition<St> {
+function toStopCondition<St>(name: string, stop: Stop<St>): StopCondition<St> {
   return typeof stop === "function"
     ? { name, priority: 0, when: stop }
     : { name, priority: stop.priority, when: stop.when };

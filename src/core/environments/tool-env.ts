@@ -97,7 +97,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   /** One of a name that is there already takes its place. Throws TypeError for hidden arguments nobody provides. */
   addTool(tool: AnyTool): void {
     this.#refuseHidden(tool);
-    this.#tools.set(tool.name, offered(tool));
+    this.#tools.set(tool.name, offerTool(tool));
   }
 
   /** Its definition and its metric go with it. Throws TypeError when there is none of this name. */
@@ -106,7 +106,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   }
 
   protected override stopEntries(): StopOptions<LiveState<Task, S, Live>> {
-    return { ...super.stopEntries(), no_tools_called: calledNone };
+    return { ...super.stopEntries(), no_tools_called: callsNoTool };
   }
 
   override async envResponse(messages: Messages, state: LiveState<Task, S, Live>): Promise<Messages> {
@@ -197,7 +197,7 @@ function isOf(error: Error, kind: ErrorClass): boolean {
 }
 
 /** After the first turn: the model's last message calls no tool. */
-function calledNone({ trajectory }: RolloutFields<unknown>): boolean {
+function callsNoTool({ trajectory }: RolloutFields<unknown>): boolean {
   const last = trajectory.at(-1);
   return last !== undefined && (last.completion.tool_calls ?? []).length === 0;
 }
@@ -206,13 +206,13 @@ function byName(tools: readonly AnyTool[]): Map<string, OfferedTool> {
   const map = new Map<string, OfferedTool>();
   for (const tool of tools) {
     if (map.has(tool.name)) throw new TypeError(`two tools are named ${tool.name}`);
-    map.set(tool.name, offered(tool));
+    map.set(tool.name, offerTool(tool));
   }
   return map;
 }
 
 /** Throws what zod throws for parameters that have no JSON Schema. */
-function offered(tool: AnyTool): OfferedTool {
+function offerTool(tool: AnyTool): OfferedTool {
   return { tool, definition: toolDefinition(tool) };
 }
 

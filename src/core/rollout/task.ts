@@ -105,10 +105,10 @@ interface PromptMaker {
  */
 export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
   const info = readInfo(row["info"], index);
-  const played = routed(environment, { task: row, info }, index);
+  const played = routeRow(environment, { task: row, info }, index);
   checkTools(info, index);
   return {
-    ...identified(row, index),
+    ...identify(row, index),
     prompt: aboutRow(index, "the environment failed to make its prompt", () =>
       promptOf(played.environment, played.task, index),
     ),
@@ -117,7 +117,7 @@ export function buildTask(environment: PromptMaker, row: TaskRow, index: number)
   };
 }
 
-function routed(environment: PromptMaker, row: RoutedRow, index: number) {
+function routeRow(environment: PromptMaker, row: RoutedRow, index: number) {
   try {
     return environment.route?.(row) ?? { environment, ...row };
   } catch (thrown) {
@@ -134,7 +134,7 @@ function checkTools(info: Json, index: number): void {
   }
 }
 
-function identified(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
+function identify(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
   const id = row["example_id"];
   if (Number.isSafeInteger(id) && Number(id) >= 0) {
     return { example_id: Number(id), task: deepFreeze(row) };
@@ -148,7 +148,7 @@ function promptOf(environment: PromptMaker, row: TaskRow, index: number): Messag
   const system: Messages = systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
   const own = environment.makePrompt?.(row) ?? row["prompt"] ?? null;
   if (own !== null) return ownPrompt(own, system, index);
-  return [...system, ...fewShot, askedBy(row, index)];
+  return [...system, ...fewShot, questionOf(row, index)];
 }
 
 /** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
@@ -156,7 +156,7 @@ export function taskKey(row: TaskRow, sha256Hex: (text: string) => Promise<strin
   return sha256Hex(canonicalJson(row));
 }
 
-function askedBy(row: TaskRow, index: number): Messages[number] {
+function questionOf(row: TaskRow, index: number): Messages[number] {
   const question = row["question"];
   if (typeof question !== "string") throw new RowError(index, ".question", "question is required");
   return { role: "user", content: question };

@@ -50,7 +50,7 @@ export class Work {
   protected refusal(doing: string): WorkBudgetError {
     const { of, steps } = this.#budget;
     return new WorkBudgetError(
-      `${doing} would take more than the ${grouped(steps)} steps of work that ${of} may take: make it smaller`,
+      `${doing} would take more than the ${withThousands(steps)} steps of work that ${of} may take: make it smaller`,
     );
   }
 }
@@ -78,6 +78,6 @@ export function spendWork(args: Budgeted, steps: number, doing: string): void {
 }
 
 /** 12345 as "12,345". */
-export function grouped(count: number): string {
+export function withThousands(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

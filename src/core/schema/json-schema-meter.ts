@@ -49,7 +49,7 @@ export class Meter {
     this.#work = work;
     this.#longestText = 0;
     this.#longestList = 0;
-    return this.#metered(value);
+    return this.#wrap(value);
   }
 
   /**
@@ -80,7 +80,7 @@ export class Meter {
     });
   }
 
-  #metered(value: Json): unknown {
+  #wrap(value: Json): unknown {
     if (typeof value === "string") {
       this.#longestText = Math.max(this.#longestText, value.length);
       return value;
@@ -88,8 +88,8 @@ export class Meter {
     if (typeof value !== "object" || value === null) return value;
     this.spend(STEPS.container);
     const copy = Array.isArray(value)
-      ? value.map((item) => this.#metered(item))
-      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#metered(member)]));
+      ? value.map((item) => this.#wrap(item))
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#wrap(member)]));
     const names = Object.keys(copy);
     this.spend(STEPS.member * names.length);
     this.#longestList = Math.max(this.#longestList, names.length);

@@ -205,9 +205,9 @@ export class Lengths {
   #pass(round: number): boolean {
     let grew = false;
     for (const [at, op] of this.#program.entries()) {
-      const [cursor, record] = this.#recorded(op, at);
+      const [cursor, record] = this.#recordMadeBy(op, at);
       grew = this.#longer(this.#records, cursor, record, round) || grew;
-      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
+      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#rowMadeBy(op, at), round) || grew;
       for (const register of writtenBy(op)) {
         const length = this.#lengthAt(op, at, register);
         if (length !== null) this.#written.set(keyOf(register, at), length);
@@ -227,7 +227,7 @@ export class Lengths {
   }
 
   /** What a cursor's rows are made of. */
-  #recorded({ opcode, p1, p2, p3 }: Op, at: number): [number, Value | null] {
+  #recordMadeBy({ opcode, p1, p2, p3 }: Op, at: number): [number, Value | null] {
     const origin = this.#origin.get(p1) ?? p1;
     switch (opcode) {
       case "OpenRead":
@@ -252,7 +252,7 @@ export class Lengths {
   }
 
   /** A row that an op makes, or takes from where it is kept. */
-  #made({ opcode, p1, p2 }: Op, at: number): Value | null {
+  #rowMadeBy({ opcode, p1, p2 }: Op, at: number): Value | null {
     if (opcode === "RowData" || opcode === "SorterData") {
       return this.#isKnown(p1) ? this.record(p1) : null;
     }
@@ -281,14 +281,14 @@ export class Lengths {
       case "Copy":
       case "SCopy":
       case "Move":
-        return this.#copied(p1 + register - p2, at);
+        return this.#lengthOfCopy(p1 + register - p2, at);
       case "Concat":
         return sumOf([this.of(p1, at), this.of(p2, at)]);
       case "AggValue":
         return lengthOf(this.of(p1, at).most);
       case "AggStep":
       case "AggInverse":
-        return this.#gathered(op, at);
+        return this.#lengthOfAggregate(op, at);
       case "Function":
       case "PureFunc":
         return this.call(op, at).length;
@@ -297,13 +297,13 @@ export class Lengths {
     }
   }
 
-  #copied(register: number, at: number): Length | null {
+  #lengthOfCopy(register: number, at: number): Length | null {
     const last = this.#lastWrite(register, at);
     const known = last === null ? undefined : this.#written.get(keyOf(register, last));
     return known ?? this.#registers.get(register) ?? null;
   }
 
-  #gathered({ p2, p3, p4, p5 }: Op, at: number): Length {
+  #lengthOfAggregate({ p2, p3, p4, p5 }: Op, at: number): Length {
     const args = this.sum(p2, p5, at);
     if (!gathers(p4.toLowerCase())) return longerOf(args, NUMBER);
     const steps = this.#sources.visits(at);

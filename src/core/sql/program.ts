@@ -96,7 +96,7 @@ export function nextOf(program: Program, at: number, part: Part): readonly numbe
     case "Jump":
       return [...new Set([op.p1, op.p2, op.p3])];
     case "Return":
-      return returned(program, at, part);
+      return returnTargets(program, at, part);
     case "SeekScan":
       return [at + 1, op.p2, program[at + 1]?.p2 ?? at + 1];
     default:
@@ -105,7 +105,7 @@ export function nextOf(program: Program, at: number, part: Part): readonly numbe
 }
 
 /** Not as it was called: then the address stands in the register, or nothing does and it goes on. */
-function returned(program: Program, at: number, part: Part): readonly number[] {
+function returnTargets(program: Program, at: number, part: Part): readonly number[] {
   const { p1, p3 } = program[at] ?? { p1: 0, p3: 1 };
   if (p1 === part.register) return [];
   if (p3 === 1) return [at + 1];

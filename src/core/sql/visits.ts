@@ -123,7 +123,7 @@ export class Visits {
     const taken = this.#enough(loop, next, advances);
     const inner = without(next, taken);
     const rounds = taken.reduce((sum, { most }) => sum + most, 1) * times;
-    const emptied = [...new Set(ops.flatMap((op) => this.#emptied(op)))];
+    const emptied = [...new Set(ops.flatMap((op) => this.#emptiedBy(op)))];
     const before = emptied.map((store) => ({
       store,
       filled: this.#filled.get(store) ?? 0,
@@ -278,7 +278,7 @@ export class Visits {
     return Math.ceil((this.#filled.get(store) ?? 0) / (this.#fillings.get(store) ?? 1));
   }
 
-  #emptied({ opcode, p1, p2, p3 }: Op): string[] {
+  #emptiedBy({ opcode, p1, p2, p3 }: Op): string[] {
     if (EMPTIES.has(opcode)) return [`store ${this.#storeOf(p1)}`];
     if (opcode !== "Null") return [];
     const registers = Array.from({ length: Math.max(1, p3 - p2 + 1) }, (_, index) => p2 + index);
@@ -299,9 +299,9 @@ export class Visits {
     }
     const called = calledBy(op);
     if (called === null || this.#isBegunLater(op)) return;
-    const before = this.#yielded(called);
+    const before = this.#countYields(called);
     this.#count(called, times);
-    const yielded = Math.ceil((this.#yielded(called) - before) / times);
+    const yielded = Math.ceil((this.#countYields(called) - before) / times);
     if (op.opcode === "InitCoroutine") this.#yields.set(op.p1, yielded);
   }
 
@@ -311,7 +311,7 @@ export class Visits {
     return this.#program.some((op) => op.opcode === "InitCoroutine" && op.p1 === p1 && op.p2 === 0);
   }
 
-  #yielded(part: Part): number {
+  #countYields(part: Part): number {
     const { register } = part;
     return this.#reachedIn(part).reduce((sum, at) => {
       const op = this.#program[at];

@@ -123,9 +123,9 @@ class Estimate {
     }
     const first = this.#lengths(program, index, param, () => null);
     const visits = new Visits(program, {
-      rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
-      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#grown(root, index),
-      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
+      rows: (root) => this.#sizes.rows(root) + this.#growthOf(root, index),
+      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#growthOf(root, index),
+      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#growthOf(root, index),
       functionRows: (at) => this.#functionRows(program, at, first),
       constant: (register) => first.constant(register),
     });
@@ -181,7 +181,7 @@ class Estimate {
   }
 
   /** A trigger may see what its own statement wrote. */
-  #grown(root: number, index: number): number {
+  #growthOf(root: number, index: number): number {
     return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
   }
 

@@ -60,7 +60,7 @@ export interface Lengths {
  * Rewards less a share of their mean for length: `r - mean * (output * o / max(o) + input * i / max(i) + turns * t /
  * max(t))`, the maxima over the scored members and at least 1 (prime-rl, orchestrator/algo/grpo.py).
  */
-export function penalised(
+export function penalise(
   penalty: LengthPenalty,
   members: readonly { readonly reward: number | null; readonly lengths: Lengths }[],
 ): (number | null)[] {
@@ -114,7 +114,7 @@ export function creditGroup(
   const rewards =
     rules.length_penalty === null
       ? members.map(({ reward }) => reward)
-      : penalised(
+      : penalise(
           rules.length_penalty,
           members.map(({ reward, lengths }) => ({ reward, lengths: lengths ?? NOTHING })),
         );

@@ -37,7 +37,7 @@ export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
   const [likeliest] = one;
   if (likeliest === undefined || other.size === 0) return null;
   const [token, logprob] = likeliest;
-  return moved(logprob, other.get(token));
+  return hasMoved(logprob, other.get(token));
 }
 
 /**
@@ -53,10 +53,10 @@ export function heedsPenalties(
   if (penalised.some((list) => differ(neutral, list) === true)) return true;
   const own = [...neutral].filter(([token]) => inPrompt.has(token));
   if (own.length === 0) return null;
-  return own.some(([token, logprob]) => penalised.some((list) => moved(logprob, list.get(token))));
+  return own.some(([token, logprob]) => penalised.some((list) => hasMoved(logprob, list.get(token))));
 }
 
-function moved(logprob: number, again: number | undefined): boolean {
+function hasMoved(logprob: number, again: number | undefined): boolean {
   return again === undefined || Math.abs(again - logprob) > APART;
 }
 

@@ -166,7 +166,7 @@ export function encodeRows(rows: readonly SampleRow[], encoding: SampleEncoding)
     return asciiBytes(rows.map((row) => `${rowText(row)}\n`).join(""));
   }
   const encoder = new Encoder({ ignoreUndefined: true });
-  return joined(rows.map((row) => encoder.encode(inOrder(row, packed))));
+  return join(rows.map((row) => encoder.encode(inOrder(row, pack))));
 }
 
 /** What cannot be read is refused as a whole: the message names the row and the field. */
@@ -223,7 +223,7 @@ function inOrder(row: SampleRow, array: (values: Typed) => unknown): Record<stri
   };
 }
 
-function packed(values: Typed): { dtype: string; shape: [number]; data: Uint8Array } {
+function pack(values: Typed): { dtype: string; shape: [number]; data: Uint8Array } {
   const { buffer, byteOffset, byteLength } = values;
   const data = new Uint8Array(buffer, byteOffset, byteLength);
   return { dtype: dtypeOf(values), shape: [values.length], data };
@@ -267,7 +267,7 @@ function asciiText(bytes: Uint8Array): string {
   return parts.join("");
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

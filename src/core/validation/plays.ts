@@ -125,7 +125,7 @@ export function firstDifference(first: Json, second: Json, path: string): string
   const members = membersOf(first);
   const others = membersOf(second);
   if (members === null || others === null || Array.isArray(first) !== Array.isArray(second)) {
-    return `${path} is ${shown(first)} and then ${shown(second)}`;
+    return `${path} is ${show(first)} and then ${show(second)}`;
   }
   const keys = new Set([...members.keys(), ...others.keys()]);
   for (const key of keys) {
@@ -141,7 +141,7 @@ function membersOf(value: Json): ReadonlyMap<string, Json> | null {
   return value === null || typeof value !== "object" ? null : new Map(Object.entries(value));
 }
 
-function shown(value: Json): string {
+function show(value: Json): string {
   const text = JSON.stringify(value);
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;
 }

@@ -25,8 +25,8 @@ export function verifiersRow(row: ResultRow, columns: Readonly<Record<string, un
   const { error, answer, info } = row;
   const fields = {
     example_id: row.example_id,
-    prompt: row.prompt.map(savedMessage),
-    completion: row.completion.map(savedMessage),
+    prompt: row.prompt.map(saveMessage),
+    completion: row.completion.map(saveMessage),
     ...(answer !== undefined && { answer }),
     ...(info !== undefined && { info }),
     reward: row.reward,
@@ -62,7 +62,7 @@ function timingOf({ timing: { start_time, total } }: ResultRow) {
 }
 
 /** Tool calls as verifiers keeps them: `{id, name, arguments}`, each as a text. */
-function savedMessage(message: Record<string, unknown>): Record<string, unknown> {
+function saveMessage(message: Record<string, unknown>): Record<string, unknown> {
   const { success, data } = WithCalls.safeParse(message);
   if (!success) return message;
   const tool_calls = data.tool_calls.map(({ id, function: { name, arguments: given } }) =>

@@ -66,15 +66,15 @@ export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), 
 
 function checkerOf(schema: Json, work: Work): SchemaChecker {
   if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema is an object");
-  return followed(() => schemaChecker(schema, work));
+  return followSchema(() => schemaChecker(schema, work));
 }
 
 /** A schema that refers to nowhere shows when it is used. */
 function fits(check: SchemaChecker, value: Json, work: Work): boolean {
-  return followed(() => check(value, work).length === 0);
+  return followSchema(() => check(value, work).length === 0);
 }
 
-function followed<T>(run: () => T): T {
+function followSchema<T>(run: () => T): T {
   try {
     return run();
   } catch (thrown) {
@@ -96,26 +96,26 @@ export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
     const expected = readReference(reference);
     const said = readSaid(output);
-    return said === undefined ? 0 : alike(said, expected, work);
+    return said === undefined ? 0 : compareValues(said, expected, work);
   }),
 );
 
-function alike(a: Json, b: Json, work: Work): number {
+function compareValues(a: Json, b: Json, work: Work): number {
   if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
   if (typeof a === "number" && typeof b === "number") return closeness(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     const longest = Math.max(a.length, b.length);
-    return mean(Array.from({ length: longest }, (_, at) => both(a[at], b[at], work)));
+    return mean(Array.from({ length: longest }, (_, at) => compareBoth(a[at], b[at], work)));
   }
   if (isObject(a) && isObject(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-    return mean(Array.from(keys, (key) => both(own(a, key), own(b, key), work)));
+    return mean(Array.from(keys, (key) => compareBoth(own(a, key), own(b, key), work)));
   }
   return a === b ? 1 : 0;
 }
 
-function both(a: Json | undefined, b: Json | undefined, work: Work): number {
-  return a === undefined || b === undefined ? 0 : alike(a, b, work);
+function compareBoth(a: Json | undefined, b: Json | undefined, work: Work): number {
+  return a === undefined || b === undefined ? 0 : compareValues(a, b, work);
 }
 
 function own(object: JsonObject, key: string): Json | undefined {

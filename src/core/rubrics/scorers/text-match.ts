@@ -8,7 +8,7 @@ import { RE2JS } from "re2js";
 import * as z from "zod";
 import { extractBoxedAnswer } from "../../../../packages/math-equivalence/extract.ts";
 import { Pattern, PatternError } from "../../schema/pattern.ts";
-import { grouped, scoreWork, type Work, WorkBudgetError } from "../work.ts";
+import { scoreWork, type Work, WorkBudgetError, withThousands } from "../work.ts";
 import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
 export const TEXT_OPTIONS = {
@@ -32,7 +32,7 @@ const PAIRS_OF_MARKS = 50;
 
 /** The text in one spelling; with any option, white space is one blank. */
 export function plainText(text: string, options: TextOptions, work: Work): string {
-  const doing = `spelling ${grouped(text.length)} characters in one way`;
+  const doing = `spelling ${withThousands(text.length)} characters in one way`;
   work.spend(text.length * stepsEach(options), doing);
   if (options.normalize_unicode) work.spend(pairsOfMarks(text) / PAIRS_OF_MARKS, doing);
   let plain = options.normalize_unicode ? text.normalize("NFKC") : text;
@@ -87,7 +87,7 @@ export const startsWith = scorer(
 const PAIRS_SEARCHED = 12_500;
 
 function spendSearch(text: string, wanted: string, work: Work): void {
-  const lengths = `${grouped(wanted.length)} characters in ${grouped(text.length)}`;
+  const lengths = `${withThousands(wanted.length)} characters in ${withThousands(text.length)}`;
   work.spend((text.length * wanted.length) / PAIRS_SEARCHED, `looking for ${lengths}`);
 }
 
@@ -113,7 +113,7 @@ const PAIRS_AT_ONCE = 200;
 /** How alike two texts are, from 0 to 1. The work is the product of their lengths. */
 export function likeness(a: string, b: string, work: Work): number {
   const longest = Math.max(a.length, b.length);
-  const lengths = `${grouped(a.length)} with ${grouped(b.length)} characters`;
+  const lengths = `${withThousands(a.length)} with ${withThousands(b.length)} characters`;
   work.spend(1 + (a.length * b.length) / PAIRS_AT_ONCE, `the edit distance of ${lengths}`);
   return longest === 0 ? 1 : 1 - distance(a, b) / longest;
 }

@@ -1,7 +1,7 @@
 /** The scorers that count words and runs of words in common: `f1`, `rouge`, `bleu`, `gleu` and `meteor`. */
 import { stemmer } from "stemmer";
 import * as z from "zod";
-import { grouped, type Work } from "../work.ts";
+import { type Work, withThousands } from "../work.ts";
 import { type Compare, MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
@@ -87,7 +87,7 @@ export const rouge = scorer(
           throw new MalformedReferenceError(`it has more than ${SUBSEQUENCE_WORDS} words`);
         }
         if (said.length > SUBSEQUENCE_WORDS) return 0;
-        const lengths = `${grouped(said.length)} with ${grouped(expected.length)} words`;
+        const lengths = `${withThousands(said.length)} with ${withThousands(expected.length)} words`;
         work.spend((said.length * expected.length) / PAIRS, `comparing ${lengths}`);
         return overlap(commonSubsequence(said, expected), said.length, expected.length, measure);
       }
