@@ -23,55 +23,45 @@ const CONSTANTS = new Map([
 
 /** Without a point only constants have a value. */
 export function approximate(expression: Expression, point: Point = () => undefined): Approximation | null {
-  const parts = valuesOf(expression, point);
-  return parts === null ? null : finiteOrNull(combine(expression, parts, point));
+  return finiteOrNull(valueOf(expression, point));
 }
 
-function childrenOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case "number":
-    case "symbol":
-      return [];
-    case "sum":
-    case "product":
-      return expression.parts;
-    case "quotient":
-      return [expression.over, expression.under];
-    case "power":
-      return [expression.base, expression.exponent];
-    case "call":
-      return expression.args;
-  }
-}
-
-function valuesOf(expression: Expression, point: Point): Approximation[] | null {
-  const values: Approximation[] = [];
-  for (const child of childrenOf(expression)) {
-    const value = approximate(child, point);
-    if (value === null) return null;
-    values.push(value);
-  }
-  return values;
-}
-
-function combine(expression: Expression, parts: readonly Approximation[], point: Point): Approximation | null {
-  const [first = ZERO, second = ZERO] = parts;
+function valueOf(expression: Expression, point: Point): Approximation | null {
   switch (expression.kind) {
     case "number":
       return numberValue(expression.value);
     case "symbol":
       return symbolValue(expression.name, point);
     case "sum":
-      return parts.reduce(plus);
+      return combine(expression.parts, point, (parts) => parts.reduce(plus));
     case "product":
-      return parts.reduce(times);
+      return combine(expression.parts, point, (parts) => parts.reduce(times));
     case "quotient":
-      return divide(first, second);
-    case "power":
-      return toPower(first, second, expression.exponent);
+      return combine([expression.over, expression.under], point, ([over = ZERO, under = ZERO]) => divide(over, under));
+    case "power": {
+      const { base, exponent } = expression;
+      return combine([base, exponent], point, ([value = ZERO, power = ZERO]) => toPower(value, power, exponent));
+    }
     case "call":
-      return callValue(expression.name, first, second);
+      return combine(expression.args, point, ([first = ZERO, second = ZERO]) =>
+        callValue(expression.name, first, second),
+      );
   }
+}
+
+/** What `join` makes of the values of the parts; null where one has none. */
+function combine(
+  parts: readonly Expression[],
+  point: Point,
+  join: (values: readonly Approximation[]) => Approximation | null,
+): Approximation | null {
+  const values: Approximation[] = [];
+  for (const part of parts) {
+    const value = approximate(part, point);
+    if (value === null) return null;
+    values.push(value);
+  }
+  return join(values);
 }
 
 const ZERO: Approximation = { value: 0, error: 0 };

@@ -3,7 +3,7 @@
  * interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
  *
  * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no value
- * can hang an isolate. Patterns are RE2's, and no format backtracks (json-schema-formats.ts).
+ * can hang an isolate. Patterns are RE2's, and no format backtracks (`Formats`).
  */
 import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import * as z from "zod";

@@ -196,31 +196,15 @@ function readRows(bytes: Uint8Array, encoding: SampleEncoding): unknown[] {
 
 type Typed = Int32Array | Uint8Array | Float32Array;
 
-/** Members in the order of the golden row; absent ones are undefined. */
+const MEMBERS = SampleRow.keyof().options;
+
+/** Members in the order of the schema; absent ones are undefined. */
 function inOrder(row: SampleRow, array: (values: Typed) => unknown): Record<string, unknown> {
-  const optional = (values: Typed | undefined) => values && array(values);
-  const { schema, sample_id, rollout_id, group_id, env } = row;
-  return {
-    schema,
-    sample_id,
-    rollout_id,
-    group_id,
-    env,
-    token_ids: array(row.token_ids),
-    mask: array(row.mask),
-    logprobs: array(row.logprobs),
-    advantage: row.advantage,
-    advantages: optional(row.advantages),
-    reward: row.reward,
-    temperature: row.temperature,
-    policy_version_start: row.policy_version_start,
-    policy_version_end: row.policy_version_end,
-    weight_versions: row.weight_versions,
-    ref_logprobs: optional(row.ref_logprobs),
-    rl_weights: optional(row.rl_weights),
-    ce_weights: optional(row.ce_weights),
-    ref_kl_weights: optional(row.ref_kl_weights),
-  };
+  const members = MEMBERS.map((name) => {
+    const member = row[name];
+    return [name, ArrayBuffer.isView(member) ? array(member) : member];
+  });
+  return Object.fromEntries(members);
 }
 
 function pack(values: Typed): { dtype: string; shape: [number]; data: Uint8Array } {
