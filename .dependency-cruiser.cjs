@@ -28,6 +28,12 @@ const ROOMS = [
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 
+/**
+ * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
+ * them but in `object.ts`, which puts all together: they register with its ledger.
+ */
+const INSIDE_RUN = ["judging", "training"].map((room) => `src/runtime/run/${room}`);
+
 /** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
 
@@ -81,6 +87,18 @@ module.exports = {
     ...layers,
     ...rooms,
     ...owners,
+    {
+      name: "the run knows no room inside it",
+      severity: "error",
+      from: { path: "^src/runtime/run/", pathNot: [...folders(INSIDE_RUN), "^src/runtime/run/object[.]ts$"] },
+      to: { path: folders(INSIDE_RUN) },
+    },
+    ...INSIDE_RUN.map((room) => ({
+      name: `${room} imports`,
+      severity: "error",
+      from: { path: `^${room}/` },
+      to: { path: folders(INSIDE_RUN), pathNot: `^${room}/` },
+    })),
     {
       name: "the Worker's entry imports",
       comment: "src/index.ts joins the objects and the app, nothing else.",

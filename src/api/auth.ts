@@ -11,7 +11,7 @@ import { parseId } from "../core/ids.ts";
 import { findKey, findTrainerToken } from "../db/keys.ts";
 
 import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
-import { failedForStorage } from "../runtime/kit/storage-full.ts";
+import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 

@@ -8,9 +8,9 @@ import { batchId, CREDIT_FORMAT } from "../../src/core/training/batch.ts";
 
 import { encodeRows, formatOf, type SampleRow } from "../../src/core/training/sample-row.ts";
 import type { ReadyBatch, TrainerRpc } from "../../src/runtime/contract/training-wire.ts";
-import { minting } from "../../src/runtime/kit/minting.ts";
 import { batchKeys, sampleKey, trainerObject } from "../../src/runtime/kit/names.ts";
-import { issueTrainer } from "../../src/runtime/service/issue-trainer.ts";
+import { minting } from "../../src/runtime/kit/secrets.ts";
+import { issueTrainer } from "../../src/runtime/service/issue-token.ts";
 
 export interface Delivery {
   readonly run_id: string;

@@ -160,7 +160,7 @@ function versionOf(
   return turn.dispatch_version ?? dispatch_version;
 }
 
-/** A turn of an earlier release does not say when its call left; the model took so long, then. */
+/** A turn that does not say when its call left: the model took so long, then. */
 function whileCalled({ sent_at, answered_at, latency_ms }: TrainedTurn) {
   return { from: sent_at ?? answered_at - latency_ms, to: answered_at };
 }

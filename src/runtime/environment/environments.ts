@@ -21,7 +21,7 @@ const held: HeldEnvironment[] = [...ENVIRONMENTS];
 const BUILT_KEPT = 64;
 /** No invocation holds one longer: an alarm or a batch of messages may take so long. */
 const LEASE_MS = 15 * 60_000;
-const built = new BuiltEnvironments({
+export const built = new BuiltEnvironments({
   kept: BUILT_KEPT,
   leaseMs: LEASE_MS,
   buildMs: LIMITS.buildMs,

@@ -20,7 +20,7 @@ import { logError } from "../kit/log.ts";
 import { sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { FIRST_SERVED } from "../trainer/served-weights.ts";
+import { FIRST_SERVED } from "../trainer/weight-ledger.ts";
 
 /** A member, its record, and what it left behind. */
 interface ScoredTrajectory {

@@ -6,8 +6,8 @@ import { mintId } from "../../core/ids.ts";
 import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
-import { seal, sealContext } from "../kit/secrets.ts";
+
+import { minting, seal, sealContext } from "../kit/secrets.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createSecret";
