@@ -1,8 +1,9 @@
 /**
  * The value of an expression at a point, with a bound on its error: real numbers only.
  *
- * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost to
- * cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not real, not finite or not known.
+ * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost
+ * to cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not
+ * real, not finite or not known.
  */
 import type { Rational } from "./rational.ts";
 import type { CallName, Expression } from "./syntax.ts";
@@ -23,10 +24,10 @@ const CONSTANTS = new Map([
 
 /** Without a point only constants have a value. */
 export function approximate(expression: Expression, point: Point = () => undefined): Approximation | null {
-  return finiteOrNull(valueOf(expression, point));
+  return finiteOrNull(evaluate(expression, point));
 }
 
-function valueOf(expression: Expression, point: Point): Approximation | null {
+function evaluate(expression: Expression, point: Point): Approximation | null {
   switch (expression.kind) {
     case "number":
       return numberValue(expression.value);
@@ -108,7 +109,10 @@ function toPower(base: Approximation, exponent: Approximation, written: Expressi
   return round(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
 }
 
-/** Of a negative number's root: real where the root is odd. Null where it is not, or not written as a fraction. */
+/**
+ * The sign of a negative number's root, which is real where the root is odd. Null where it is not, or no fraction is
+ * written.
+ */
 function signOfRoot(exponent: Expression): 1 | -1 | null {
   const fraction = fractionOf(exponent);
   if (fraction === null) return null;

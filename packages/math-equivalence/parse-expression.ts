@@ -1,8 +1,9 @@
 /**
  * Reads one expression, by precedence: sums, products (written or not), signs, powers, what follows a value, values.
  *
- * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth is
- * bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is 3/2.
+ * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth
+ * is bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is
+ * 3/2.
  */
 
 import { type Budget, refuseDigits } from "./budget.ts";

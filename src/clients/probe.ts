@@ -1,7 +1,7 @@
 /**
- * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that asks
- * for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is asked
- * again with less. One that gives both ids and logprobs is asked how exact they are, below.
+ * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that
+ * asks for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is
+ * asked again with less. One that gives both ids and logprobs is asked how exact they are, below.
  *
  * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
  * deadline. Nothing of what comes back holds the key.
@@ -29,7 +29,7 @@ export interface Probe {
   readonly model: string | null;
   /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
   readonly usual: string | null;
-  /** Of the training run it is asked for; absent: of none. */
+  /** The sampling of the training run that asks; absent where none does. */
   readonly sampling?: Sampling;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -168,8 +168,8 @@ function capabilities(
 }
 
 /**
- * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
- * the one that was checked, and reads no more than it was prepared for.
+ * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address
+ * than the one that was checked, and reads no more than it was prepared for.
  */
 export interface Answer {
   readonly status: number;
@@ -242,20 +242,21 @@ function short(text: string, { api_key }: Target): string {
   return withoutKey(text, api_key).slice(0, LONGEST_SAID);
 }
 
-// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties are in them, and
-// whether a request that says nothing is sampled neutrally.
+// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties
+// are in them, and whether a request that says nothing is sampled neutrally.
 //
-// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every difference between
-// two logprobs, where they are of the distribution that is sampled from, and changes none where they are not. A penalty far from 1
-// moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
-// a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
+// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every
+// difference between two logprobs, where they are of the distribution that is sampled from, and changes none where they
+// are not. A penalty far from 1 moves the tokens of the prompt: one below lifts those with a logit above 0, one above
+// sinks those with a logit below. What cannot be told, since a reply has too few tokens, all are as likely, or none of
+// the prompt is listed, is null.
 
 /** Who is asked, and what of the fields of training it is not to be sent. */
 export interface Asked {
   readonly base_url: string;
   readonly api_key: string | null;
   readonly model: string;
-  /** Of the run; a null in it takes a field back. */
+  /** The run's sampling; a null in it takes a field back. */
   readonly sampling: Sampling;
 }
 
@@ -267,7 +268,10 @@ const SINKING = 100;
 const HALF = 0.5;
 /** Its own words and digits are the likeliest to follow: a penalty on them shows. */
 const PROMPT = "Go on: one, two, one, two, one,\n1\n2\n1\n2\n1";
-/** Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words whole. */
+/**
+ * Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words
+ * whole.
+ */
 const IN_PROMPT: ReadonlySet<string> = new Set(["1", "2", "\n", " one", " two", ","]);
 const SALT = "rollcall-probe";
 

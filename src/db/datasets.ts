@@ -24,7 +24,7 @@ export function datasetViewOf(row: NewDataset): DatasetView {
   };
 }
 
-/** By id (`{ id }`) or by name. */
+/** Finds a dataset by its id or by its name. */
 export async function findDataset(
   database: D1Database,
   scope: Scope,
@@ -35,7 +35,7 @@ export async function findDataset(
   return rows[0] ?? null;
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Lists datasets by time of creation, then id; at most `page.limit` of them. */
 export function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
   return pageOf(database, datasets, scope, page);
 }

@@ -1,9 +1,9 @@
 /**
  * Endpoints: where models answer, and their keys, sealed.
  *
- * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to that
- * run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and key,
- * so that from outside it is gone and its name is free.
+ * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to
+ * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
+ * key, so that from outside it is gone and its name is free.
  */
 import { and, eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -61,8 +61,8 @@ export function insertEndpoint(
 }
 
 /**
- * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`, so
- * what was decided by them does not hold, or it is gone; nothing changed.
+ * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`,
+ * so what was decided by them does not hold, or it is gone; nothing changed.
  */
 export async function updateEndpoint(
   database: D1Database,
@@ -90,9 +90,9 @@ export async function updateEndpoint(
 }
 
 /**
- * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which lags
- * behind. A run that is being accepted at this very
- * moment may still name it: its rollouts then fail and say that the endpoint was deleted.
+ * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which
+ * lags behind. A run that is being accepted at this very moment may still name it: its rollouts then fail and say that
+ * the endpoint was deleted.
  */
 export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const d1 = drizzle(database);

@@ -10,7 +10,7 @@ import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
 
-/** Those of the keys that are there. At most 64 keys. */
+/** The verdicts that are kept under these keys, at most 64 of them. */
 export async function findVerdicts(
   database: D1Database,
   scope: Scope,

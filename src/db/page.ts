@@ -61,7 +61,7 @@ export async function rowsOf<Table extends SQLiteTable & Owned>(
   return (await rows) as InferSelectModel<Table>[];
 }
 
-/** The same by time of creation, then id; at most `page.limit` of them. */
+/** One page of such rows, by time of creation, then id; at most `page.limit` of them. */
 export async function pageOf<Table extends SQLiteTable & Listed>(
   database: D1Database,
   table: Table,

@@ -1,6 +1,6 @@
 /**
- * Finished rollouts, as their run's object reports them. A row is written once, since terminal is final; what is added to
- * it later is the attempt that took its place.
+ * Finished rollouts, as their run's object reports them. A row is written once, since terminal is final; what is added
+ * to it later is the attempt that took its place.
  */
 import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -14,8 +14,8 @@ const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name)
 export type NewRollout = Omit<RolloutRow, "org_id" | "project_id">;
 
 /**
- * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows travel as one JSON parameter:
- * D1 refuses a statement with more than 100, which is four rows.
+ * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows
+ * travel as one JSON parameter: D1 refuses a statement with more than 100, which is four rows.
  */
 export async function insertRollouts(database: D1Database, scope: Scope, rows: readonly NewRollout[]): Promise<void> {
   if (rows.length === 0) return;
@@ -69,7 +69,7 @@ const AUDITED = {
 };
 export type AuditedRollout = Pick<RolloutRow, keyof typeof AUDITED>;
 
-/** Those of the rows that are there. The ids travel as one JSON parameter, as rows do. */
+/** The rows that are there under these ids, which travel as one JSON parameter, as rows do. */
 export async function rolloutsById(
   database: D1Database,
   scope: Scope,

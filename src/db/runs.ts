@@ -30,8 +30,8 @@ export interface RunFilter extends Page {
 }
 
 /**
- * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with this
- * idempotency key is already there, and nothing was written.
+ * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with
+ * this idempotency key is already there, and nothing was written.
  */
 export async function insertRun(
   database: D1Database,

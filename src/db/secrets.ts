@@ -9,19 +9,19 @@ import { type SecretRow, secrets } from "./schema.ts";
 
 export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 
-/** By id or name; one's name may read like another's id, and the id is meant then. */
+/** Finds a secret by id or name. One's name may read like another's id, and then the id is meant. */
 export async function findSecret(database: D1Database, scope: Scope, nameOrId: string): Promise<SecretRow | null> {
   const rows = await rowsOf(database, secrets, scope, or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId)));
   return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
 }
 
-/** Those of the names that are set. */
+/** The secrets that are set under these names. */
 export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
   return rowsOf(database, secrets, scope, inArray(secrets.name, [...names]));
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Lists secrets by time of creation, then id; at most `page.limit` of them. */
 export function listSecrets(database: D1Database, scope: Scope, page: Page): Promise<SecretRow[]> {
   return pageOf(database, secrets, scope, page);
 }

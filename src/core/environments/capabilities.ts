@@ -25,7 +25,7 @@ export function gateCapabilities(needs: readonly Need[], offered: OfferedCapabil
   };
 }
 
-/** The same for scoring, which has neither a database nor chance. */
+/** Gates the capabilities of scoring, which has neither a database nor chance. */
 export function gateForScoring(needs: readonly Need[], offered: OfferedForScoring): ScoringCapabilities {
   return {
     get fetch() {

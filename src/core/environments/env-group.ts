@@ -2,9 +2,9 @@
  * Several environments behind one dataset: each row says by `info.env_id` whose it is, and that environment sets it up,
  * plays and scores it.
  *
- * Invariants. A group has no turns of its own. Its route is taken off a row, one level a group, before an environment sees
- * it, so that it plays its rows as it would alone; what is stored keeps the whole route. A member is known by one name
- * throughout the group, in nested groups by the names on its way, joined by "/".
+ * Invariants. A group has no turns of its own. Its route is taken off a row, one level a group, before an environment
+ * sees it, so that it plays its rows as it would alone; what is stored keeps the whole route. A member is known by one
+ * name throughout the group, in nested groups by the names on its way, joined by "/".
  */
 
 import * as z from "zod";
@@ -21,8 +21,8 @@ export class EnvGroup implements AnyEnvironment {
   readonly dataset: Dataset<unknown>;
   readonly evalDataset: Dataset<unknown> | null;
   /**
-   * What a run of the group may ask of its judges, and whether it scores whole groups. It scores a row as its environment
-   * does, and gives every other environment's metrics as 0; a row that is nobody's scores 0 throughout.
+   * What a run of the group may ask of its judges, and whether it scores whole groups. It scores a row as its
+   * environment does, and gives every other environment's metrics as 0; a row that is nobody's scores 0 throughout.
    */
   readonly rubric: RubricGroup;
   readonly members: readonly string[];
@@ -30,7 +30,9 @@ export class EnvGroup implements AnyEnvironment {
   forkable: boolean;
   readonly #environments: ReadonlyMap<string, AnyEnvironment>;
 
-  /** By name. Throws RangeError when there is none, when there are too many, or when two would have one name. */
+  /**
+   * `environments` are given by name. Throws RangeError when there is none, too many, or when two would share a name.
+   */
   constructor(environments: Readonly<Record<string, AnyEnvironment>>) {
     const members = Object.entries(environments);
     if (members.length === 0) throw new RangeError("a group needs at least one environment");
@@ -143,9 +145,9 @@ function parseJson(text: string): Json {
 /**
  * The rows of several datasets as one, each with the name of its own.
  *
- * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route again
- * afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that ends
- * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
+ * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route
+ * again afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that
+ * ends begins again. Where the rows of one come with the run, all of them do, and say whose they are.
  */
 type Member = readonly [name: string, rows: Dataset<unknown>];
 type MemberRow = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
@@ -224,8 +226,8 @@ function isRow(row: unknown): row is JsonObject {
 }
 
 /**
- * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those of
- * every other: so a row has its environment's reward, and all metrics.
+ * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those
+ * of every other: so a row has its environment's reward, and all metrics.
  */
 type Args = RewardArgs<unknown, unknown>;
 type State = Args["state"];

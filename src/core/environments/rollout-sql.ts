@@ -2,11 +2,11 @@
  * `can.sql`: a SQLite database of the rollout's own, the same in the platform and in an author's test.
  *
  * Invariants. Nothing of the platform's is in that database: whatever a query does to it, it does to its own rollout. A
- * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its journal
- * entry are written together, and whoever asks again after a restart gets what the first asking gave, an error included.
- * All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement runs whose work
- * is not known to be within what its call, and all calls of its effect, may take: the count of it is in the journal too, so
- * that a restart gives none back.
+ * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its
+ * journal entry are written together, and whoever asks again after a restart gets what the first asking gave, an error
+ * included. All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement
+ * runs whose work is not known to be within what its call, and all calls of its effect, may take: the count of it is in
+ * the journal too, so that a restart gives none back.
  */
 import { EnvError, SqlWorkError } from "../../contract/errors.ts";
 import { findNonJson, type Json } from "../../contract/json.ts";
@@ -42,7 +42,9 @@ export interface SqlJournal {
   add(entry: SqlEntry): void;
 }
 
-/** Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not. */
+/**
+ * Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not.
+ */
 export interface SqlRunner {
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): Awaitable<readonly SqlRow[]>;
 }

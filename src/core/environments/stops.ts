@@ -1,6 +1,6 @@
 /**
- * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of the
- * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
+ * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of
+ * the record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
 import { requireName } from "../../contract/short-text.ts";
@@ -26,7 +26,10 @@ const MACHINE_STOPS = [
   { name: "prompt_too_long", priority: 0 },
 ] as const;
 
-/** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long name. */
+/**
+ * Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long
+ * name.
+ */
 export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<St>): StopCondition<St>[] {
   const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
   if (fixed !== undefined) {

@@ -53,11 +53,12 @@ export function toolDefinition(tool: AnyTool): ToolDefinition {
 /**
  * The JSON Schema a tool's arguments are advertised with. How they are read: tool-call.ts.
  *
- * Invariants. A strict schema is one that endpoints can constrain decoding to: every object in it is closed and requires each of
- * its properties, and no keyword in it is one they do not know. What may be left out takes null there, which is how a model under
- * such a schema leaves it out. A schema that cannot be written so goes out as it is, and not as strict. Titles are written as
- * pydantic writes them, defaults are kept, and an integer carries no bounds but its author's.
- * Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's `ensure_strict_json_schema`, which verifiers uses.
+ * Invariants. A strict schema is one that endpoints can constrain decoding to: every object in it is closed and
+ * requires each of its properties, and no keyword in it is one they do not know. What may be left out takes null there,
+ * which is how a model under such a schema leaves it out. A schema that cannot be written so goes out as it is, and not
+ * as strict. Titles are written as pydantic writes them, defaults are kept, and an integer carries no bounds but its
+ * author's. Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's
+ * `ensure_strict_json_schema`, which verifiers uses.
  */
 interface SchemaNode {
   readonly [key: string]: unknown;

@@ -62,7 +62,10 @@ export interface HarnessOptions {
   readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
   /** The rollout's own database, where there is one to offer. */
   readonly sql?: SqlRunner | undefined;
-  /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
+  /**
+   * Made of the run's seed and the rollout's place in it, so that the same run draws the same when it is asked for
+   * again.
+   */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
   /** Values of the secrets among the capabilities: they come back out of no hook. */
@@ -188,7 +191,7 @@ export class Harness {
     if (live === null) return null;
     this.#live = null;
     const state = openState(live.rollout, live.value, this.#context);
-    return await this.#faultOf("cleanup", "closeLive", () => this.#environment.closeLive(state));
+    return await this.#faultOf("closeLive", () => this.#environment.closeLive(state));
   }
 
   async #setup(rollout: Rollout): Promise<Event> {
@@ -234,16 +237,15 @@ export class Harness {
     const environment = this.#environment;
     const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
     const state = openState(rollout, this.#live?.value, this.#context);
-    const unfinished =
-      unopened ?? (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
+    const unfinished = unopened ?? (await this.#faultOf("postRollout", () => environment.postRollout(state)));
     const cleanups: (SerializedError | null)[] = [];
     for (const handler of environment.cleanupHandlers) {
       const name = `cleanup ${handler.name}`;
-      cleanups.push(await this.#faultOf("cleanup", name, () => handler.run(state)));
+      cleanups.push(await this.#faultOf(name, () => handler.run(state)));
     }
     if (this.#live !== null) {
       const close = () => environment.closeLive(state);
-      cleanups.push(await this.#faultOf("cleanup", "closeLive", close));
+      cleanups.push(await this.#faultOf("closeLive", close));
       this.#live = null;
     }
     const stored = await outcomeOf("state", () => ownState(state));
@@ -298,8 +300,8 @@ export class Harness {
     return await this.#context.limit(stage, where, run());
   }
 
-  #faultOf(stage: Stage, where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
-    return faultOf(where, () => this.#withinLimit(stage, where, run));
+  #faultOf(where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
+    return faultOf(where, () => this.#withinLimit("cleanup", where, run));
   }
 }
 

@@ -63,8 +63,8 @@ function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: 
 }
 
 /**
- * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code, and may
- * throw anything.
+ * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code,
+ * and may throw anything.
  */
 function aboutRow<T>(index: number, failed: string, read: () => T): T {
   try {
@@ -98,10 +98,10 @@ interface PromptMaker {
 }
 
 /**
- * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
- * messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is system
- * prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other by
- * `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
+ * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the
+ * few-shot messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is
+ * system prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other
+ * by `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
  */
 export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
   const info = readInfo(row["info"], index);
@@ -215,9 +215,9 @@ function isTaskRow(value: unknown): value is TaskRow {
 }
 
 /**
- * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the environment's
- * own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its older shapes are
- * refused, as there.
+ * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the
+ * environment's own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its
+ * older shapes are refused, as there.
  */
 const RowTools = z.array(
   z.strictObject({

@@ -1,9 +1,9 @@
 /**
  * A rubric whose score is whether the answer is the row's, as mathematics.
  *
- * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong. A row's answer that cannot be read
- * (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule decides
- * (`UndecidedError`) give no score.
+ * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong. A row's answer that cannot
+ * be read (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule
+ * decides (`UndecidedError`) give no score.
  */
 
 import * as z from "zod";

@@ -2,8 +2,8 @@
  * Scores one unit: a rollout, or all members of a group.
  *
  * Invariants. A failed or cancelled member is not scored and no function sees it. How scores come about stands in
- * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one that
- * fails is noted among the scoring errors and hides no score.
+ * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one
+ * that fails is noted among the scoring errors and hides no score.
  */
 import { firstErrors, isError, messageOf, ScoringError } from "../../contract/errors.ts";
 import { cloneJson, deepFreeze } from "../../contract/json.ts";
@@ -80,7 +80,10 @@ function recordOf(rollout_id: string, context: ScoringContext, scored: Scored): 
   }
 }
 
-/** What a function may make too long to be stored is void by name: a record that cannot be stored would be made for ever. */
+/**
+ * What a function may make too long to be stored is void by name: a record that cannot be stored would be made for
+ * ever.
+ */
 function storable(record: ScoreRecord): ScoreRecord {
   const { rollout_id, scores, steps = [] } = record;
   const long = [
@@ -250,8 +253,8 @@ export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCr
 }
 
 /**
- * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until nothing
- * is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
+ * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until
+ * nothing is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
  */
 export interface JudgeCalls {
   /** Verdicts there are, by key; those that `ask` gives are added. */

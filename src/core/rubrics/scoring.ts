@@ -1,11 +1,11 @@
 /**
  * Runs the functions of rubrics over the members of one unit.
  *
- * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the final
- * state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is null with
- * its error, and then so is the reward, if the function has weight. A group function that throws, or
- * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing
- * here throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
+ * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the
+ * final state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is
+ * null with its error, and then so is the reward, if the function has weight. A group function that throws, or leaves
+ * one member without a usable score, is void for the whole group: its scores mean something only together. Nothing here
+ * throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
  */
 
 import { serializeError, type UnscoredCause } from "../../contract/errors.ts";
@@ -54,7 +54,7 @@ export interface ScoringContext {
 
 /** What functions are offered beside the rollout itself. */
 export interface ScoringTools {
-  /** Of the environment: for rubrics without one of their own. */
+  /** The environment's parser, for rubrics without one of their own. */
   readonly parser?: Parser | undefined;
   readonly judges: Judges;
   readonly can: ScoringCapabilities;
@@ -118,7 +118,9 @@ async function askGroup(
   }
 }
 
-/** Of two things with one name the later goes before: column, field, class object, task, score object. */
+/**
+ * Where two things share a name, the later one in this order is taken: column, field, class object, task, score object.
+ */
 async function argsOf(
   { rollout_id, columns, state }: ScoringContext,
   rubric: AnyRubric,

@@ -12,8 +12,8 @@ import type { Message, Messages } from "../../contract/messages.ts";
 import { cosineOf, type Vector } from "./embeddings.ts";
 
 /**
- * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding model:
- * how alike the texts of the two messages are.
+ * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding
+ * model: how alike the texts of the two messages are.
  */
 export type Menu =
   | { readonly kind: "text" }
@@ -91,7 +91,7 @@ function withoutThoughts(reply: string): string {
   }
 }
 
-/** Of the vectors of two texts. */
+/** The verdict that the vectors of two texts come to. */
 export function readCosine([a, b]: readonly Vector[]): ReadVerdict {
   const value = a === undefined || b === undefined ? null : cosineOf(a, b);
   return value === null ? noVerdict("the vectors cannot be compared") : { ok: true, value, reason: null };

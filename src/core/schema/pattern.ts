@@ -85,9 +85,9 @@ const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|[()]|\{(\d{1,9})(?:,(\d{0,9}))?\}|[\s\S]/gu;
 
 interface Count {
-  /** Of the brackets that are open, the outermost first. */
+  /** Instructions inside each bracket that is open, the outermost first. */
   readonly sizes: number[];
-  /** Of what was read last: a repetition is of that. */
+  /** Instructions of what was read last, which a repetition repeats. */
   last: number;
 }
 

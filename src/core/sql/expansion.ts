@@ -1,9 +1,10 @@
 /**
- * What a statement grows to while SQLite reads it. Views and parts of a `with` are written out wherever they are named, and the
- * columns of a subquery wherever those are; thirty lines that each name the one before twice are a thousand million.
+ * What a statement grows to while SQLite reads it. Views and parts of a `with` are written out wherever they are named,
+ * and the columns of a subquery wherever those are; thirty lines that each name the one before twice are a thousand
+ * million.
  *
- * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too late. A
- * part that names itself counts once: SQLite writes such a part out once, or finds an error.
+ * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too
+ * late. A part that names itself counts once: SQLite writes such a part out once, or finds an error.
  */
 import { SqlWorkError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";

@@ -1,8 +1,8 @@
 /**
  * What SQLite's functions make of texts: how long their results may be, and what a call costs.
  *
- * Invariant. Both are from above. A function that is not named here reads its arguments once, and its result is no longer than
- * they are together (an escaped character of JSON: six).
+ * Invariant. Both are from above. A function that is not named here reads its arguments once, and its result is no
+ * longer than they are together (an escaped character of JSON: six).
  */
 import { LIMITS } from "../../contract/limits.ts";
 

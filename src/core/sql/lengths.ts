@@ -1,9 +1,9 @@
 /**
  * How long the values in a program's registers may be.
  *
- * Invariants. From above, whatever way the program takes: a register is as long as the longest that any op writes to it. The
- * mean is over all rows of what a value is read from, as often as the loops are counted to go over them; where a row may be
- * picked by its key, again and again, it is the longest of them.
+ * Invariants. From above, whatever way the program takes: a register is as long as the longest that any op writes to
+ * it. The mean is over all rows of what a value is read from, as often as the loops are counted to go over them; where
+ * a row may be picked by its key, again and again, it is the longest of them.
  */
 import {
   type Argument,
@@ -93,12 +93,12 @@ export class Lengths {
     return last;
   }
 
-  /** Of a register that holds a whole row. */
+  /** The length of what stands in a register that holds a whole row. */
   row(register: number, at: number): Value {
     return this.#rows.get(register) ?? this.of(register, at);
   }
 
-  /** Of registers that follow each other, together. */
+  /** The length of registers that follow each other, together. */
   sum(first: number, count: number, at: number): Length {
     const all = Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index, at));
     return sumOf(all);
@@ -115,7 +115,7 @@ export class Lengths {
     return this.#scanned.has(cursor) ? record : { ...record, mean: record.most };
   }
 
-  /** Not so before the ops were gone through that fill it. */
+  /** A cursor is not known before the ops that fill it were gone through. */
   #isKnown(cursor: number): boolean {
     return this.#records.has(this.#origin.get(cursor) ?? cursor);
   }
@@ -151,8 +151,8 @@ export class Lengths {
   }
 
   /**
-   * Of a function that takes any number, all that follow each other and are written before it: its own are, right before it
-   * or, where they are constants, at the end of the program.
+   * Of a function that takes any number, all that follow each other and are written before it: its own are, right
+   * before it or, where they are constants, at the end of the program.
    */
   #arguments(first: number, count: number, at: number): readonly Argument[] {
     const args: Argument[] = [];

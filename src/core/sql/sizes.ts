@@ -1,8 +1,8 @@
 /**
  * How large the tables of a database are: their rows, and the bytes of a row.
  *
- * Invariants. From above. At first only the size of the whole database is known, which costs nothing to ask; a table is counted
- * when that is not enough to let a statement pass, and that counting is work too.
+ * Invariants. From above. At first only the size of the whole database is known, which costs nothing to ask; a table is
+ * counted when that is not enough to let a statement pass, and that counting is work too.
  */
 import type { SqlDatabase } from "./database.ts";
 import { type Length, LONGEST, lengthOf } from "./functions.ts";
@@ -86,7 +86,7 @@ export class CountedSizes implements Sizes {
     return this.#equal(root, entry.table, terms);
   }
 
-  /** Of an expression that has no name, all may be alike. */
+  /** All values of an expression without a name may be alike. */
   #equal(root: number, table: string, terms: readonly (string | null)[]): number {
     const rows = this.rows(root);
     if (terms.includes(null) || rows < FEW) return rows;

@@ -46,8 +46,8 @@ export class Spread {
 // Student's t: the 97.5 % quantile, for half-widths of 95 % intervals, and the two-sided p of a value.
 //
 // Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as a finite
-// sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up to
-// `EXACT_UP_TO`; beyond it the series is off by less than 1e-9.
+// sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up
+// to `EXACT_UP_TO`; beyond it the series is off by less than 1e-9.
 
 /** The 97.5 % quantile of the normal distribution. */
 export const Z_975 = 1.959963984540054;

@@ -38,7 +38,7 @@ export interface Summary extends PassTables {
   readonly metrics: Record<string, Estimate>;
 }
 
-/** Of rows that come one at a time, in any order, each once. */
+/** The summary of rows that come one at a time, in any order, each once. */
 export class RunningSummary {
   readonly #attempts: number;
   readonly #open = new Map<number, Task>();
@@ -182,9 +182,8 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
 }
 
 /**
- * Wilson's interval of a rate: of n independent tries of which a share passed (Wilson 1927). Unlike mean ± t·se it stays
- * within [0, 1] and does not shrink to nothing where all tries came out alike.
- * `n` ≥ 1, `share` in [0, 1].
+ * Wilson's interval of a rate: of n independent tries of which a share passed (Wilson 1927). Unlike mean ± t·se it
+ * stays within [0, 1] and does not shrink to nothing where all tries came out alike. `n` ≥ 1, `share` in [0, 1].
  */
 export function wilson95(share: number, n: number): [number, number] {
   const z2n = (Z_975 * Z_975) / n;

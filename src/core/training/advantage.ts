@@ -21,9 +21,9 @@ export function advantagesOf(advantage: Advantage, rewards: readonly (number | n
 }
 
 /**
- * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its asynchronous
- * worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less the mean of the
- * others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
+ * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its
+ * asynchronous worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less
+ * the mean of the others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
  */
 function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: readonly number[]): readonly number[] {
   if (rewards.length === 1 && "singleton" in advantage && advantage.singleton === "raw") {
@@ -98,7 +98,7 @@ export interface CreditedGroup {
   /** What becomes of the group: it trains, its members are all worth the same, or too few of them are left. */
   readonly verdict: "train" | "zero_variance" | "too_few";
   readonly survivors: number;
-  /** Of the rewards as they were scored; null without survivors. */
+  /** The mean of the rewards as they were scored; null without survivors. */
   readonly mean: number | null;
   /** In the order of the members. */
   readonly advantages: readonly (number | null)[];

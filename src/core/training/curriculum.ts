@@ -1,9 +1,9 @@
 /**
  * Which task a group takes.
  *
- * Invariants. The choice follows from the curriculum, the seed, the group's number and what finished groups scored, so a
- * run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order they
- * finished makes it anew.
+ * Invariants. The choice follows from the curriculum, the seed, the group's number and what finished groups scored, so
+ * a run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order
+ * they finished makes it anew.
  */
 import { seededRandom } from "../../contract/random.ts";
 import type { Curriculum } from "../../contract/training-request.ts";

@@ -1,9 +1,9 @@
 /**
- * Reads a JSON body whose member `metrics` may hold what JSON has no words for: Python's `json.dumps` writes NaN and the
- * infinities bare. Such a metric is null, and named.
+ * Reads a JSON body whose member `metrics` may hold what JSON has no words for: Python's `json.dumps` writes NaN and
+ * the infinities bare. Such a metric is null, and named.
  *
- * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON, as
- * everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
+ * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON,
+ * as everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
  */
 import { isRecord, type Json } from "../../contract/json.ts";
 

@@ -40,7 +40,7 @@ function arrayOf<Kind extends Dtype>(dtype: Kind) {
 const Version = z.int().min(0);
 const Floats = arrayOf("float32").optional();
 
-/** Of a decoded message. Unknown members are ignored, whole numbers are numbers. */
+/** A decoded message. Unknown members are ignored, whole numbers are numbers. */
 export const SampleRow = z.object({
   schema: z.literal("rl.sample/1"),
   sample_id: z.string().min(1),
@@ -116,7 +116,7 @@ export function sampleFault(row: SampleRow): SampleFaultCode | null {
   return broken?.[0] ?? logprobFault(row.logprobs);
 }
 
-/** Those beside the logprobs, as far as it has them. */
+/** The arrays of floats that the row has beside the logprobs. */
 function floatsOf(row: SampleRow): Float32Array[] {
   const { advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights } = row;
   const all = [advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights];
@@ -148,8 +148,8 @@ function covers(spans: readonly VersionSpan[] | undefined, mask: Uint8Array): bo
 // Rows of samples as bytes, in two encodings that hold the same: msgpack with typed arrays, and JSON lines.
 //
 // Invariants. Rows stand one after another, so what was encoded apart may be joined. Logprobs survive both exactly: in
-// JSON each is the shortest decimal that is the same float32. Bytes are little-endian, as is every machine this runs on;
-// JSON is ASCII, what is beyond it is escaped. Compression is the caller's.
+// JSON each is the shortest decimal that is the same float32. Bytes are little-endian, as is every machine this runs
+// on; JSON is ASCII, what is beyond it is escaped. Compression is the caller's.
 
 /** Arguments a call may have without running out of stack. */
 const AT_ONCE = 4096;

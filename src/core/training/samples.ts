@@ -1,11 +1,11 @@
 /**
  * From the turns of a rollout to training samples: nothing is ever tokenised again.
  *
- * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none a
- * new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs are
- * the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it keeps
- * its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is what
- * the next turn's ids are stored as a suffix of.
+ * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none
+ * a new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs
+ * are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it
+ * keeps its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is
+ * what the next turn's ids are stored as a suffix of.
  */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { float32s, int32s } from "../rollout/tokens.ts";

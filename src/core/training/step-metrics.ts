@@ -63,7 +63,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
   return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
-/** Of each member of a group of environments; one environment alone is what `agg` says. */
+/** The series of each member of a group of environments. For one environment alone `agg` says the same. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
   const of = (groups: readonly GroupFacts[], name: string) => groups.filter(({ member }) => member === name);

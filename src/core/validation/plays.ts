@@ -27,7 +27,7 @@ export interface Play {
 
 export interface Stage {
   readonly environment: AnyEnvironment;
-  /** The same environment, made a second time: what a restart goes on with. */
+  /** The same environment made a second time, with which a play goes on after a restart. */
   readonly twin: AnyEnvironment;
   readonly goldPolicy: GoldPolicy | null;
   readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
@@ -185,8 +185,8 @@ function readExample(environment: AnyEnvironment, index: number, uploaded: reado
   return { index, task: buildTask(environment, row, index) };
 }
 
-// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second copy
-// of the environment: what was drawn while the first was loaded or built is then drawn again.
+// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second
+// copy of the environment: what was drawn while the first was loaded or built is then drawn again.
 
 /** What differs, by example. A setup that fails is not judged here: its rollouts say so. */
 export async function unsteadyResets(

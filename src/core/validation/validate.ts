@@ -61,7 +61,7 @@ export async function validateEnvironment(
   };
 }
 
-/** Of an environment that could not be played to the end. `name` is the check that says why. */
+/** The validation of an environment that could not be played to the end. `name` is the check that says why. */
 export function unplayed(name: "build" | "rollouts", message: string): Validation {
   const none = { mean: null, n: 0 };
   return {
@@ -171,7 +171,10 @@ function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Chec
   return ok("rewards", "every reward function gave a finite score");
 }
 
-/** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
+/**
+ * A rubric that gives every play the same reward teaches nothing. Without a gold play to trust, 0 may just be hard to
+ * beat.
+ */
 function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
   const rewards = rewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];

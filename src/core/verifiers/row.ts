@@ -1,10 +1,10 @@
 /**
  * A finished rollout as a line of verifiers' `results.jsonl`, for the tools that read those files.
  *
- * Invariants. Keys and their order are verifiers' (its `save_utils.py`): what is empty of `answer` and `info` is left out,
- * tool calls are JSON texts in their list, every metric stands once more beside the rest, extra columns come last. Neither a
- * metric nor a column replaces a field that is there (a metric called `reward` leaves the reward alone). A reward that
- * was not produced is null.
+ * Invariants. Keys and their order are verifiers' (its `save_utils.py`): what is empty of `answer` and `info` is left
+ * out, tool calls are JSON texts in their list, every metric stands once more beside the rest, extra columns come last.
+ * Neither a metric nor a column replaces a field that is there (a metric called `reward` leaves the reward alone). A
+ * reward that was not produced is null.
  */
 import * as z from "zod";
 import type { ResultRow } from "../../contract/run.ts";

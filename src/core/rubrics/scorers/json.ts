@@ -1,6 +1,6 @@
 /**
- * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in a fenced
- * block; a reference is nothing else.
+ * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in
+ * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
@@ -43,8 +43,8 @@ function parse(text: string): Json | undefined {
 }
 
 /**
- * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more. JSON in
- * a fenced block counts, where it is the only block.
+ * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more.
+ * JSON in a fenced block counts, where it is the only block.
  */
 const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
   try {
@@ -88,9 +88,9 @@ function isObject(value: Json): value is JsonObject {
 }
 
 /**
- * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places, texts by
- * `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As autoevals' JSONDiff,
- * which compares values of different kinds as texts; here they are 0.
+ * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places,
+ * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As
+ * autoevals' JSONDiff, which compares values of different kinds as texts; here they are 0.
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
@@ -127,9 +127,10 @@ function mean(scores: readonly number[]): number {
   return scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
-// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together (by
-// `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
-// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none scores 0.
+// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together
+// (by `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
+// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none
+// scores 0.
 
 /** Entries of a list: pairing takes the cube of it. An output of more scores 0. */
 const ENTRIES = 200;
@@ -173,8 +174,8 @@ function sameText(a: string, b: string): number {
   return a === b ? 1 : 0;
 }
 
-// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn 1955,
-// Munkres 1957), in rows² × columns steps.
+// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn
+// 1955, Munkres 1957), in rows² × columns steps.
 
 /** The greatest sum. Rows are of one length; where there are fewer of one kind, some of the other stay alone. */
 function bestAssignment(scores: readonly (readonly number[])[]): number {

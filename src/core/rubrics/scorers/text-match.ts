@@ -23,7 +23,9 @@ export const TEXT_OPTIONS = {
 const TextOptions = z.strictObject(TEXT_OPTIONS);
 export type TextOptions = z.output<typeof TextOptions>;
 
-/** Steps for each character: what each option was measured to take of hostile text, as Arabic ligatures or all commas. */
+/**
+ * Steps for each character: what each option was measured to take of hostile text, as Arabic ligatures or all commas.
+ */
 const STEPS = { normalize: 4, punctuation: 4, articles: 3 };
 /** Marks that follow each other are put in order by insertion, which takes the square of them. */
 const MARK = /[\p{M}\uFF9E\uFF9F]/u;
@@ -68,7 +70,9 @@ export const exact = scorer(
     plainText(output, options, work) === plainText(reference, options, work) ? 1 : 0,
 );
 
-/** 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used. */
+/**
+ * 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used.
+ */
 export const includes = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const wanted = needle(reference, options, work);
   const text = plainText(output, options, work);
@@ -98,8 +102,8 @@ function needle(reference: string, options: TextOptions, work: Work): string {
 }
 
 /**
- * `1 − d / max(length)`, d the least number of inserted, deleted and replaced UTF-16 units (Levenshtein 1966); 1 for two empty
- * texts. As autoevals' Levenshtein.
+ * `1 − d / max(length)`, d the least number of inserted, deleted and replaced UTF-16 units (Levenshtein 1966); 1 for
+ * two empty texts. As autoevals' Levenshtein.
  */
 export const levenshtein = scorer(z.strictObject(TEXT_OPTIONS), (options) =>
   withinCharacters((output, reference, work) =>
@@ -121,8 +125,8 @@ export function likeness(a: string, b: string, work: Work): number {
 /**
  * 1 when a pattern matches somewhere in the output: the option's, else the reference.
  *
- * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references. What
- * compiling and matching take is counted beforehand (core/schema/pattern.ts).
+ * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references.
+ * What compiling and matching take is counted beforehand (core/schema/pattern.ts).
  */
 const PatternText = z
   .string()
@@ -172,8 +176,9 @@ function usable(pattern: string, flags: number, work: Work): Pattern {
 /**
  * 1 when the letter the model chose is the reference's.
  *
- * The letter is looked for, in this order: in the last `\boxed{…}`; after the last "answer is" or "answer:"; as the whole
- * output or its first mark, `B`, `(B)`, `B.`, `B) because …`; the last one in brackets; the last one that stands alone on a line.
+ * The letter is looked for, in this order: in the last `\boxed{…}`; after the last "answer is" or "answer:"; as the
+ * whole output or its first mark, `B`, `(B)`, `B.`, `B) because …`; the last one in brackets; the last one that stands
+ * alone on a line.
  */
 export const choice = scorer(
   z.strictObject({
