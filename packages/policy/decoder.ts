@@ -123,7 +123,7 @@ export class Decoder {
       const query = at(this.#queryKeyValue, row * 3 * width + first);
       const keys = at(slot.keys, base + first * context);
       gemm(1, columns, size, query, 0, 1, keys, context, scores.byteOffset, columns, false);
-      softmax(scores, 0, seen, 1 / Math.sqrt(size));
+      softmax(scores, seen, 1 / Math.sqrt(size));
       const values = at(slot.values, base + first);
       const out = at(this.#attended, row * width + first);
       gemm(1, size, seen, scores.byteOffset, 0, 1, values, width, out, width, false);
@@ -164,21 +164,16 @@ function at(vector: Float32Array, index: number): number {
   return vector.byteOffset + index * vector.BYTES_PER_ELEMENT;
 }
 
-/** What a transformer does between its matrix products, row by row, so that no row depends on another. */
-
-/** One over the root mean square of row `row`; rows are as long as `gain`. */
-export function inverseNorm(input: Float32Array, row: number, width: number): number {
-  let squares = 0;
-  for (let at = row * width; at < (row + 1) * width; at += 1) squares += (input[at] ?? 0) ** 2;
-  return 1 / Math.sqrt(squares / width + NORM_EPSILON);
-}
+// What a transformer does between its matrix products, row by row, so that no row depends on another.
 
 /** RMSNorm of the first `rows` rows, each as long as `gain`. */
-export function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {
+function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {
   const width = gain.length;
   for (let row = 0; row < rows; row += 1) {
-    const scale = inverseNorm(input, row, width);
     const first = row * width;
+    let squares = 0;
+    for (let at = first; at < first + width; at += 1) squares += (input[at] ?? 0) ** 2;
+    const scale = 1 / Math.sqrt(squares / width + NORM_EPSILON);
     for (let j = 0; j < width; j += 1) {
       out[first + j] = (input[first + j] ?? 0) * scale * (gain[j] ?? 0);
     }
@@ -186,19 +181,19 @@ export function normalize(rows: number, input: Float32Array, gain: Float32Array,
 }
 
 /** ReLU of the first `length` values, in place. */
-export function rectify(values: Float32Array, length: number): void {
+function rectify(values: Float32Array, length: number): void {
   for (let at = 0; at < length; at += 1) if ((values[at] ?? 0) < 0) values[at] = 0;
 }
 
-/** Softmax of `scale` times the `length` values from `first`, in place. */
-export function softmax(values: Float32Array, first: number, length: number, scale: number): void {
+/** Softmax of `scale` times the first `length` values, in place. */
+function softmax(values: Float32Array, length: number, scale: number): void {
   let peak = Number.NEGATIVE_INFINITY;
-  for (let at = first; at < first + length; at += 1) peak = Math.max(peak, values[at] ?? 0);
+  for (let at = 0; at < length; at += 1) peak = Math.max(peak, values[at] ?? 0);
   let total = 0;
-  for (let at = first; at < first + length; at += 1) {
+  for (let at = 0; at < length; at += 1) {
     const weight = Math.exp(((values[at] ?? 0) - peak) * scale);
     values[at] = weight;
     total += weight;
   }
-  for (let at = first; at < first + length; at += 1) values[at] = (values[at] ?? 0) / total;
+  for (let at = 0; at < length; at += 1) values[at] = (values[at] ?? 0) / total;
 }
