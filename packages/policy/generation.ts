@@ -63,8 +63,7 @@ export class Sequence {
   readonly #random: () => number;
   readonly #tokens: SampledToken[] = [];
   readonly #ids: number[];
-  #firstVersion: string | null = null;
-  #lastVersion: string | null = null;
+  #weightVersions: Generation["weightVersions"] | null = null;
 
   constructor({ request, random, outcome }: Waiting, slot: KvSlot) {
     this.request = request;
@@ -91,11 +90,10 @@ export class Sequence {
     const token = this.#draw(logits);
     this.#tokens.push(token);
     this.#ids.push(token.id);
-    this.#firstVersion ??= version;
-    this.#lastVersion = version;
-    const stopped = onToken?.(token) === true;
+    this.#weightVersions = { first: this.#weightVersions?.first ?? version, last: version };
+    const metStop = onToken?.(token) === true;
     const isEnd = token.id === END && !this.request.ignoreEos;
-    if (stopped || isEnd || this.#isStopToken(token.id)) return "stop";
+    if (metStop || isEnd || this.#isStopToken(token.id)) return "stop";
     return this.#tokens.length >= maxTokens ? "length" : null;
   }
 
@@ -109,19 +107,16 @@ export class Sequence {
     });
   }
 
-  /** What came of it. `version` stands for the weights of a sequence that sampled nothing. */
+  /** The result. `version` stands for the weights of a sequence that sampled nothing. */
   generation(finishReason: Generation["finishReason"], version: string): Generation {
     const last = this.#tokens.at(-1)?.id;
-    const named = finishReason === "stop" && last !== undefined && this.#isStopToken(last);
+    const isNamed = finishReason === "stop" && last !== undefined && this.#isStopToken(last);
     return {
       tokens: this.#tokens,
       finishReason,
-      stopToken: named ? last : null,
+      stopToken: isNamed ? last : null,
       cachedTokens: this.cachedTokens,
-      weightVersions: {
-        first: this.#firstVersion ?? version,
-        last: this.#lastVersion ?? version,
-      },
+      weightVersions: this.#weightVersions ?? { first: version, last: version },
     };
   }
 

@@ -107,7 +107,7 @@ export class ToolGrammar {
   readonly #calls: readonly (readonly Part[])[];
 
   constructor(tools: readonly OfferedTool[]) {
-    this.#calls = tools.map(callOf);
+    this.#calls = tools.map(partsOf);
   }
 
   /** The ids that may follow; null where any may. */
@@ -115,15 +115,15 @@ export class ToolGrammar {
     const text = decode(answer);
     const start = text.indexOf(CALL_START);
     if (start < 0) return null;
-    const said = text.slice(start);
-    const places = this.#calls.map((call) => placeIn(call, said));
+    const call = text.slice(start);
+    const places = this.#calls.map((parts) => placeIn(parts, call));
     if (places.includes("whole")) return [END];
-    const mayFollow = (piece: string) => this.#calls.some((call) => placeIn(call, said + piece) !== "none");
+    const mayFollow = (piece: string) => this.#calls.some((parts) => placeIn(parts, call + piece) !== "none");
     return PIECES.flatMap((piece, index) => (mayFollow(piece) ? [FIRST_PIECE + index] : []));
   }
 }
 
-function callOf({ name, parameters }: OfferedTool): readonly Part[] {
+function partsOf({ name, parameters }: OfferedTool): readonly Part[] {
   const properties = isRecord(parameters) ? parameters["properties"] : undefined;
   const members = Object.entries(isRecord(properties) ? properties : {});
   const values = members.flatMap(([key, schema], at): Part[] => [

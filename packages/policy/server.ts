@@ -3,7 +3,7 @@
  *
  * Invariants. Every reply is JSON but metrics, health and streams; every refusal has vLLM's error body. A request
  * whose Host is not loopback is refused: a page that made a name of its own point here gets nothing. A client that goes
- * away aborts what it asked for. What fails after a stream began is said in the stream.
+ * away aborts what it asked for. What fails after a stream began becomes an event of the stream.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -159,7 +159,7 @@ function fail(response: ServerResponse, error: unknown): void {
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): void {
-  // Nobody is left to hear it, and a write would be an error nobody handles.
+  // Nobody is left to read it, and a write would be an error that nobody handles.
   if (response.destroyed) return;
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) });
   response.end(text);

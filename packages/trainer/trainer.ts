@@ -4,8 +4,8 @@
  * Invariants. The order of a step is train, checkpoint, acknowledge and publish, serve: whatever is cut off in between, the
  * next registration says which batch the weights have seen, so none is trained twice and none is left out. Meanwhile the
  * next step trains already, on the batch that was read ahead: what came of it counts once that very batch is leased, and
- * the step before is acknowledged; until then it is only in memory, and nobody has heard of it. Told to stop, a trainer
- * ends the step whose lease it has.
+ * the step before is acknowledged; until then it is only in memory, and nobody else knows of it. A trainer that is
+ * told to stop ends the step whose lease it has.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, Registered } from "../../src/contract/trainer-wire.ts";
@@ -305,7 +305,7 @@ export class Trainer {
     return { read, result, began, ended: now() };
   }
 
-  /** Null: told to stop, it gave the batch back. */
+  /** Null: the trainer was told to stop, and gave the batch back. */
   async #lease(who: Registration, step: number, stop: AbortSignal): Promise<TakenLease | null> {
     const { client, batches, now, say } = this.#parts;
     const leased = await batches.next(who, step, stop);
