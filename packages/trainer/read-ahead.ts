@@ -18,11 +18,11 @@ import {
   formatOf,
   SampleDecodeError,
   type SampleEncoding,
-} from "../../src/core/training/sample-encoding.ts";
-import type { SampleRow } from "../../src/core/training/sample-row.ts";
-import { BatchDigestError } from "../../src/sdk/batch-objects.ts";
+  type SampleRow,
+} from "../../src/core/training/sample-row.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
-import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+import { BatchDigestError, type TrainerClient } from "../../src/sdk/trainer-client.ts";
+
 import { BatchFault, type TrainingSample } from "./row-batch.ts";
 
 type BatchSource = Pick<TrainerClient, "objects" | "credits">;

@@ -6,8 +6,8 @@
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
 import { LIMITS } from "../contract/limits.ts";
-import { Places } from "../runtime/kit/places.ts";
-import { type UnreadPage, UnreadPages } from "../runtime/trajectory/unread-pages.ts";
+import { Places, type UnreadPage, UnreadPages } from "../runtime/kit/places.ts";
+
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";
@@ -30,7 +30,7 @@ export async function linesReply(context: ApiContext, make: () => Promise<Lines>
   if (place === null) throw tooMany();
   try {
     const { rows, next } = await make();
-    const { now } = context.var.dependencies;
+    const { now } = context.var;
     const page = await unread.wait([...piecesOf(rows)], LIMITS.pageWaitMs, { now });
     if (page === null) throw tooMany();
     if (next !== null) context.header("link", linkToNext(context.req.url, next));

@@ -3,10 +3,10 @@
  * see any of these twice. RPC arguments and results only ever gain optional fields.
  */
 
-import type { TokenPrices } from "../../contract/cost.ts";
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import type { TokenPrices } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
 import type { ForkedFrom } from "../../contract/run.ts";
 import type { Sampling } from "../../contract/sampling.ts";
@@ -98,7 +98,7 @@ export interface RolloutSpec extends Place {
   readonly from?: ForkPoint;
   /** Of a training run: the weights its group was dispatched by, */
   readonly policy_version?: number;
-  /** and the resets of the run before it began; absent in one of an earlier release, which counts as 0. */
+  /** and the resets of the run before it began. */
   readonly policy_generation?: number;
 }
 

@@ -6,7 +6,7 @@
  */
 
 import type { JsonObject } from "../../contract/json.ts";
-import type { ResolvedJudges } from "../../contract/judge-target.ts";
+import type { ResolvedJudges } from "../../contract/judgement.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { RescoreRequest } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -20,8 +20,8 @@ import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { findEnvironment, pinOf } from "../environment/environments.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
-import { sha256Hex } from "../kit/secrets.ts";
+
+import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";

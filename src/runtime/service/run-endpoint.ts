@@ -3,10 +3,10 @@
  * accepted, so that a later change of a name moves no run elsewhere.
  */
 
-import type { TokenPrices } from "../../contract/cost.ts";
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
-import type { ResolvedJudges } from "../../contract/judge-target.ts";
+import type { ResolvedJudges, TokenPrices } from "../../contract/judgement.ts";
+
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
@@ -14,8 +14,7 @@ import type { InlineEndpointRow, RunRecord } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
-import { minting } from "../kit/minting.ts";
-import { sealedKey } from "../kit/sealed-key.ts";
+import { minting, sealedKey } from "../kit/secrets.ts";
 
 export interface RunEndpoint {
   readonly shown: RunRecord["endpoint"];

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { afterAll, expect, test } from "vitest";
 import { receiveBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
-import { signedHeaders } from "../../../src/runtime/kit/standard-webhooks.ts";
+import { signedHeaders } from "../../../src/runtime/kit/guarded-fetch.ts";
 
 const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
 const NOW = 1_795_302_000_000;

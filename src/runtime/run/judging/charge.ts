@@ -1,12 +1,12 @@
 /** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
-import { sumOfCosts, tokenCost } from "../../../contract/cost.ts";
-import type { Judgement } from "../../../contract/judgement.ts";
+
+import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { Verdict } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
+import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
-import type { VerdictEntry } from "./store.ts";
 
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.

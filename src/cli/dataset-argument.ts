@@ -1,0 +1,75 @@
+/**
+ * `--dataset`: a file of rows, or a dataset the platform has. Rows travel with the run while they are few; a file that
+ * would make the request too large is uploaded first and named by the run.
+ */
+import { createReadStream, existsSync, statSync } from "node:fs";
+import type { EvalRequestInput } from "../contract/eval-request.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { RollcallClient } from "../sdk/client.ts";
+import { jsonObject, readText } from "./argument-values.ts";
+import { countText } from "./terminal/format.ts";
+
+export type DatasetArgument =
+  /** By id or name. */
+  | { readonly kind: "uploaded"; readonly name: string }
+  | { readonly kind: "rows"; readonly file: string; readonly rows: Record<string, unknown>[] }
+  /** Too large to travel with a run: nobody has read it yet. */
+  | { readonly kind: "file"; readonly file: string };
+
+export function datasetArgument(text: string): DatasetArgument {
+  const looksLikeFile = text.includes("/") || /\.(jsonl|ndjson|json)$/.test(text);
+  if (!looksLikeFile && !existsSync(text)) return { kind: "uploaded", name: text };
+  if (existsSync(text) && statSync(text).size > LIMITS.requestBodyBytes) {
+    return { kind: "file", file: text };
+  }
+  return { kind: "rows", file: text, rows: readRows(text) };
+}
+
+/** What stands in the request while it is completed; a file is named, and uploaded only once the rest is known good. */
+export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["dataset"] {
+  switch (dataset.kind) {
+    case "uploaded":
+      return dataset.name;
+    case "rows":
+      return dataset.rows;
+    case "file":
+      return dataset.file;
+  }
+}
+
+interface UploadOptions {
+  readonly client: RollcallClient;
+  readonly say: (line: string) => void;
+  /** Aborted, the upload ends and nothing is kept of it. */
+  readonly signal: AbortSignal;
+}
+
+/** The request as it can be sent: uploads the rows where they are too many to travel with it. */
+export async function withUploadedRows(
+  request: EvalRequestInput,
+  dataset: DatasetArgument | null,
+  { client, say, signal }: UploadOptions,
+): Promise<EvalRequestInput> {
+  if (dataset === null || dataset.kind === "uploaded") return request;
+  const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
+  if (bytes <= LIMITS.requestBodyBytes) return request;
+  const uploaded = await client.createDataset(createReadStream(dataset.file), {
+    environment: request.environment,
+    environmentArgs: request.environment_args,
+    signal,
+  });
+  say(
+    `${dataset.file} is too large to travel with a run: uploaded as ${uploaded.id} ` +
+      `(${countText(uploaded.rows)} rows). Next time: --dataset ${uploaded.id}`,
+  );
+  return { ...request, dataset: uploaded.id };
+}
+
+export function readRows(file: string): Record<string, unknown>[] {
+  const lines = readText(file, "dataset")
+    .replace(/^\uFEFF/, "")
+    .split("\n");
+  return lines.flatMap((line, index) => {
+    return line.trim() === "" ? [] : [jsonObject(line, "dataset", `${file}:${index + 1}`)];
+  });
+}

@@ -1,0 +1,83 @@
+/** A run as commands make it: started from flags, followed to its end, and kept when the command is interrupted. */
+import type { RolloutFinished, RunView } from "../../contract/run.ts";
+import type { Connection } from "../connect.ts";
+import { datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
+import { interruption, unreachable } from "../exit.ts";
+import { followRun } from "../follow.ts";
+import { type Ends, firstOf } from "../interrupt.ts";
+import { Display } from "../terminal/display.ts";
+import { type EndedRun, RewardTally } from "../terminal/results.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { RunArguments } from "./arguments.ts";
+import { completeRequest } from "./request.ts";
+
+/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+const CANCELLED_WITHIN_MS = 30_000;
+
+/** A run as the flags ask for it; uploads its rows where they are too many to travel with it. */
+export async function startRun(
+  args: Pick<RunArguments, "draft" | "dataset" | "force">,
+  connection: Connection,
+  { say }: Terminal,
+  signal: AbortSignal,
+): Promise<RunView> {
+  const { client } = connection;
+  const { dataset } = args;
+  const draft = dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
+  const complete = await completeRequest(draft, connection, { force: args.force, say });
+  const request = await withUploadedRows(complete, dataset, { client, say, signal });
+  const run = await client.createRun(request);
+  say(`Run ${run.id} on ${connection.url}`);
+  return run;
+}
+
+/**
+ * Follows a run to its end. Its time over, it is cancelled; interrupted, it goes on and the error says how to follow it.
+ * `command` goes on with it, but for `--resume`.
+ */
+export async function followToEnd(
+  run: RunView,
+  connection: Connection,
+  term: Terminal,
+  ends: Ends,
+  command: string,
+): Promise<EndedRun> {
+  const { interrupt, timeout } = ends;
+  const display = new Display(term, () => performance.now());
+  const follow = async (signal: AbortSignal) => {
+    // Followed once more, every event comes again.
+    const tally = new RewardTally();
+    const onFinished = ({ reward }: RolloutFinished) => tally.add(reward);
+    const onProgress = (it: RunView) => display.show(it);
+    return { run: await followRun(connection.client, run.id, { signal, onProgress, onFinished }), tally };
+  };
+  const goOn = howToGoOn(run, connection, command);
+  const lost = connection.lost.then((reason): never => {
+    throw unreachable(`the platform is gone; ${goOn}`, reason);
+  });
+  try {
+    return await Promise.race([follow(firstOf(ends)), lost]);
+  } catch (error) {
+    if (interrupt.aborted) throw interruption(`; ${goOn}`);
+    if (timeout === null || !timeout.aborted) throw error;
+    term.say("The time is up: cancelling the run.");
+    await connection.client.cancelRun(run.id);
+    return await follow(AbortSignal.any([interrupt, AbortSignal.timeout(CANCELLED_WITHIN_MS)]));
+  }
+}
+
+function howToGoOn(run: RunView, { kind, url, environment }: Connection, command: string): string {
+  // A platform that is booted again needs the code again.
+  const own = environment?.own ? ` ${environment.reference}` : "";
+  const again = `${command}${own} --resume ${run.id}`;
+  switch (kind) {
+    case "remote":
+      return `run ${run.id} goes on; follow it with: ${again} --platform ${url}`;
+    case "running":
+      return `run ${run.id} goes on; follow it with: ${again}`;
+    case "embedded":
+      return `run ${run.id} is kept in the state directory and goes on with: ${again}`;
+    case "ephemeral":
+      return `run ${run.id} went with its throw-away platform`;
+  }
+}
