@@ -14,7 +14,7 @@ import { Arena } from "./gemm.ts";
 import { type Generation, type GenerationRequest, Sequence, type Waiting } from "./generation.ts";
 import { KvCache, kvCapacity } from "./kv-cache.ts";
 
-import { bytesFromWeights, type ModelConfig, POLICY, parameterCount } from "./weights.ts";
+import { bytesFromWeights, POLICY, WEIGHT_COUNT } from "./weights.ts";
 
 /** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
 const MAX_ROWS = 256;
@@ -28,7 +28,6 @@ export interface EngineOptions {
   readonly maxRunning?: number;
   /** The base of the seeds of requests that name none; random by default. */
   readonly seed?: number;
-  readonly config?: ModelConfig;
   /** New weights leave what the cache holds, for requests with the same salt, until `resetPrefixCache`. */
   readonly keepPrefixCache?: boolean;
 }
@@ -47,9 +46,8 @@ export interface EngineStats {
 }
 
 export class Engine {
-  readonly contextLength: number;
-  readonly vocabularySize: number;
-  readonly #config: ModelConfig;
+  readonly contextLength = POLICY.context;
+  readonly vocabularySize = POLICY.vocabulary;
   readonly #decoder: Decoder;
   readonly #cache: KvCache;
   readonly #maxRunning: number;
@@ -65,14 +63,11 @@ export class Engine {
   readonly #totals = { promptTokens: 0, generationTokens: 0, cachedTokens: 0, requests: 0 };
 
   constructor(options: EngineOptions) {
-    const { config = POLICY, maxRunning = MAX_RUNNING, seed = randomInt(2 ** 31) } = options;
+    const { maxRunning = MAX_RUNNING, seed = randomInt(2 ** 31) } = options;
     const slots = 2 * maxRunning;
-    const arena = new Arena(decoderCapacity(config, MAX_ROWS) + kvCapacity(config, slots));
-    this.#config = config;
-    this.contextLength = config.context;
-    this.vocabularySize = config.vocabulary;
-    this.#decoder = new Decoder(config, arena, MAX_ROWS);
-    this.#cache = new KvCache(config, arena, slots);
+    const arena = new Arena(decoderCapacity(MAX_ROWS) + kvCapacity(POLICY, slots));
+    this.#decoder = new Decoder(arena, MAX_ROWS);
+    this.#cache = new KvCache(POLICY, arena, slots);
     this.#maxRunning = maxRunning;
     this.#seed = seed;
     this.#keepsPrefixCache = options.keepPrefixCache ?? false;
@@ -149,9 +144,8 @@ export class Engine {
   }
 
   #load(weights: Float32Array): void {
-    const expected = parameterCount(this.#config);
-    if (weights.length !== expected) {
-      throw new RangeError(`the model has ${expected} weights, but ${weights.length} were given`);
+    if (weights.length !== WEIGHT_COUNT) {
+      throw new RangeError(`the model has ${WEIGHT_COUNT} weights, but ${weights.length} were given`);
     }
     if (!weights.every(Number.isFinite)) throw new RangeError("a weight is not a finite number");
     this.#decoder.load(weights);

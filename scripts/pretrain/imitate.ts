@@ -54,7 +54,7 @@ export class Imitation {
 export function firstWeights(random: () => number): Float32Array<ArrayBuffer> {
   const { width, hidden, layers } = POLICY;
   const weights = new Float32Array(WEIGHT_COUNT);
-  const parameters = viewParameters(POLICY, weights);
+  const parameters = viewParameters(weights);
   const draw = (vector: Float32Array, deviation: number) => {
     for (let at = 0; at < vector.length; at += 1) vector[at] = deviation * drawNormal(random);
   };
