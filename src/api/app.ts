@@ -21,7 +21,7 @@ import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
-import type { ApiContext, ApiDependencies, ApiTypes, Operation } from "./operation.ts";
+import { type ApiContext, type ApiDependencies, type ApiTypes, type Operation, placeOf } from "./operation.ts";
 
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
@@ -32,8 +32,7 @@ import { trainerOperations, weightOperations } from "./trainer.ts";
 const doorOperations: readonly Operation[] = [
   {
     id: "getHealth",
-    method: "get",
-    path: "/healthz",
+    route: "GET /healthz",
     summary: "Tell whether the platform answers",
     open: true,
     reply: {
@@ -44,8 +43,7 @@ const doorOperations: readonly Operation[] = [
   },
   {
     id: "getOpenApi",
-    method: "get",
-    path: "/openapi.json",
+    route: "GET /openapi.json",
     summary: "Read this reference as a document for tools",
     open: true,
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
@@ -53,8 +51,7 @@ const doorOperations: readonly Operation[] = [
   },
   {
     id: "getDocs",
-    method: "get",
-    path: "/docs",
+    route: "GET /docs",
     summary: "Read the reference as a page for people",
     open: true,
     reply: {
@@ -95,7 +92,8 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   const auth = bearerAuth(dependencies.now);
   app.use(prepare(dependencies));
   for (const operation of OPERATIONS) {
-    const { method, path, open, handle } = operation;
+    const { open, handle } = operation;
+    const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
     if (open) app.on(method, route, handle);
     else app.on(method, route, auth(operation), withoutQuery(operation), handle);
@@ -149,9 +147,7 @@ function unreadableRun(path: string): Refusal | null {
 }
 
 function unknownRoute(path: string): Refusal {
-  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(({ method }) =>
-    method.toUpperCase(),
-  );
+  const allowed = OPERATIONS.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
   if (allowed.length === 0) {
     return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
   }

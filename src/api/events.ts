@@ -42,8 +42,7 @@ export interface EventFeed {
 export const eventOperations: readonly Operation[] = [
   {
     id: "streamEvents",
-    method: "get",
-    path: "/v1/runs/{id}/events",
+    route: "GET /v1/runs/{id}/events",
     summary: "Follow a run",
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },

@@ -12,7 +12,7 @@ import { BatchStep } from "../batches.ts";
 import { STATUS_OF } from "../errors.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
-import type { Operation } from "../operation.ts";
+import { type Operation, placeOf } from "../operation.ts";
 import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
@@ -110,8 +110,8 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
   const schemas = new SchemaCollection();
   const paths: Record<string, Record<string, DocumentedOperation>> = {};
   for (const operation of operations) {
-    const { path, method } = operation;
-    paths[path] = { ...paths[path], [method]: new Description(operation, schemas).whole() };
+    const { path, method } = placeOf(operation);
+    paths[path] = { ...paths[path], [method.toLowerCase()]: new Description(operation, schemas).whole() };
   }
   return {
     openapi: "3.1.0",
@@ -143,13 +143,15 @@ function nounOf(path: string): string {
 
 class Description {
   readonly #operation: Operation;
+  readonly #path: string;
   readonly #schemas: SchemaCollection;
   readonly #noun: string;
 
   constructor(operation: Operation, schemas: SchemaCollection) {
     this.#operation = operation;
     this.#schemas = schemas;
-    this.#noun = nounOf(operation.path);
+    this.#path = placeOf(operation).path;
+    this.#noun = nounOf(this.#path);
   }
 
   whole(): DocumentedOperation {
@@ -184,7 +186,7 @@ class Description {
   }
 
   #inPath(): Parameter[] {
-    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => {
+    return Array.from(this.#path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => {
       const { schema = ANY_TEXT, ...told } = PATH_PARTS[name] ?? {};
       const plain = this.#schemas.of(schema);
       return {
@@ -259,8 +261,10 @@ class Description {
 
   /** One response per status, with an example of each code that shares it. */
   #failures(): Record<string, DocumentedReply> {
-    const { body, path } = this.#operation;
-    const missing = path.includes("{id}") ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}` : null;
+    const { body } = this.#operation;
+    const missing = this.#path.includes("{id}")
+      ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}`
+      : null;
     const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
     const replies = Object.entries(byStatus).map(([status, codes = []]) => [
       status,
@@ -289,7 +293,9 @@ class Description {
 const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ path, open, trainer, body, query, headers, errors = [] }: Operation): ErrorCode[] {
+function codesOf(operation: Operation): ErrorCode[] {
+  const { open, trainer, body, query, headers, errors = [] } = operation;
+  const { path } = placeOf(operation);
   // A step in the path is held to its form; of an id it is only known whether it is there.
   const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);
