@@ -1,7 +1,7 @@
 /** The Worker: its Durable Object classes and its three doors. Nothing else. */
 import { createApp } from "./api/app.ts";
 import type { RunMessage } from "./runtime/contract/wire.ts";
-import { refuseExit } from "./runtime/environment/no-exit.ts";
+import { refuseExit } from "./runtime/environment/stage-clock.ts";
 import { logError } from "./runtime/kit/log.ts";
 import { RunObject as Run } from "./runtime/run/object.ts";
 import { acceptRun } from "./runtime/service/accept-run.ts";
@@ -13,6 +13,7 @@ export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";
 
+/** A training run evaluates its weights with runs of their own, which are accepted as those of anybody are. */
 export class RunObject extends Run {
   protected override readonly acceptEval = acceptRun;
 }

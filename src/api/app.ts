@@ -7,22 +7,25 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { AnyObject } from "../contract/primitives.ts";
-import { damagedMessage, isUnreadable } from "../runtime/kit/platform-fault.ts";
-import { failedForStorage, STORAGE_FULL, storageIsFull, storageTakes } from "../runtime/kit/storage-full.ts";
+import {
+  damagedMessage,
+  failedForStorage,
+  isUnreadable,
+  STORAGE_FULL,
+  storageIsFull,
+  storageTakes,
+} from "../runtime/kit/storage-faults.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
-
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
-
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, type Operation, placeOf } from "./operation.ts";
-
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";

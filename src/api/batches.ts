@@ -2,7 +2,6 @@
  * Batches as their bytes. Objects are served as they are stored and named by their digest, so they may be cached for
  * ever, and a download that broke goes on by `Range`.
  */
-
 import * as z from "zod";
 import { wholeNumber } from "../contract/primitives.ts";
 import { BatchManifest } from "../contract/trainer-wire.ts";

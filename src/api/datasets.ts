@@ -7,7 +7,7 @@ import { AnyObject, EXAMPLE, wholeNumber } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { readToEnd } from "../runtime/kit/byte-chunks.ts";
+import { readToEnd } from "../runtime/kit/body-chunks.ts";
 import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";

@@ -1,8 +1,7 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
 import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { endpointViewOf } from "../db/endpoint-view.ts";
-import { findEndpoint, listEndpoints } from "../db/endpoints.ts";
+import { endpointViewOf, findEndpoint, listEndpoints } from "../db/endpoints.ts";
 import {
   answer,
   ask,

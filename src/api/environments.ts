@@ -1,5 +1,4 @@
 /** Environments this deployment bundles. */
-
 import { EnvironmentList, EnvironmentView } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
 import { type Operation, pathParam } from "./operation.ts";

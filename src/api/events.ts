@@ -6,7 +6,6 @@
  * or a failed one, with a `retry:` line that makes the client come back. Once nothing will ever follow, the answer is
  * 204, which tells a browser's EventSource to stop asking.
  */
-
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
 import { wholeNumber } from "../contract/primitives.ts";

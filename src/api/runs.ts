@@ -5,8 +5,7 @@ import { Metadata } from "../contract/eval-request.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
-import { runViewOf } from "../db/run-view.ts";
-import { getRun, listRuns } from "../db/runs.ts";
+import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import {
   answer,
   ask,

@@ -1,9 +1,7 @@
 /** Secrets of environments: create, list, read, change, delete. A value goes in and never comes out. */
-
 import { Deleted, SecretList, SecretPatch, SecretRequest, SecretView } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { secretViewOf } from "../db/secret-view.ts";
-import { deleteSecret, findSecret, listSecrets } from "../db/secrets.ts";
+import { deleteSecret, findSecret, listSecrets, secretViewOf } from "../db/secrets.ts";
 import {
   answer,
   CREATED_HEADERS,

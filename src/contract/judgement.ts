@@ -48,8 +48,7 @@ export const Cost = z.object({
 });
 export type Cost = z.infer<typeof Cost>;
 
-/** Judgements and reports of earlier releases say nothing of it. */
-const JudgeMicros = Count.nullable().optional().describe("micro-dollars; null where that cannot be known");
+const JudgeMicros = Count.nullable().describe("micro-dollars; null where that cannot be known");
 
 export const Judgement = named("Judgement", {
   judge: z.string().describe("its name in `judges`"),
@@ -83,7 +82,7 @@ export type JudgeUsage = z.infer<typeof JudgeUsage>;
 
 /** What was spent, by what is reported of it. */
 export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
-  return { judge_micros: judge === undefined ? 0 : (judge.cost_micros ?? null) };
+  return { judge_micros: judge === undefined ? 0 : judge.cost_micros };
 }
 
 const TOKENS_PRICED = 1_000_000;

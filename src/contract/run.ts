@@ -4,7 +4,6 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
-
 import { EvalRequest, RunLimits } from "./eval-request.ts";
 import { Cost, Judgement, JudgeTokens } from "./judgement.ts";
 import { Usage } from "./messages.ts";

@@ -16,7 +16,7 @@ import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-pac
 import { healthOf } from "./healthz.ts";
 import { HeldOutput } from "./held-output.ts";
 import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
-import { migrate, seedApiKey } from "./migrate.ts";
+import { migrate, refuseForeignData, seedApiKey } from "./migrate.ts";
 import { miniflareOptions } from "./miniflare-options.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
@@ -129,6 +129,8 @@ interface Boot {
 
 async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
+  const migrations = join(root, "migrations");
+  refuseForeignData(directory, migrations);
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
@@ -161,7 +163,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     throw faultOf(error, bundle, options.environments ?? []);
   });
   options.signal?.throwIfAborted();
-  await prepareDatabase(miniflare, watch, join(root, "migrations"), key);
+  await prepareDatabase(miniflare, watch, migrations, key);
   options.signal?.throwIfAborted();
   letGoOn();
   await watch.begin();

@@ -7,6 +7,7 @@ import { join, relative } from "node:path";
 const SOURCES = [
   "src/index.ts",
   "src/{contract,core,db,clients,runtime,api,web}/**/*",
+  "packages/math-equivalence/**/*.ts",
   "environments/**/*.{ts,json,md,jsonl}",
   "wrangler.toml",
   "package.json",

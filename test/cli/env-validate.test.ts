@@ -8,7 +8,7 @@ import { onAnotherDay } from "../../src/cli/commands/another-day.ts";
 import { envValidateCommand } from "../../src/cli/commands/env-validate.ts";
 import { locate, unmetNeeds, uploadedRows } from "../../src/cli/commands/validation-subject.ts";
 import { EXIT } from "../../src/cli/exit.ts";
-import type { Check } from "../../src/core/validation/checks.ts";
+import type { Check } from "../../src/core/validation/validate.ts";
 import { rollcall } from "./run-rollcall.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rollcall-validate-"));

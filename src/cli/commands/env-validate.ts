@@ -4,8 +4,8 @@
  */
 import { Console } from "node:console";
 import { once } from "node:events";
-import type { Check } from "../../core/validation/checks.ts";
-import { unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
+
+import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
 import type { EnvironmentPackage } from "../../local/environment-package.ts";
 import type { Tried } from "../../local/try-in-workerd.ts";
 import { environmentArgs } from "../argument-values.ts";

@@ -6,7 +6,7 @@
  * before it, and how the embedded trainer learns.
  */
 
-import { serveBaseWeights } from "../../../packages/policy/served-weights.ts";
+import { serveBaseWeights } from "../../../packages/policy/policy-server.ts";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";

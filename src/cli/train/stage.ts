@@ -1,7 +1,7 @@
 /** What every part of a training needs: where it happens, who trains, and what ends it. */
 import { join } from "node:path";
-import type { TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
-import { startTrainerThatComesBack } from "../../../packages/trainer/trainer-restarts.ts";
+import { startTrainerThatComesBack, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+
 import type { Connection } from "../connect.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { TrainerChoice } from "./arguments.ts";

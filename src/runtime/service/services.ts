@@ -3,25 +3,24 @@
  * would lose its class and code. `now` is epoch milliseconds; `replayed` says that the idempotency key named what was already
  * there.
  */
-import { readDataset, readDatasetRows } from "../dataset/read-datasets.ts";
-import { createDataset } from "../dataset/upload-dataset.ts";
+import { readDataset, readDatasetRows } from "../dataset/read.ts";
+import { createDataset } from "../dataset/upload.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
-import { askTrainer, readWeightLedger } from "./ask-trainer.ts";
+import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
-import { changeEndpoint, deleteEndpoint, probeEndpoint } from "./change-endpoint.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
-import { createEndpoint } from "./create-endpoint.ts";
 import { deleteDataset } from "./delete-unused.ts";
+import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
-import { readInFlight } from "./read-in-flight.ts";
-import { readResults, readRollout } from "./read-rollouts.ts";
+import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
+
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
-import { rotateTrainerToken } from "./rotate-token.ts";
+
 import { changeSecret, createSecret } from "./store-secret.ts";
 
 export const services = {
