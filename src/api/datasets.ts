@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Deleted, ResourceName } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { AnyObject, EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
@@ -16,10 +16,7 @@ import { linkToNext, listReply, PageQuery } from "./page.ts";
 
 const UploadQuery = z.strictObject({
   name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
-  environment: z
-    .string()
-    .min(1)
-    .optional()
+  environment: NonEmpty.optional()
     .describe("id, or id@version: every row must be a task of it")
     .meta({ example: "gsm8k@1" }),
   environment_args: z.string().optional().describe("the environment's arguments, as JSON").meta({ example: "{}" }),

@@ -166,9 +166,7 @@ export class RollcallClient {
    * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TypeError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
-    const { transport, base } = this.#requests;
-    const url = `${base}/runs/${encodeURIComponent(runId)}/events`;
-    return followEvents(transport, url, options);
+    return followEvents(this.#requests, `${this.#requests.base}/runs/${encodeURIComponent(runId)}/events`, options);
   }
 
   /** The series of a training run by step, a page of it; goes on after `last_id`. */

@@ -1,6 +1,5 @@
 /** When each code is answered, and one reply with it in the words the platform uses. */
-import type { ApiError, ErrorCode } from "../../contract/api-error.ts";
-import { STATUS_OF } from "../errors.ts";
+import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
 
 interface ErrorExample {
   readonly when: string;
@@ -48,22 +47,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     when: "the same thing is under way: ask again after `retry-after`",
     message: "the results are being folded: ask again",
   },
-  insufficient_balance: {
-    when: "the balance does not cover it",
-    message: "the balance does not cover this run",
-  },
-  rate_limited: {
-    when: "too many requests: ask again after `retry-after`",
-    message: "too many requests",
-  },
-  too_large: {
-    when: "the body, a row, or the number of rollouts",
-    message: "the body is over 1048576 bytes",
-  },
-  unauthorized: {
-    when: "no key, or one nobody knows",
-    message: "send your key as: Authorization: Bearer <key>",
-  },
+  insufficient_balance: { when: "the balance does not cover it", message: "the balance does not cover this run" },
+  rate_limited: { when: "too many requests: ask again after `retry-after`", message: "too many requests" },
+  too_large: { when: "the body, a row, or the number of rollouts", message: "the body is over 1048576 bytes" },
+  unauthorized: { when: "no key, or one nobody knows", message: "send your key as: Authorization: Bearer <key>" },
   forbidden: {
     when: "a trainer's token, for what is not its trainer's",
     message: "a trainer's token is for the trainer of its run: send an API key",
@@ -72,10 +59,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     when: "a delivery whose signature does not fit",
     message: "the signature does not fit the body",
   },
-  stale_timestamp: {
-    when: "a delivery that is too old",
-    message: "the timestamp is more than 300 s away",
-  },
+  stale_timestamp: { when: "a delivery that is too old", message: "the timestamp is more than 300 s away" },
   epoch_fenced: {
     when: "another trainer has taken over",
     message: "epoch 1 is over: epoch 2 has begun",
