@@ -10,11 +10,11 @@ import { SourceMap } from "node:module";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare } from "miniflare";
 import { bundleWorker } from "../src/local/bundle.ts";
-import { NO_DEATHS } from "../src/local/last-deaths.ts";
+
 import { migrate, seedApiKey } from "../src/local/migrate.ts";
-import { miniflareOptions } from "../src/local/miniflare-options.ts";
+import { miniflareOptions } from "../src/local/miniflare.ts";
 import { freePort, liveObjectCeiling, openFileLimit } from "../src/local/ports.ts";
-import { apiKeyOf, makeThrowAwayDirectory, secretOf } from "../src/local/state-directory.ts";
+import { apiKeyOf, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
 import { hottest, type IsolateProfile } from "./hottest.ts";
 import { openInspectors } from "./inspector.ts";
 import { playRun } from "./pair.ts";

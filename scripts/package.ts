@@ -13,7 +13,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleWorker } from "../src/local/bundle.ts";
-import { sourcesHash } from "../src/local/sources-hash.ts";
+import { sourcesHash } from "../src/local/package-root.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 

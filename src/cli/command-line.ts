@@ -1,10 +1,12 @@
 /**
- * What a command takes. One value per command says it: its help text, the options of `parseArgs`, the completion
- * scripts and the check of docs/commands.md are all made from it.
+ * A command: what it takes, and what it does. One value per command says it: its help text, the options of `parseArgs`,
+ * the completion scripts and the check of docs/commands.md are all made from it.
  */
 import { parseArgs } from "node:util";
-import { usageError } from "./exit.ts";
-import { nearest } from "./terminal/nearest.ts";
+import { type ExitCode, usageError } from "./exit.ts";
+
+/** A guess further away than this share of the word is none. */
+const FURTHEST = 0.4;
 
 export interface Flag {
   readonly short?: string;
@@ -18,14 +20,14 @@ export interface Flag {
 export type Flags = Readonly<Record<string, Flag>>;
 
 /** What completion may offer in the place of an argument. */
-type Argument = "environment" | "file" | "shell" | "other";
+type Argument = "environment" | "file" | "shell";
 
 export interface CommandSpec {
   /** Every word of it: "run list". */
   readonly name: string;
-  /** What follows the name: "ID…". */
-  readonly takes: string;
-  readonly argument: Argument;
+  /** What follows the name: "<run>…"; absent where nothing does. */
+  readonly takes?: string;
+  readonly argument?: Argument;
   /** One line, for the list of commands. */
   readonly says: string;
   /** What else the help has to say. */
@@ -35,9 +37,20 @@ export interface CommandSpec {
   readonly flags: Flags;
 }
 
-/** Names a command's flags to the type checker, so that nobody reads one it does not take. */
-export function command<const Spec extends CommandSpec>(spec: Spec): Spec {
-  return spec;
+export interface Command extends CommandSpec {
+  /** `argv`: the words behind the name. Throws a CommandError. */
+  run(argv: readonly string[]): Promise<ExitCode>;
+}
+
+/** A command of these flags; `run` can read no flag but them. */
+export function command<const Name extends string, const Own extends Flags>(
+  spec: Omit<CommandSpec, "name" | "flags"> & {
+    readonly name: Name;
+    readonly flags: Own;
+    run(line: CommandLine<keyof Own & string>): ExitCode | Promise<ExitCode>;
+  },
+): Command & { readonly name: Name } {
+  return { ...spec, run: async (argv) => await spec.run(readCommandLine(spec, argv)) };
 }
 
 /** What every command takes that talks to a platform. */
@@ -47,8 +60,16 @@ export const PLATFORM_FLAGS = {
   timeout: { value: "S", says: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;
 
+/** Arguments of an environment. */
+export const ARGS_FLAG = {
+  short: "a",
+  value: "ARGS",
+  repeatable: true,
+  says: "arguments of the environment: JSON, a JSON file, or k=v",
+} as const satisfies Flag;
+
 /** A value as a shell takes it for one word, and no flag. */
-function typed(value: string): string {
+function quoteForShell(value: string): string {
   return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
@@ -116,7 +137,7 @@ export class CommandLine<Names extends string> {
     const flags = names.flatMap((name) => {
       const values = [...this.all(name), ...[this.text(name) ?? []].flat()];
       if (this.on(name)) return [` --${name}`];
-      return values.map((value) => ` --${name} ${typed(value)}`);
+      return values.map((value) => ` --${name} ${quoteForShell(value)}`);
     });
     return flags.join("");
   }
@@ -208,7 +229,7 @@ const FLAG_COLUMN = 30;
 
 export function helpText(spec: CommandSpec): string {
   const flags: Flags = { ...spec.flags, ...HELP_FLAG };
-  const usage = ["rollcall", spec.name, spec.takes, "[flags]"].filter((word) => word !== "");
+  const usage = ["rollcall", spec.name, spec.takes, "[flags]"].filter((word) => word !== undefined);
   const about = spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`;
   const lines = Object.entries(flags).map(([name, flag]) => flagLine(name, flag));
   return `Usage: ${usage.join(" ")}\n\n${about}\n\n${lines.join("\n")}\n`;
@@ -224,4 +245,29 @@ function flagLine(name: string, { short, value, says, choices, repeatable }: Fla
 
 export function flagText(name: string, value: string | undefined): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+/** What somebody who mistyped probably meant: the candidate with the fewest letters to change; null when none is near. */
+export function nearest(word: string, candidates: readonly string[]): string | null {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
+    .filter(({ candidate, distance }) => {
+      return distance <= Math.ceil(Math.max(word.length, candidate.length) * FURTHEST);
+    })
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0]?.candidate ?? null;
+}
+
+/** Letters to insert, drop or replace. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const [at, letter] of [...from].entries()) {
+    const next = [at + 1];
+    for (const [column, other] of [...to].entries()) {
+      const replaced = (row[column] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
 }

@@ -3,16 +3,50 @@
  * directory; else one of its own, for the time of the command. A platform of its own holds the command's environment
  * when that is code that lies here; one that runs already is used if it holds the same code.
  */
+
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EnvironmentPackage } from "../local/environment-package.ts";
+import { DirectoryUnusable } from "../local/directory-unusable.ts";
+import {
+  type EnvironmentPackage,
+  environmentPackagesIn,
+  findInstalledEnvironment,
+  isFolderReference,
+  NoEnvironmentPackage,
+  resolveEnvironmentPackage,
+} from "../local/environment-package.ts";
 import { answersHealthz } from "../local/healthz.ts";
-import { PACKAGE_ROOT } from "../local/package-root.ts";
-import { sourcesHash } from "../local/sources-hash.ts";
+import { PACKAGE_ROOT, sourcesHash } from "../local/package-root.ts";
+import type { Platform } from "../local/platform.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { type BootOptions, boot } from "./boot.ts";
-import { CommandError, endBy, usageError } from "./exit.ts";
-import { type NamedEnvironment, nameEnvironment } from "./own-environment.ts";
+import { CommandError, EXIT, endBy, usageError } from "./exit.ts";
+
+export interface NamedEnvironment {
+  /** As it was typed. */
+  readonly reference: string;
+  /** What a platform is asked for: an id, or id@version. */
+  readonly name: string;
+  /** What lies here under its name; null for nothing. */
+  readonly here: EnvironmentPackage | null;
+  /** The same; null when it comes with Rollcall. */
+  readonly own: EnvironmentPackage | null;
+}
+
+export interface BootOptions {
+  /** Null for a platform that keeps nothing. */
+  readonly directory: string | null;
+  /** Held beside those that come with Rollcall. */
+  readonly environments?: readonly EnvironmentPackage[];
+  readonly port?: number | undefined;
+  /** Where its store is to be. */
+  readonly store?: "disk" | "memory" | undefined;
+  /** For a command that only reads: nothing is played, and nobody else finds it. */
+  readonly atRest?: boolean | undefined;
+  /** Ends the boot when Ctrl-C or the time of --timeout aborts it. */
+  readonly signal?: AbortSignal;
+  readonly say: (line: string) => void;
+}
 
 export interface Connection {
   readonly client: RollcallClient;
@@ -30,7 +64,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-interface ConnectOptions {
+export interface ConnectOptions {
   readonly platform: string | undefined;
   readonly ephemeral: boolean;
   /** The environment the command was given: an id, a folder, the name of an installed package. */
@@ -63,11 +97,11 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   const found = await runningOrOwn(directory, { signal, say }, () =>
     embed(directory, environment, { atRest, port, signal, say }),
   );
-  return "own" in found ? found.own : await orThrowAway(found.running, environment, { port, signal, say });
+  return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, say });
 }
 
 /** A platform of its own where the running one holds other code of the environment. */
-async function orThrowAway(
+async function useOrEmbed(
   running: Running,
   environment: NamedEnvironment | null,
   { port, signal, say }: Pick<ConnectOptions, "port" | "signal" | "say">,
@@ -96,7 +130,7 @@ function connectTo(url: string, environment: NamedEnvironment | null): Connectio
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
   }
-  return somebodyElses("remote", { url, key: apiKey, policy_url: null }, environment);
+  return connectionOf("remote", { url, key: apiKey, policy_url: null }, environment);
 }
 
 /** A directory that is in use is asked again so often and for so long: a command that only reads is soon done with it. */
@@ -135,7 +169,7 @@ interface Running extends Connection {
 async function runningOn(directory: string): Promise<Running | null> {
   const ready = readReadyFile(directory);
   if (ready === null || !(await answersHealthz(ready.url))) return null;
-  return { ...somebodyElses("running", ready, null), build: ready.build };
+  return { ...connectionOf("running", ready, null), build: ready.build };
 }
 
 /** It plays by the code it was started with, whatever was changed here since. */
@@ -147,7 +181,7 @@ function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say:
   );
 }
 
-function somebodyElses(
+function connectionOf(
   kind: "remote" | "running",
   { url, key, policy_url }: Pick<ReadyFile, "url" | "key" | "policy_url">,
   environment: NamedEnvironment | null,
@@ -193,4 +227,64 @@ async function embed(
     lost: platform.lost,
     close: () => platform.stop(),
   };
+}
+
+/** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+export async function boot(options: BootOptions): Promise<Platform> {
+  const { bootPlatform } = await import("../local/platform.ts");
+  const { DirectoryInUse } = await import("../local/directory-lock.ts");
+  try {
+    return await bootPlatform(options);
+  } catch (error) {
+    if (options.signal?.aborted) throw endBy(options.signal);
+    // The environment is at fault, or the disk, not the platform.
+    if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
+    const inUse = error instanceof DirectoryInUse;
+    throw new CommandError(EXIT.unreachable, {
+      code: inUse ? "in_use" : "boot_failed",
+      message: error instanceof Error ? error.message : String(error),
+      type: "platform_error",
+    });
+  }
+}
+
+/**
+ * What the environment argument of a command means. First come the environments that come with Rollcall, then folders
+ * and installed packages; any other name is left to the platform, which may hold it.
+ */
+export function nameEnvironment(reference: string, cwd: string): NamedEnvironment {
+  const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
+  if (isFolderReference(reference)) {
+    const own = refuseSameId(resolveEnvironmentPackage(reference, cwd), ours);
+    return { reference, name: own.id, here: own, own: ours.includes(own) ? null : own };
+  }
+  const name = reference.replace(/^@[^/]+\//, "");
+  const here = ours.find(({ id }) => id === name.split("@")[0]);
+  if (here !== undefined) return { reference, name, here, own: null };
+  const own = findInstalledEnvironment(reference, cwd);
+  return { reference, name, here: own, own };
+}
+
+/** The packages a platform is to hold beside those that come with Rollcall. */
+export function ownEnvironments(references: readonly string[], cwd: string): EnvironmentPackage[] {
+  const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
+  const found = references.map((reference) => {
+    const known = ours.find(({ id }) => id === reference);
+    return known ?? refuseSameId(resolveEnvironmentPackage(reference, cwd), ours);
+  });
+  const own = found.filter((environment) => !ours.includes(environment));
+  const twice = own.find((environment, at) => own.some((it, i) => i < at && it.id === environment.id));
+  if (twice === undefined) return own;
+  throw usageError(`--env: two environments are called ${twice.id}; rename one of them`, "env");
+}
+
+/** The package itself, or ours when it is one of ours. An id of ours for other code is refused. */
+function refuseSameId(environment: EnvironmentPackage, ours: readonly EnvironmentPackage[]): EnvironmentPackage {
+  const same = ours.find(({ id }) => id === environment.id);
+  if (same === undefined) return environment;
+  if (same.digest === environment.digest) return same;
+  throw usageError(
+    `${environment.id} is the name of an environment that comes with Rollcall; rename yours in ${join(environment.folder, "package.json")}`,
+    "environment",
+  );
 }

@@ -1,7 +1,7 @@
 /** How a command ends: exit codes, and the errors that carry one. */
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { NoEnvironmentPackage } from "../local/environment-package.ts";
-import { ApiRequestError } from "../sdk/client.ts";
+import { ApiRequestError } from "../sdk/request-error.ts";
 
 export const EXIT = {
   good: 0,

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isTerminalEvent } from "../contract/event-names.ts";
 import type { RolloutFinished, RunView } from "../contract/run.ts";
-import { ApiRequestError, type RollcallClient } from "../sdk/client.ts";
+import type { RollcallClient } from "../sdk/client.ts";
+import { ApiRequestError } from "../sdk/request-error.ts";
 
 /** A run is read at most this often while it goes on. */
 const READ_EVERY_MS = 500;

@@ -51,8 +51,15 @@ function watchNpm(onGone: () => void): NodeJS.Timeout | undefined {
   return setInterval(look, LOOK_FOR_NPM_EVERY_MS).unref();
 }
 
+/** What ends a command early. */
+export interface Ends {
+  readonly interrupt: AbortSignal;
+  /** Null without --timeout. */
+  readonly timeout: AbortSignal | null;
+}
+
 /** Aborted by whichever comes first. */
-export function firstOf(interrupt: AbortSignal, timeout: AbortSignal | null): AbortSignal {
+export function firstOf({ interrupt, timeout }: Ends): AbortSignal {
   return timeout === null ? interrupt : AbortSignal.any([interrupt, timeout]);
 }
 

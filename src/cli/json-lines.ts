@@ -43,14 +43,14 @@ async function writeAll(texts: AsyncIterable<string>, stream: NodeJS.WritableStr
   let written = 0;
   for await (const text of texts) {
     written += 1;
-    if (!stream.write(text)) await drained(stream);
+    if (!stream.write(text)) await waitForRoom(stream);
     if (!stream.writable) break;
   }
   return written;
 }
 
 /** Resolves when there is room, and when nobody reads any more. */
-async function drained(stream: NodeJS.WritableStream): Promise<void> {
+async function waitForRoom(stream: NodeJS.WritableStream): Promise<void> {
   try {
     await once(stream, "drain");
   } catch (error) {

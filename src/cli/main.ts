@@ -1,59 +1,14 @@
 /**
  * The command line. Every command answers `--help`; with `--json` stdout holds one JSON object, also on failure.
- * Exit codes are in exit.ts, the commands and their flags in commands.ts.
+ * Exit codes are in exit.ts, the commands, their flags and what they do in commands/.
  */
 import { setImmediate } from "node:timers/promises";
 import { rollcallVersion } from "../local/package-root.ts";
-import { helpText } from "./command-line.ts";
-import { COMMANDS, type CommandName, findCommand } from "./commands.ts";
+import { helpText, nearest } from "./command-line.ts";
+import { COMMANDS, findCommand } from "./commands.ts";
 import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
-import { nearest } from "./terminal/nearest.ts";
-import { safeText } from "./terminal/safe-text.ts";
 import { isBrokenPipe, printJson } from "./terminal/terminal.ts";
-
-type Handler = (argv: readonly string[]) => Promise<ExitCode>;
-
-/** Loaded one by one: a command should not wait for what another needs. */
-const HANDLERS: Readonly<Record<CommandName, Handler>> = {
-  eval: async (argv) => (await import("./eval/eval.ts")).evalCommand(argv),
-  train: async (argv) => (await import("./train/train.ts")).trainCommand(argv),
-  compare: async (argv) => (await import("./commands/compare.ts")).compareCommand(argv),
-  generate: async (argv) => (await import("./commands/generate.ts")).generateCommand(argv),
-  rescore: async (argv) => (await import("./commands/rescore.ts")).rescoreCommand(argv),
-  "run list": async (argv) => (await import("./commands/run-list.ts")).runListCommand(argv),
-  "run show": async (argv) => (await import("./commands/run-show.ts")).runShowCommand(argv),
-  "run watch": async (argv) => (await import("./commands/run-watch.ts")).runWatchCommand(argv),
-  "run cancel": async (argv) => (await import("./commands/run-show.ts")).runCancelCommand(argv),
-  "run pause": async (argv) => (await import("./commands/run-control.ts")).runPauseCommand(argv),
-  "run resume": async (argv) => (await import("./commands/run-control.ts")).runResumeCommand(argv),
-  "run update": async (argv) => (await import("./commands/run-control.ts")).runUpdateCommand(argv),
-  "run retry": async (argv) => (await import("./commands/run-control.ts")).runRetryCommand(argv),
-  "run audit": async (argv) => (await import("./commands/run-audit.ts")).runAuditCommand(argv),
-  "run results": async (argv) => (await import("./commands/run-results.ts")).runResultsCommand(argv),
-  "run export": async (argv) => (await import("./commands/run-export.ts")).runExportCommand(argv),
-  "rollout show": async (argv) => (await import("./commands/rollout-show.ts")).rolloutShowCommand(argv),
-  "rollout cancel": async (argv) => (await import("./commands/rollout-control.ts")).rolloutCancelCommand(argv),
-  "rollout fork": async (argv) => (await import("./commands/rollout-control.ts")).rolloutForkCommand(argv),
-  "dataset push": async (argv) => (await import("./commands/dataset-push.ts")).datasetPushCommand(argv),
-  "dataset list": async (argv) => (await import("./commands/dataset.ts")).datasetListCommand(argv),
-  "dataset show": async (argv) => (await import("./commands/dataset.ts")).datasetShowCommand(argv),
-  "dataset delete": async (argv) => (await import("./commands/dataset.ts")).datasetDeleteCommand(argv),
-  "endpoint add": async (argv) => (await import("./commands/endpoint-write.ts")).endpointAddCommand(argv),
-  "endpoint list": async (argv) => (await import("./commands/endpoint.ts")).endpointListCommand(argv),
-  "endpoint show": async (argv) => (await import("./commands/endpoint.ts")).endpointShowCommand(argv),
-  "endpoint update": async (argv) => (await import("./commands/endpoint-write.ts")).endpointUpdateCommand(argv),
-  "endpoint delete": async (argv) => (await import("./commands/endpoint.ts")).endpointDeleteCommand(argv),
-  "endpoint probe": async (argv) => (await import("./commands/endpoint.ts")).endpointProbeCommand(argv),
-  "secret set": async (argv) => (await import("./commands/secret.ts")).secretSetCommand(argv),
-  "secret list": async (argv) => (await import("./commands/secret.ts")).secretListCommand(argv),
-  "secret delete": async (argv) => (await import("./commands/secret.ts")).secretDeleteCommand(argv),
-  "env list": async (argv) => (await import("./commands/env-list.ts")).envListCommand(argv),
-  "env init": async (argv) => (await import("./commands/env-init.ts")).envInitCommand(argv),
-  "env validate": async (argv) => (await import("./commands/env-validate.ts")).envValidateCommand(argv),
-  serve: async (argv) => (await import("./commands/serve.ts")).serveCommand(argv),
-  start: async (argv) => (await import("./commands/start.ts")).startCommand(argv),
-  completion: async (argv) => (await import("./commands/completion.ts")).completionCommand(argv),
-};
+import { safeText } from "./terminal/text.ts";
 
 const NAME_COLUMN = 18;
 
@@ -79,11 +34,11 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   if (first === "help") return run([...rest, "--help"]);
   const help = words.includes("--help") || words.includes("-h");
   const found = findCommand(words);
-  if (found !== null && !help) return HANDLERS[found[0]](found[1]);
+  const asked = COMMANDS.find(({ name }) => name === found?.[0]);
+  if (found !== null && asked !== undefined && !help) return await asked.run(found[1]);
   if (!help) throw unknownCommand(words);
-  const spec = COMMANDS.find(({ name }) => name === found?.[0]);
   const group = isGroup(first) ? [first] : [];
-  process.stdout.write(spec === undefined ? overview(group) : helpText(spec));
+  process.stdout.write(asked === undefined ? overview(group) : helpText(asked));
   return EXIT.good;
 }
 

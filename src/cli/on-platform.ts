@@ -1,55 +1,135 @@
 /**
- * A command that asks a platform something and is done: connects, bounds the time, prints one answer. Ctrl-C and
- * --timeout end it at once; what the platform was asked to do it may still do.
+ * Commands that talk to a platform: each connects, is ended by Ctrl-C and by --timeout, and closes what it opened. A
+ * command that asks something and is done prints one reply; what the platform was asked to do it may still do.
  */
-import type { RollcallClient } from "../sdk/client.ts";
-import type { CommandLine } from "./command-line.ts";
-import { connect } from "./connect.ts";
-import { type ExitCode, endBy, unreachable } from "./exit.ts";
-import { aborted, catchInterrupts, firstOf } from "./interrupt.ts";
+import type { CallOptions, Page, RollcallClient } from "../sdk/client.ts";
+import { type Command, type CommandLine, type CommandSpec, command, PLATFORM_FLAGS } from "./command-line.ts";
+import type { Connection, ConnectOptions } from "./connect.ts";
+import { EXIT, type ExitCode, endBy, unreachable } from "./exit.ts";
+import { aborted, catchInterrupts, type Ends, firstOf } from "./interrupt.ts";
 import { printJson, type Terminal, terminal } from "./terminal/terminal.ts";
+
+export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "say"> {
+  readonly timeoutMs: number | null;
+}
+
+/** Connects, and closes the connection when the work is done or has failed. */
+export async function withConnection<T>(
+  { timeoutMs, ...options }: ConnectArguments,
+  say: (line: string) => void,
+  work: (connection: Connection, ends: Ends) => Promise<T>,
+): Promise<T> {
+  using interrupt = catchInterrupts();
+  // Loaded here: neither --help nor a command that is wrongly called waits for it.
+  const { connect } = await import("./connect.ts");
+  const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
+  const ends = { interrupt: interrupt.signal, timeout };
+  const connection = await connect({
+    ...options,
+    signal: firstOf(ends),
+    // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
+    say: (line) => {
+      if (!interrupt.signal.aborted) say(line);
+    },
+  });
+  try {
+    return await work(connection, ends);
+  } finally {
+    await connection.close();
+  }
+}
 
 export interface Session {
   readonly client: RollcallClient;
   /** Aborted by Ctrl-C and when the time is up. */
   readonly signal: AbortSignal;
   readonly term: Terminal;
-  /** The answer: the object with --json, the text without. */
-  answer(value: unknown, text: () => string): void;
+}
+
+/** What a command says at its end. */
+export interface Reply {
+  /** The object of --json; absent where the command has printed what it found. */
+  readonly json?: object;
+  /** The same for a person. */
+  readonly text?: () => string;
+  /** Of a command that did what it was asked: 0 unless it says otherwise. */
+  readonly exit?: ExitCode | undefined;
 }
 
 /** `goOn` says how to go on when it is interrupted. */
-export async function onPlatform(
+export function onPlatform(
   line: CommandLine<"json" | "platform" | "timeout">,
-  work: (session: Session) => Promise<ExitCode>,
+  work: (session: Session) => Promise<Reply>,
   goOn?: string,
 ): Promise<ExitCode> {
   const json = line.on("json");
-  const timeoutMs = line.timeoutMs("timeout");
   const term = terminal(json);
-  using interrupt = catchInterrupts();
-  const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
-  const signal = firstOf(interrupt.signal, timeout);
-  const connection = await connect({
+  const asked = {
     platform: line.text("platform"),
     ephemeral: false,
     reads: line.reads,
-    signal,
-    say: term.say,
-  });
-  const stopped = aborted(signal).then((): never => {
-    throw endBy(signal, goOn);
-  });
-  const lost = connection.lost.then((reason): never => {
-    throw unreachable("the platform is gone", reason);
-  });
-  const answer = (value: unknown, text: () => string) => {
-    if (json) printJson(value);
-    else term.print(text());
+    timeoutMs: line.timeoutMs("timeout"),
   };
-  try {
-    return await Promise.race([work({ client: connection.client, signal, term, answer }), stopped, lost]);
-  } finally {
-    await connection.close();
+  return withConnection(asked, term.say, async ({ client, lost }, ends) => {
+    const signal = firstOf(ends);
+    const stopped = aborted(signal).then((): never => {
+      throw endBy(signal, goOn);
+    });
+    const gone = lost.then((reason): never => {
+      throw unreachable("the platform is gone", reason);
+    });
+    const reply = await Promise.race([work({ client, signal, term }), stopped, gone]);
+    if (json && reply.json !== undefined) printJson(reply.json);
+    else if (!json && reply.text !== undefined) term.print(reply.text());
+    return reply.exit ?? EXIT.good;
+  });
+}
+
+interface Question<Name extends string, Found extends object>
+  extends Pick<CommandSpec, "takes" | "says" | "more" | "reads"> {
+  readonly name: Name;
+  /** The one argument, in words: "a run". */
+  readonly what: string;
+  readonly ask: (client: RollcallClient, id: string, options: CallOptions) => Promise<Found>;
+  readonly text: (found: Found, term: Terminal, id: string) => string;
+  readonly exit?: (found: Found) => ExitCode;
+}
+
+/** A command of one question about what its argument names; its reply is what the platform answers. */
+export function question<const Name extends string, Found extends object>(
+  asked: Question<Name, Found>,
+): Command & { readonly name: Name } {
+  const { what, ask, text, exit, ...spec } = asked;
+  return command({
+    ...spec,
+    flags: PLATFORM_FLAGS,
+    run(line) {
+      const id = line.one(what);
+      return onPlatform(line, async ({ client, signal, term }) => {
+        const found = await ask(client, id, { signal });
+        return { json: found, text: () => text(found, term, id), exit: exit?.(found) };
+      });
+    },
+  });
+}
+
+/** A list in the API's own envelope: at most `limit` of what comes. `has_more` says whether there was more. */
+export async function gather<T extends { readonly id: string }>(
+  items: AsyncIterable<T>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Page<T>> {
+  const data: T[] = [];
+  let more = false;
+  for await (const item of items) {
+    more = data.length >= limit;
+    if (more) break;
+    data.push(item);
   }
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: more,
+  };
 }

@@ -5,15 +5,16 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
+import { hasCode, readIfThere } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { tryEnvironmentModule } from "./load-environment.ts";
-import { hashFiles, sourcesHash } from "./sources-hash.ts";
+import { hashFiles, sourcesHash } from "./package-root.ts";
 
 /** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
 const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
@@ -121,14 +122,15 @@ function hashWith(known: readonly string[], inputs: string): string | null {
     const files = Metafile.parse(JSON.parse(readFileSync(inputs, "utf8"))).inputs;
     return hashFiles(hash, folder, Object.keys(files).sort());
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
 }
 
 async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
   const bundle = join(folder, "index.js");
-  if (isFresh(folder, bundle, hash())) return bundle;
+  const madeFrom = readIfThere(join(folder, ".sources"));
+  if (madeFrom !== null && madeFrom === hash() && existsSync(bundle)) return bundle;
   // Made aside and moved into place: another command may be reading or making the bundle at this moment.
   const draft = join(folder, `.draft-${process.pid}`);
   mkdirSync(folder, { recursive: true });
@@ -140,20 +142,6 @@ async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
     rmSync(draft, { recursive: true, force: true });
   }
   return bundle;
-}
-
-function isFresh(folder: string, bundle: string, hash: string | null): boolean {
-  try {
-    readFileSync(bundle);
-    return readFileSync(join(folder, ".sources"), "utf8") === hash;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 /** `folder` has the wrangler.toml. */

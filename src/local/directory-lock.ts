@@ -89,14 +89,8 @@ function takeLock(file: string, directory: string, self: ProcessMark): ProcessMa
 }
 
 function readLock(file: string): LockFile | null {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return null;
-    throw error;
-  }
-  return LockFile.parse(JSON.parse(text));
+  const text = readIfThere(file);
+  return text === null ? null : LockFile.parse(JSON.parse(text));
 }
 
 /** Moves the stale lock away. If another process was quicker, what moved is its fresh lock: it goes back. */
@@ -115,8 +109,18 @@ function removeStale(file: string, stale: LockFile): void {
   rmSync(aside, { force: true });
 }
 
-/** False when the file exists. It never exists half-written. */
-function createFile(file: string, text: string): boolean {
+/** Null where there is no such file. */
+export function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return null;
+    throw error;
+  }
+}
+
+/** Makes a private file; false when it exists. It never exists half-written. */
+export function createFile(file: string, text: string): boolean {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, text, { mode: 0o600 });
   try {
@@ -155,7 +159,7 @@ async function endOrphan(orphan: ProcessMark): Promise<boolean> {
   return true;
 }
 
-/** Of an error of the system. */
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+/** Whether it is an error of the system with one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }

@@ -72,12 +72,12 @@ export function findInstalledEnvironment(reference: string, cwd: string): Enviro
   if (name === undefined) return null;
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const candidate = join(folder, "node_modules", name);
-    if (existsSync(join(candidate, "package.json"))) return matching(candidate, name, wanted);
+    if (existsSync(join(candidate, "package.json"))) return installedVersion(candidate, name, wanted);
     if (folder === dirname(folder)) return null;
   }
 }
 
-function matching(folder: string, name: string, wanted: string | undefined): EnvironmentPackage {
+function installedVersion(folder: string, name: string, wanted: string | undefined): EnvironmentPackage {
   const found = environmentPackage(folder);
   const { version } = found;
   if (wanted === undefined || version === wanted || version.startsWith(`${wanted}.`)) return found;

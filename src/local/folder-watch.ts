@@ -15,7 +15,7 @@ export class FolderWatch implements Disposable {
   readonly #folders: readonly string[];
   #watchers: FSWatcher[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #told = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<void>();
 
   constructor(folders: readonly string[]) {
     this.#folders = folders;
@@ -24,8 +24,8 @@ export class FolderWatch implements Disposable {
 
   /** Resolves after the first change that no earlier call has told. */
   async next(): Promise<void> {
-    await this.#told.promise;
-    this.#told = Promise.withResolvers();
+    await this.#change.promise;
+    this.#change = Promise.withResolvers();
     this.#watch();
   }
 
@@ -52,6 +52,6 @@ export class FolderWatch implements Disposable {
 
   #changed(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#told.resolve(), QUIET_MS);
+    this.#timer = setTimeout(() => this.#change.resolve(), QUIET_MS);
   }
 }

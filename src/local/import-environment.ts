@@ -12,7 +12,7 @@ export interface EnvironmentModule {
 
 /** `entry`: the author's file, which errors name. Throws NoEnvironmentPackage when it throws, or is no environment. */
 export async function importEnvironment(entry: string, file: string): Promise<EnvironmentModule> {
-  const loaded = await imported(entry, file);
+  const loaded = await importModule(entry, file);
   const loader = loaded["loadEnvironment"];
   if (!isLoader(loader)) {
     throw new NoEnvironmentPackage(`${entry} must export loadEnvironment, made with defineEnvironment`);
@@ -20,7 +20,7 @@ export async function importEnvironment(entry: string, file: string): Promise<En
   return { loadEnvironment: loader, exports: loaded };
 }
 
-async function imported(entry: string, file: string): Promise<Record<string, unknown>> {
+async function importModule(entry: string, file: string): Promise<Record<string, unknown>> {
   // The stack of an error in a hook then names the author's file.
   process.setSourceMapsEnabled(true);
   try {

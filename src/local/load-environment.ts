@@ -27,7 +27,7 @@ export function loadEnvironmentModule(from: EnvironmentPackage): Promise<Environ
  * neither this process nor its signals, and is refused. Rejects with the reason of `signal` when that is aborted first.
  */
 export function tryEnvironmentModule(from: EnvironmentPackage, { ms = LOADING_MS, signal }: Trial = {}): Promise<void> {
-  return withBundle(from.entry, (file) => triedInThread(from.entry, file, ms, signal));
+  return withBundle(from.entry, (file) => tryInThread(from.entry, file, ms, signal));
 }
 
 interface Trial {
@@ -47,7 +47,7 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-async function triedInThread(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function tryInThread(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   const thread = new Worker(THREAD, { workerData: { entry, file } });
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
@@ -86,7 +86,7 @@ async function bundle(entry: string, outfile: string): Promise<void> {
       js: 'import { createRequire as rollcallRequire } from "node:module"; const require = rollcallRequire(import.meta.url);',
     },
   }).catch(async (thrown: unknown) => {
-    throw new NoEnvironmentPackage(await readable(entry, thrown), { cause: thrown });
+    throw new NoEnvironmentPackage(await failureText(entry, thrown), { cause: thrown });
   });
 }
 
@@ -116,7 +116,7 @@ const BuildFailure = z.object({
   ),
 });
 
-async function readable(entry: string, thrown: unknown): Promise<string> {
+async function failureText(entry: string, thrown: unknown): Promise<string> {
   const failure = BuildFailure.safeParse(thrown);
   const why = failure.success
     ? (await formatMessages(failure.data.errors, { kind: "error" })).join("\n").trim()

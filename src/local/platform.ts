@@ -5,7 +5,7 @@
  * `/healthz` answers: it goes when workerd dies and comes back with the next one. Killing any of the processes at any
  * moment leaves a directory that the next boot takes over.
  */
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
 import { type PolicyServer, startPolicyServer } from "../../packages/policy/policy-server.ts";
@@ -14,25 +14,22 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-import { HeldOutput } from "./held-output.ts";
-import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
+
 import { migrate, refuseForeignData, seedApiKey } from "./migrate.ts";
-import { miniflareOptions } from "./miniflare-options.ts";
-import { PACKAGE_ROOT } from "./package-root.ts";
+import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
+import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
-import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { sourcesHash } from "./sources-hash.ts";
-import { startFailure } from "./start-failure.ts";
+
 import {
   apiKeyOf,
+  type Deaths,
   keepPolicyPort,
   makeThrowAwayDirectory,
+  NO_DEATHS,
   noteDeaths,
   noteRunning,
   noteStopped,
-  openStateDirectory,
   policyPort,
-  type ReadyFile,
   removeReadyFile,
   secretOf,
   writeReadyFile,
@@ -114,7 +111,10 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
 }
 
 function openDirectory(directory: string | null, undo: Undo): string {
-  if (directory !== null) return openStateDirectory(directory);
+  if (directory !== null) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    return directory;
+  }
   const made = makeThrowAwayDirectory();
   undo.push(() => rmSync(made, { recursive: true, force: true }));
   return made;
@@ -148,13 +148,24 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     // What only reads ends nothing, and must not hide how the last one ended.
     deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
     bindings: {
-      ...machineBindings(directory),
+      LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
+      // Here the network is the person's own: their models answer on it.
+      ALLOW_PRIVATE_ENDPOINTS: "true",
+      ROLLCALL_SECRET: secretOf(directory),
       AT_REST: String(options.atRest ?? false),
       ...options.bindings,
     },
     onUp: (address, pid) => {
       if (options.atRest || boot.lock.isLost()) return;
-      writeReadyFile(directory, { ...ready(address, key, pid, policy.url), build });
+      writeReadyFile(directory, {
+        url: address,
+        key,
+        pid: process.pid,
+        workerd_pid: pid,
+        started_at: Math.floor(Date.now() / 1000),
+        policy_url: policy.url,
+        build,
+      });
     },
     onDown: () => {
       if (!boot.lock.isLost()) removeReadyFile(directory);
@@ -213,9 +224,7 @@ function faultOf(error: unknown, bundle: string, own: readonly EnvironmentPackag
   const why = startFailure(error.message, bundle);
   if (why === null) return error;
   const named = own.map(({ entry }) => entry).join(", ");
-  return new NoEnvironmentPackage(`${named} cannot be loaded in a Worker: ${why}`, {
-    cause: error,
-  });
+  return new NoEnvironmentPackage(`${named} cannot be loaded in a Worker: ${why}`, { cause: error });
 }
 
 interface Launch {
@@ -304,30 +313,6 @@ async function launchOn(
     else noteDeaths(what.directory, { deaths, byItself: byItself + 1 });
   });
   return { url, miniflare, watch, letGoOn };
-}
-
-function machineBindings(directory: string): Record<string, string | number> {
-  return {
-    LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
-    // Here the network is the person's own: their models answer on it.
-    ALLOW_PRIVATE_ENDPOINTS: "true",
-    ROLLCALL_SECRET: secretOf(directory),
-  };
-}
-
-function ready(url: string, key: string, workerdPid: number, policyUrl: string): ReadyFile {
-  return {
-    url,
-    key,
-    pid: process.pid,
-    workerd_pid: workerdPid,
-    started_at: nowSeconds(),
-    policy_url: policyUrl,
-  };
-}
-
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
 }
 
 /** Part of every local platform, not of a command: a run goes on after the command that made it has ended. */

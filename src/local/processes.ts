@@ -2,7 +2,8 @@
  * Telling processes apart. A pid alone says little: the system gives it out again. A pid and the moment it started
  * name one process for good, also across a reboot.
  */
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** One process and no other. */
@@ -119,4 +120,24 @@ function psRows(which: readonly string[]): Row[] {
     if (pid === undefined || started === undefined || state?.startsWith("Z")) return [];
     return [{ pid: Number(pid), parent: Number(parent), started, command: `${command ?? ""} ` }];
   });
+}
+
+/** Child processes of this one that SIGKILL ended. Few: each is a workerd, a trainer, or a tool of the boot. */
+const killed = new Set<number>();
+let watching = false;
+
+/** Miniflare keeps the handle of the workerd it starts to itself; Node tells of every child there is. */
+export function watchForKills(): void {
+  if (watching) return;
+  watching = true;
+  subscribe("child_process", (message) => {
+    const { process: child } = message as { process: ChildProcess };
+    child.once("exit", (_code, signal) => {
+      if (signal === "SIGKILL" && child.pid !== undefined) killed.add(child.pid);
+    });
+  });
+}
+
+export function wasKilled(pid: number): boolean {
+  return killed.has(pid);
 }

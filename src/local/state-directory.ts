@@ -4,13 +4,12 @@
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
-import { replaceFile } from "./directory-lock.ts";
+import { createFile, hasCode, readIfThere, replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
-import { type Deaths, NO_DEATHS } from "./last-deaths.ts";
 
 /** What a client needs to reach the platform of a directory. */
 export const ReadyFile = z.object({
@@ -20,18 +19,13 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
-  build: z.string().optional().describe("the code it runs, environments of one's own left out: sources-hash.ts"),
+  build: z.string().optional().describe("the code it runs, environments of one's own left out: sourcesHash"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 
 /** ROLLCALL_DIR, or `.rollcall` in the folder the command runs in. */
 export function stateDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
-}
-
-export function openStateDirectory(directory: string): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  return directory;
 }
 
 /** A file system in memory, on Linux. */
@@ -50,18 +44,18 @@ export function roomyMemory(): string | null {
     const { bavail, bsize } = statfsSync(MEMORY);
     return bavail * bsize >= ROOMY_BYTES ? MEMORY : null;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
 }
 
 /** What seals endpoint keys and signs ids: 64 hex digits. Lost, the directory's sealed keys cannot be opened. */
 export function secretOf(directory: string): string {
-  return once(join(directory, "secret"), () => randomBytes(32).toString("hex"));
+  return readOrMake(join(directory, "secret"), () => randomBytes(32).toString("hex"));
 }
 
 export function apiKeyOf(directory: string): string {
-  return once(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
+  return readOrMake(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
 }
 
 export function writeReadyFile(directory: string, ready: ReadyFile): void {
@@ -71,6 +65,20 @@ export function writeReadyFile(directory: string, ready: ReadyFile): void {
 export function removeReadyFile(directory: string): void {
   rmSync(readyPath(directory), { force: true });
 }
+
+/**
+ * How workerds ended that followed each other soon. What it is asked for: `src/runtime/environment/suspects.ts`.
+ *
+ * Invariant. A kill from outside (by a person, a supervisor, the system for want of memory) is a death, of which nobody can
+ * say that it would come again; what workerd does itself is a death by any other signal, or a silence that ends in our own kill.
+ */
+export interface Deaths {
+  readonly deaths: number;
+  /** How many of them it came to by itself. */
+  readonly byItself: number;
+}
+
+export const NO_DEATHS: Deaths = { deaths: 0, byItself: 0 };
 
 /** What came longer ago is another matter. */
 const SOON_MS = 10 * 60_000;
@@ -105,13 +113,9 @@ export function noteStopped(directory: string): void {
 
 /** What the file says; whether the platform still answers is another question. */
 export function readReadyFile(directory: string): ReadyFile | null {
-  const text = readReady(directory);
-  return text === null ? null : ReadyFile.parse(JSON.parse(text));
-}
-
-function readReady(directory: string): string | null {
   try {
-    return readIfThere(readyPath(directory));
+    const text = readIfThere(readyPath(directory));
+    return text === null ? null : ReadyFile.parse(JSON.parse(text));
   } catch (error) {
     throw directoryFault(error, directory);
   }
@@ -135,22 +139,9 @@ function readyPath(directory: string): string {
 }
 
 /** The file's text; made and written the first time, and never half-written. */
-function once(file: string, make: () => string): string {
+function readOrMake(file: string, make: () => string): string {
   const kept = readIfThere(file);
   if (kept !== null) return kept;
-  const draft = `${file}.${process.pid}.new`;
-  const made = make();
-  writeFileSync(draft, made, { mode: 0o600 });
-  linkSync(draft, file);
-  rmSync(draft);
-  return made;
-}
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  }
+  createFile(file, make());
+  return readFileSync(file, "utf8");
 }

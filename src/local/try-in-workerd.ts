@@ -12,10 +12,8 @@ import { build, type Plugin } from "esbuild";
 import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "miniflare";
 import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
+import { quietMiniflare, readWorkerOptions, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
-import { quietMiniflare, StderrLog } from "./quiet-miniflare.ts";
-import { startFailure } from "./start-failure.ts";
-import { readWorkerOptions } from "./worker-options.ts";
 
 export interface Tried {
   /** Why it cannot be made there, with the place in the author's own file; null when it can. */
@@ -38,7 +36,7 @@ export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown
     writeFileSync(main, mainModule(entry));
     await bundleAlone(main, bundle);
     const bytes = gzipSync(readFileSync(bundle)).length;
-    return { refused: await refusal(folder, bundle, args), bytes };
+    return { refused: await startAlone(folder, bundle, args), bytes };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -82,12 +80,9 @@ const ownCopies: Plugin = {
   },
 };
 
-const Compatibility = z.object({
-  compatibilityDate: z.string(),
-  compatibilityFlags: z.array(z.string()),
-});
+const Compatibility = z.object({ compatibilityDate: z.string(), compatibilityFlags: z.array(z.string()) });
 
-async function refusal(folder: string, bundle: string, args: unknown): Promise<string | null> {
+async function startAlone(folder: string, bundle: string, args: unknown): Promise<string | null> {
   const options = await readWorkerOptions(PACKAGE_ROOT, join(PACKAGE_ROOT, "dist"));
   const miniflare = quietMiniflare(
     convertV4MiniflareOptions({

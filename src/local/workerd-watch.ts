@@ -5,11 +5,10 @@
  * so that it is started again like one that died.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DirectoryLock } from "./directory-lock.ts";
+import { type DirectoryLock, hasCode } from "./directory-lock.ts";
 import { answers, type Health } from "./healthz.ts";
-import { type Deaths, NO_DEATHS, wasKilled, watchForKills } from "./last-deaths.ts";
-import { OwedWrites } from "./owed-writes.ts";
-import { findWorkerd, type ProcessMark } from "./processes.ts";
+import { findWorkerd, type ProcessMark, wasKilled, watchForKills } from "./processes.ts";
+import { type Deaths, NO_DEATHS } from "./state-directory.ts";
 
 interface WatchOptions {
   readonly port: number;
@@ -46,12 +45,12 @@ export class WorkerdWatch {
   readonly lost: Promise<Error>;
   readonly #options: WatchOptions;
   readonly #lose: (reason: Error) => void;
-  readonly #owed: OwedWrites;
+  readonly #pending: PendingWrites;
   #workerd: ProcessMark | null = null;
   /** Of the workerd there is: it died, or it answered the last question. */
   #dead = false;
   #answering = false;
-  #toldDown = false;
+  #saidDown = false;
   #wasEnded = false;
   #askedAt = 0;
   #silentMs = 0;
@@ -70,7 +69,7 @@ export class WorkerdWatch {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#soonDeaths = options.soonDeaths;
-    this.#owed = new OwedWrites(options.say);
+    this.#pending = new PendingWrites(options.say);
     watchForKills();
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
@@ -115,10 +114,10 @@ export class WorkerdWatch {
     clearTimeout(this.#deadline);
     const first = this.#workerd === null;
     this.#workerd = workerd;
-    this.#owed.write("lock", () => this.#options.lock.recordWorkerd(workerd));
+    this.#pending.write("lock", () => this.#options.lock.recordWorkerd(workerd));
     this.#dead = false;
     this.#begunAt = performance.now();
-    this.#toldDown = false;
+    this.#saidDown = false;
     this.#wasEnded = false;
     this.#askedAt = performance.now();
     this.#silentMs = 0;
@@ -167,7 +166,7 @@ export class WorkerdWatch {
       }
       if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
       if (!this.#dead) await this.#ask();
-      this.#owed.retry();
+      this.#pending.retry();
       await sleep(this.#answering ? LOOK_EVERY_MS : LOOK_FOR_NEW_EVERY_MS);
     }
   }
@@ -184,8 +183,8 @@ export class WorkerdWatch {
     if (health !== "silent") this.#silentMs = 0;
     else this.#silentMs += Math.min(waited, LONGEST_SILENCE_MS);
     if (answers(health)) this.#becomeAnswering();
-    if (health === "ok") this.#owed.hasRoom();
-    if (health === "full") this.#owed.isFull();
+    if (health === "ok") this.#pending.hasRoom();
+    if (health === "full") this.#pending.isFull();
     if (this.#silentMs >= this.#options.hungAfterMs) this.#end();
   }
 
@@ -200,7 +199,7 @@ export class WorkerdWatch {
     if (this.#up || this.#stopped) return;
     this.#up = true;
     const pid = this.pid();
-    this.#owed.write("ready", () => this.#options.onUp(pid));
+    this.#pending.write("ready", () => this.#options.onUp(pid));
     if (this.#deaths > 0) {
       this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
     }
@@ -231,7 +230,7 @@ export class WorkerdWatch {
     const itself = this.#wasEnded || !wasKilled(this.pid());
     this.#soonDeaths = { deaths: deaths + 1, byItself: byItself + (itself ? 1 : 0) };
     const soonDeaths = this.#soonDeaths;
-    this.#owed.write("running", () => this.#options.onDeath(soonDeaths));
+    this.#pending.write("running", () => this.#options.onDeath(soonDeaths));
     if (this.#deathsInARow > MOST_DEATHS) {
       this.#lose(new Error(`workerd died ${MOST_DEATHS} times in a row without an answer`));
     }
@@ -241,10 +240,10 @@ export class WorkerdWatch {
   }
 
   #becomeDown(why: string): void {
-    if (this.#stopped || this.#toldDown) return;
-    this.#toldDown = true;
+    if (this.#stopped || this.#saidDown) return;
+    this.#saidDown = true;
     this.#up = false;
-    this.#owed.drop("ready");
+    this.#pending.drop("ready");
     this.#options.onDown();
     this.#options.say(why);
   }
@@ -256,7 +255,59 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ESRCH") return false;
+    if (hasCode(error, "ESRCH")) return false;
     throw error;
+  }
+}
+
+/**
+ * Small files that say how the platform stands (which workerd runs, where it answers, how the last ones ended), written when
+ * that changes. A full disk must not end what is to outlast it: such a write is kept, and tried again until it works.
+ */
+export class PendingWrites {
+  readonly #say: (line: string) => void;
+  readonly #pending = new Map<string, () => void>();
+  #full = false;
+
+  constructor(say: (line: string) => void) {
+    this.#say = say;
+  }
+
+  /** `file`: what is written; an earlier write of it that is still pending is void. False where there was no room for it. */
+  write(file: string, write: () => void): boolean {
+    this.#pending.delete(file);
+    try {
+      write();
+    } catch (error) {
+      if (!hasCode(error, "ENOSPC")) throw error;
+      this.#pending.set(file, write);
+      this.isFull();
+      return false;
+    }
+    return true;
+  }
+
+  /** Said once, whoever met it first. */
+  isFull(): void {
+    if (this.#full) return;
+    this.#full = true;
+    this.#say("The disk is full: nothing is lost, and what runs goes on when there is room.");
+  }
+
+  /** The platform wrote something; it is over once nothing is pending here either. */
+  hasRoom(): void {
+    if (!this.#full || this.#pending.size > 0) return;
+    this.#full = false;
+    this.#say("There is room on the disk again.");
+  }
+
+  /** What is pending is no longer true. */
+  drop(file: string): void {
+    this.#pending.delete(file);
+  }
+
+  /** Tries what is pending once more. */
+  retry(): void {
+    for (const [file, write] of [...this.#pending]) this.write(file, write);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { baselineArgument, findBaseline } from "../../src/cli/eval/baseline.ts";
+import { baselineArgument, findBaseline } from "../../src/cli/eval/gates.ts";
 import type { RunView } from "../../src/contract/run.ts";
 import { recorded } from "../sdk/recording-fetch.ts";
 import { aRun } from "./a-run.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { columns } from "../../src/cli/terminal/columns.ts";
+import { columns } from "../../src/cli/terminal/table.ts";
 import { terminal } from "../../src/cli/terminal/terminal.ts";
-import { displayWidth } from "../../src/cli/terminal/text-width.ts";
-import { rule } from "../../src/cli/terminal/transcript-page.ts";
+import { displayWidth } from "../../src/cli/terminal/text.ts";
+import { rule } from "../../src/cli/terminal/transcript.ts";
 
 const HEADER = ["name", "reward"];
 const ROWS = [

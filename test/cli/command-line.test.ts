@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
-import { command, helpText, readCommandLine } from "../../src/cli/command-line.ts";
+import { type CommandSpec, helpText, nearest, readCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS, findCommand } from "../../src/cli/commands.ts";
 import { asCommandError } from "../../src/cli/exit.ts";
-import { nearest } from "../../src/cli/terminal/nearest.ts";
 
-const SPEC = command({
+const SPEC = {
   name: "thing do",
   takes: "<thing>",
-  argument: "other",
   says: "does a thing",
   flags: {
     many: { short: "m", value: "N", repeatable: true, says: "how many" },
@@ -16,7 +14,7 @@ const SPEC = command({
     on: { says: "a switch" },
     timeout: { value: "S", says: "how long" },
   },
-});
+} as const satisfies CommandSpec;
 
 function refusal(read: () => unknown): string {
   try {

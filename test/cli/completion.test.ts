@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { bashScript, fishScript, zshScript } from "../../src/cli/commands/completion-scripts.ts";
+import { bashScript, fishScript, zshScript } from "../../src/cli/commands/completion.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 
 /** What a real bash offers behind these words; `rollcall` itself answers with two environments. */

@@ -16,8 +16,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { envInitCommand, makeEnvironment } from "../../src/cli/commands/env-init.ts";
-import { KINDS, PINS, scaffold } from "../../src/cli/commands/scaffold.ts";
+import { KINDS, makeEnvironment, PINS, scaffold } from "../../src/cli/commands/env-init.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
 import * as singleTurn from "../../src/cli/templates/single-turn/environment.ts";
 import * as stateful from "../../src/cli/templates/stateful/environment.ts";
 import * as withTool from "../../src/cli/templates/tool/environment.ts";
@@ -148,6 +148,7 @@ test("an empty folder of the name is taken", () => {
   expect(makeEnvironment("empty", "tool", folder).files).toContain("environment.ts");
 });
 
-test("a kind that is none is refused", () => {
-  expect(() => envInitCommand(["other", "--kind", "chess"])).toThrow("chess is not one of");
+test("a kind that is none is refused", async () => {
+  const init = COMMANDS.find(({ name }) => name === "env init");
+  await expect(init?.run(["other", "--kind", "chess"])).rejects.toThrow("chess is not one of");
 });

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
 import { loadEnvironment as gsm8k } from "../../environments/gsm8k/environment.ts";
-import { onAnotherDay } from "../../src/cli/commands/another-day.ts";
-import { envValidateCommand } from "../../src/cli/commands/env-validate.ts";
-import { locate, unmetNeeds, uploadedRows } from "../../src/cli/commands/validation-subject.ts";
+import { locate, onAnotherDay, unmetNeeds, uploadedRows } from "../../src/cli/commands/env-validate.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
 import { EXIT } from "../../src/cli/exit.ts";
 import type { Check } from "../../src/core/validation/validate.ts";
 import { rollcall } from "./run-rollcall.ts";
@@ -240,7 +239,8 @@ test.each([
   [["calculator", "--examples", "0"], "--examples: must be a whole number, 1 at least"],
   [[], "name one environment"],
 ])("%j is a wrong use that says why", async (argv, why) => {
-  await expect(envValidateCommand(argv)).rejects.toMatchObject({
+  const validate = COMMANDS.find(({ name }) => name === "env validate");
+  await expect(validate?.run(argv)).rejects.toMatchObject({
     exit: EXIT.usage,
     message: expect.stringContaining(why),
   });

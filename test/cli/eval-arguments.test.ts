@@ -2,12 +2,18 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { parseEvalArguments } from "../../src/cli/eval/arguments.ts";
+import { readCommandLine } from "../../src/cli/command-line.ts";
+import { evalArguments } from "../../src/cli/eval/arguments.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
+import { EVAL_FLAGS } from "../../src/cli/run-flags.ts";
 
 afterEach(() => {
   vi.unstubAllEnvs();
 });
+
+function parseEvalArguments(argv: readonly string[]) {
+  return evalArguments(readCommandLine({ name: "eval", says: "", flags: EVAL_FLAGS }, argv));
+}
 
 function file(name: string, text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), "rollcall-args-")), name);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { histogram, RewardTally } from "../../src/cli/terminal/histogram.ts";
+import { histogram, RewardTally } from "../../src/cli/terminal/results.ts";
 
 function tallied(rewards: readonly (number | null)[], most?: number): RewardTally {
   const tally = new RewardTally(most);

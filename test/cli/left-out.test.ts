@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LeftOutTally } from "../../src/cli/eval/left-out.ts";
+import { LeftOutTally } from "../../src/cli/commands/run-rows.ts";
 
 test("what the pages of an export left out is added up by reason, and the first rollouts are named", () => {
   const tally = new LeftOutTally();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { POLICY_MODEL } from "../../packages/policy/known-environments.ts";
+import { chooseModel } from "../../src/cli/eval/request.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
-import { chooseModel } from "../../src/cli/model-choice.ts";
 
 const POLICY = { policyUrl: "http://127.0.0.1:1/v1" };
 const ELSEWHERE = { policyUrl: null };

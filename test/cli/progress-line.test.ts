@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { progressLine, shareOut } from "../../src/cli/terminal/progress-line.ts";
-import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { progressLine, shareOut } from "../../src/cli/terminal/display.ts";
+import { displayWidth } from "../../src/cli/terminal/text.ts";
 import { aRun } from "./a-run.ts";
 
 const RUN = aRun({

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type RewardPoint, rewardPlot, smoothed } from "../../src/cli/terminal/reward-plot.ts";
-import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { displayWidth } from "../../src/cli/terminal/text.ts";
 
 const RISING: RewardPoint[] = Array.from({ length: 20 }, (_, at) => {
   return { step: at + 1, reward: 0.3 + 0.035 * at };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resultsTable } from "../../src/cli/terminal/table.ts";
+import { resultsTable } from "../../src/cli/terminal/results.ts";
 import { aRun } from "./a-run.ts";
 
 const notesOf = (run: Parameters<typeof aRun>) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cutTo, displayWidth, padTo, wrap } from "../../src/cli/terminal/text-width.ts";
+import { cutTo, displayWidth, padTo, wrap } from "../../src/cli/terminal/text.ts";
 
 test.each([
   ["abc", 3],

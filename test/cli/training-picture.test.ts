@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { terminal } from "../../src/cli/terminal/terminal.ts";
-import { displayWidth } from "../../src/cli/terminal/text-width.ts";
-import { TrainingDisplay } from "../../src/cli/train/display.ts";
-import { type TrainingPicture, trainingPicture } from "../../src/cli/train/picture.ts";
-import { firstStep } from "../../src/cli/train/series.ts";
+import { displayWidth } from "../../src/cli/terminal/text.ts";
+
+import { firstStep, TrainingDisplay, type TrainingPicture, trainingPicture } from "../../src/cli/train/picture.ts";
+
 import { aTraining, aTrainingRun, STEPS } from "./a-training.ts";
 import { Window } from "./a-window.ts";
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { displayWidth } from "../../src/cli/terminal/text-width.ts";
+import { displayWidth } from "../../src/cli/terminal/text.ts";
 import { transcript } from "../../src/cli/terminal/transcript.ts";
 import { aRollout } from "./a-run.ts";
 

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { KINDS, scaffold } from "../../src/cli/commands/scaffold.ts";
+import { KINDS, scaffold } from "../../src/cli/commands/env-init.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];

@@ -9,7 +9,7 @@ import {
   resolveEnvironmentPackage,
 } from "../../src/local/environment-package.ts";
 import { loadEnvironmentModule, tryEnvironmentModule } from "../../src/local/load-environment.ts";
-import { rollcallSpecifier } from "../../src/local/rollcall-specifier.ts";
+import { rollcallSpecifier } from "../../src/local/package-root.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MODULE = `

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { wasKilled, watchForKills } from "../../src/local/last-deaths.ts";
+import { wasKilled, watchForKills } from "../../src/local/processes.ts";
 import { noteDeaths, noteRunning, noteStopped } from "../../src/local/state-directory.ts";
 
 test("a child that somebody killed is told from one that ended by itself", async () => {

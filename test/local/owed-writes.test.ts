@@ -1,6 +1,6 @@
 /** What the boot writes while there is no room on the disk. */
 import { expect, test } from "vitest";
-import { OwedWrites } from "../../src/local/owed-writes.ts";
+import { PendingWrites } from "../../src/local/workerd-watch.ts";
 
 function onDisk() {
   const said: string[] = [];
@@ -10,7 +10,7 @@ function onDisk() {
     if (disk.full) throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
     written.push(text);
   };
-  const owed = new OwedWrites((line) => {
+  const owed = new PendingWrites((line) => {
     said.push(line);
   });
   return { said, written, disk, put, owed };

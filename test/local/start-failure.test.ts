@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { afterEach, expect, test } from "vitest";
-import { startFailure } from "../../src/local/start-failure.ts";
+import { startFailure } from "../../src/local/miniflare.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-start-failure-")));
 const bundle = join(folder, "index.js");

@@ -3,37 +3,43 @@
  * when they are needed, of a platform that runs; none is started for them, and a silent one is not waited for.
  */
 import { readReadyFile, stateDirectory } from "../../local/state-directory.ts";
-import { RollcallClient } from "../../sdk/client.ts";
-import { readCommandLine } from "../command-line.ts";
-import { COMMANDS, COMPLETION } from "../commands.ts";
-import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { bashScript, fishScript, zshScript } from "./completion-scripts.ts";
+import { type Command, type CommandSpec, command, type Flag, HELP_FLAG } from "../command-line.ts";
+import { EXIT, usageError } from "../exit.ts";
 
-const SCRIPTS: Readonly<Record<string, () => string>> = {
-  bash: () => bashScript(COMMANDS),
-  zsh: () => zshScript(COMMANDS),
-  fish: () => fishScript(COMMANDS),
-};
 const ANSWERS_WITHIN_MS = 1000;
 
-export async function completionCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(COMPLETION, argv);
-  if (line.on("environments")) {
-    const ids = await environmentIds();
-    process.stdout.write(ids.map((id) => `${id}\n`).join(""));
-    return EXIT.good;
-  }
-  const shell = line.one("a shell: bash, zsh or fish");
-  const script = SCRIPTS[shell];
-  if (script === undefined) throw usageError(`no script for ${shell}: there are bash, zsh and fish`);
-  process.stdout.write(script());
-  return EXIT.good;
+/** `others`: every other command there is. */
+export function completionCommand(others: readonly Command[]) {
+  const self = command({
+    name: "completion",
+    takes: "<bash | zsh | fish>",
+    argument: "shell",
+    says: "print a script that completes commands, flags and environments",
+    more: `bash:  source <(rollcall completion bash)          in ~/.bashrc
+zsh:   source <(rollcall completion zsh)           in ~/.zshrc
+fish:  rollcall completion fish | source           in ~/.config/fish/config.fish`,
+    flags: { environments: { says: "print the ids of the environments instead, if a platform runs" } },
+    async run(line) {
+      if (line.on("environments")) {
+        const ids = await environmentIds();
+        process.stdout.write(ids.map((id) => `${id}\n`).join(""));
+        return EXIT.good;
+      }
+      const shell = line.one("a shell: bash, zsh or fish");
+      const script = SCRIPTS[shell];
+      if (script === undefined) throw usageError(`no script for ${shell}: there are bash, zsh and fish`);
+      process.stdout.write(script([...others, self]));
+      return EXIT.good;
+    },
+  });
+  return self;
 }
 
 /** None where no platform answers: a shell that completes has nobody to tell. */
 async function environmentIds(): Promise<string[]> {
   const platform = platformAtHand();
   if (platform === null) return [];
+  const { RollcallClient } = await import("../../sdk/client.ts");
   const client = new RollcallClient(platform);
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
   const environments = await client.environments({ signal }).catch(() => []);
@@ -45,4 +51,153 @@ function platformAtHand(): { baseUrl: string; apiKey: string } | null {
   if (baseUrl && apiKey) return { baseUrl, apiKey };
   const running = readReadyFile(stateDirectory(process.env));
   return running === null ? null : { baseUrl: running.url, apiKey: running.key };
+}
+
+/** Asked at the time of completion. */
+const ENVIRONMENTS = "$(rollcall completion --environments 2>/dev/null)";
+/** Takes one wherever it stands. */
+const ENVIRONMENT_FLAG = "environment";
+const FISH_ENVIRONMENTS = "(rollcall completion --environments 2>/dev/null)";
+const SHELLS = "bash zsh fish";
+
+type Commands = readonly CommandSpec[];
+
+const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+export function bashScript(commands: Commands): string {
+  return `# Completes rollcall in bash: source <(rollcall completion bash)
+_rollcall() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}"
+  local command="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$command \${COMP_WORDS[i]}" in
+      ${steps(commands).map(quoted).join("|")}) command="\${command:+$command }\${COMP_WORDS[i]}" ;;
+      *) break ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$command:$prev" in
+${commands.flatMap(bashValues).join("\n")}
+  esac
+  case "$command" in
+${[...groupsOf(commands).map(bashGroup), ...commands.map(bashCommand)].join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o filenames -F _rollcall rollcall
+`;
+}
+
+/** zsh runs bash's completions by itself. */
+export function zshScript(commands: Commands): string {
+  const start = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n";
+  return start + bashScript(commands);
+}
+
+export function fishScript(commands: Commands): string {
+  const groups = groupsOf(commands).flatMap((group) =>
+    group.next.map(({ word, says }) => {
+      const condition = group.name === "" ? "__fish_use_subcommand" : fishInGroup(group);
+      return `complete -c rollcall -n '${condition}' -a ${word} -d ${fishQuoted(says)}`;
+    }),
+  );
+  const lines = ["complete -c rollcall -f", ...groups, ...commands.flatMap(fishCommand)];
+  return `# Completes rollcall in fish: rollcall completion fish | source\n${lines.join("\n")}\n`;
+}
+
+/** Words that share their first: "" is the beginning of every command, "run" the runs'. */
+interface Group {
+  readonly name: string;
+  readonly next: readonly { readonly word: string; readonly says: string }[];
+}
+
+function groupsOf(commands: Commands): Group[] {
+  const names = new Set(commands.flatMap(({ name }) => name.split(" ").slice(0, -1)));
+  const verbs = [...names].map((name) => {
+    const mine = commands.filter((command) => command.name.startsWith(`${name} `));
+    const next = mine.map((command) => ({ word: command.name.slice(name.length + 1), says: command.says }));
+    return { name, next };
+  });
+  const alone = commands.filter(({ name }) => !name.includes(" "));
+  const first = [
+    ...alone.map(({ name, says }) => ({ word: name, says })),
+    ...verbs.map(({ name, next }) => ({ word: name, says: next.map((it) => it.word).join(", ") })),
+  ];
+  return [{ name: "", next: first }, ...verbs];
+}
+
+/** Every "words so far, next word" that leads to a command. */
+function steps(commands: Commands): string[] {
+  return groupsOf(commands).flatMap(({ name, next }) => next.map(({ word }) => `${name} ${word}`));
+}
+
+function bashGroup({ name, next }: Group): string {
+  return `    ${quoted(name)}) words="${next.map(({ word }) => word).join(" ")}" ;;`;
+}
+
+function bashCommand({ name, flags, argument }: CommandSpec): string {
+  const names = Object.keys({ ...flags, ...HELP_FLAG }).map((flag) => `--${flag}`);
+  const start = `    ${quoted(name)}) words="${names.join(" ")}"`;
+  if (argument === undefined) return `${start} ;;`;
+  const offered = {
+    environment: `words="${ENVIRONMENTS}"`,
+    shell: `words="${SHELLS}"`,
+    file: '{ COMPREPLY=($(compgen -f -- "$cur")); return; }',
+  }[argument];
+  return `${start}; [[ "$cur" == -* ]] || ${offered} ;;`;
+}
+
+/** What may stand behind a flag that takes a value: one of few words, an environment, or who knows, so files. */
+function bashValues({ name, flags }: CommandSpec): string[] {
+  const taking = Object.entries(flags).filter(([, { value }]) => value !== undefined);
+  const chosen = taking.flatMap(([flag, { short, choices }]) => {
+    if (choices === undefined) return [];
+    const offer = `compgen -W "${choices.join(" ")}" -- "$cur"`;
+    return [`    ${spellings(name, flag, short)}) COMPREPLY=($(${offer})); return ;;`];
+  });
+  const open = taking.filter(([, { choices }]) => choices === undefined);
+  const offer = (flags: typeof open, what: string) => {
+    const all = flags.map(([flag, { short }]) => spellings(name, flag, short)).join("|");
+    return all === "" ? [] : [`    ${all}) COMPREPLY=($(compgen ${what} -- "$cur")); return ;;`];
+  };
+  const named = open.filter(([flag]) => flag === ENVIRONMENT_FLAG);
+  const others = open.filter(([flag]) => flag !== ENVIRONMENT_FLAG);
+  return [...chosen, ...offer(named, `-W "${ENVIRONMENTS}"`), ...offer(others, "-f")];
+}
+
+function spellings(command: string, flag: string, short: string | undefined): string {
+  const long = quoted(`${command}:--${flag}`);
+  return short === undefined ? long : `${long}|${quoted(`${command}:-${short}`)}`;
+}
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}
+
+function fishCommand({ name, flags, argument }: CommandSpec): string[] {
+  const words = name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
+  const start = `complete -c rollcall -n '${words.join("; and ")}'`;
+  const all = Object.entries<Flag>({ ...flags, ...HELP_FLAG });
+  const lines = all.map(([flag, { short, value, choices, says }]) => {
+    const letter = short === undefined ? "" : ` -s ${short}`;
+    const words = flag === ENVIRONMENT_FLAG ? FISH_ENVIRONMENTS : choices?.join(" ");
+    const offer = words === undefined ? " -F" : ` -a ${fishQuoted(words)}`;
+    return `${start} -l ${flag}${letter}${value === undefined ? "" : ` -r${offer}`} -d ${fishQuoted(says)}`;
+  });
+  if (argument === undefined) return lines;
+  const offered = { environment: `-a ${fishQuoted(FISH_ENVIRONMENTS)}`, shell: `-a '${SHELLS}'`, file: "-F" }[argument];
+  return [...lines, `${start} ${offered}`];
+}
+
+function fishInGroup({ name, next }: Group): string {
+  const verbs = next.map(({ word }) => word).join(" ");
+  return `__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${verbs}`;
+}
+
+function fishQuoted(text: string): string {
+  return `'${text.replaceAll("'", "\\'")}'`;
 }

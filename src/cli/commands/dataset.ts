@@ -1,63 +1,140 @@
-/** `rollcall dataset list | show | delete`. */
+/** `rollcall dataset push | list | show | delete`. */
+import { createReadStream, statSync } from "node:fs";
 import { LIMITS } from "../../contract/limits.ts";
 import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
-import { readCommandLine } from "../command-line.ts";
-import { DATASET_DELETE, DATASET_LIST, DATASET_SHOW } from "../commands.ts";
-import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
-import { details } from "../terminal/columns.ts";
+import { environmentArgs } from "../argument-values.ts";
+import { ARGS_FLAG, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
-import { preview, safeLine, safeText } from "../terminal/safe-text.ts";
+import { details, listText } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { preview, safeLine, safeText } from "../terminal/text.ts";
 
 const HEADER = ["dataset", "name", "rows", "size", "checked against", "created"];
 const USUAL_ROWS = 3;
 
-export function datasetListCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(DATASET_LIST, argv);
-  line.none();
-  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
-    const page = await gather(client.datasets({}, { signal }));
-    const none = "No datasets. Upload one with: rollcall dataset push FILE.jsonl";
-    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
-    return EXIT.good;
-  });
-}
-
-export function datasetShowCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(DATASET_SHOW, argv);
-  const id = line.one("a dataset");
-  const count = line.count("num-rows", 0) ?? USUAL_ROWS;
-  if (count > LIMITS.resultsPerPage) {
-    throw usageError(`--num-rows: at most ${LIMITS.resultsPerPage}`, "num-rows");
-  }
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const dataset = await client.getDataset(id, { signal });
-    const head: DatasetRow[] = [];
-    // A row more than is wanted is never read: the page is as long as the head.
-    const rows = client.datasetRows(dataset.id, { limit: Math.max(1, count) }, { signal });
-    if (count > 0) {
-      for await (const row of rows) if (head.push(row) >= count) break;
+const PUSH = command({
+  name: "dataset push",
+  takes: "<file | ->",
+  argument: "file",
+  says: "upload task rows, one JSON object a line",
+  more: `- reads stdin. With --environment every row is checked as a run of it would; the first one that is refused is
+named by its line.`,
+  flags: {
+    name: { value: "NAME", says: "to refer to it by" },
+    environment: { value: "E", says: "check the rows against this environment: id or id@version" },
+    "env-args": ARGS_FLAG,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const file = line.one("a file, or - for stdin");
+    const args = environmentArgs(line.all("env-args"));
+    const environment = line.text("environment");
+    if (environment === undefined && Object.keys(args).length > 0) {
+      throw usageError("--env-args: they are arguments of an environment: add --environment", "env-args");
     }
-    answer({ ...dataset, head }, () => {
-      const rowTexts = head.map(rowText).join("\n");
-      return rowTexts === "" ? datasetText(dataset) : `${datasetText(dataset)}\n\n${rowTexts}`;
+    const bytes = file === "-" ? null : sizeOf(file);
+    return onPlatform(line, async ({ client, signal, term }) => {
+      const source = file === "-" ? process.stdin : createReadStream(file);
+      const dataset = await client.createDataset(showProgress(source, bytes, term), {
+        name: line.text("name"),
+        environment,
+        ...(environment !== undefined && { environmentArgs: args }),
+        signal,
+      });
+      // How far it came says nothing any more.
+      term.redraw(() => []);
+      return { json: dataset, text: () => datasetText(dataset) };
     });
-    return EXIT.good;
-  });
+  },
+});
+
+function sizeOf(file: string): number {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) throw usageError(`${file}: there is no such file`, "file");
+  if (found.isDirectory()) throw usageError(`${file}: is a folder`, "file");
+  return found.size;
 }
 
-export function datasetDeleteCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(DATASET_DELETE, argv);
-  const id = line.one("a dataset");
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const deleted = await client.deleteDataset(id, { signal });
-    answer(deleted, () => `Deleted ${deleted.id}`);
-    return EXIT.good;
-  });
+/** The same bytes; a terminal shows how far they have come. */
+async function* showProgress(
+  source: NodeJS.ReadableStream,
+  total: number | null,
+  term: Terminal,
+): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of source) {
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    sent += bytes.length;
+    const of = total === null ? "" : ` of ${bytesText(total)}`;
+    term.redraw(() => [`${bytesText(sent)}${of} sent`]);
+    yield bytes;
+  }
+  term.redraw(() => [`${bytesText(sent)} sent; the rows are being checked`]);
 }
 
-export function datasetText(dataset: DatasetView): string {
+const LIST = command({
+  name: "dataset list",
+  reads: true,
+  says: "uploaded datasets, newest first",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.datasets({}, { signal }));
+      const none = "No datasets. Upload one with: rollcall dataset push FILE.jsonl";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+function rowOf(dataset: DatasetView): string[] {
+  return [
+    dataset.id,
+    dataset.name ?? "",
+    countText(dataset.rows),
+    bytesText(dataset.bytes),
+    environmentOf(dataset) ?? "",
+    timeText(dataset.created_at),
+  ];
+}
+
+const SHOW = command({
+  name: "dataset show",
+  takes: "<dataset>",
+  reads: true,
+  says: "one dataset and its first rows",
+  flags: {
+    "num-rows": {
+      short: "n",
+      value: "N",
+      says: `rows to show, ${LIMITS.resultsPerPage} at most; default 3`,
+    },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("a dataset");
+    const count = line.count("num-rows", 0) ?? USUAL_ROWS;
+    if (count > LIMITS.resultsPerPage) {
+      throw usageError(`--num-rows: at most ${LIMITS.resultsPerPage}`, "num-rows");
+    }
+    return onPlatform(line, async ({ client, signal }) => {
+      const dataset = await client.getDataset(id, { signal });
+      const head: DatasetRow[] = [];
+      // A row more than is wanted is never read: the page is as long as the head.
+      const rows = client.datasetRows(dataset.id, { limit: Math.max(1, count) }, { signal });
+      if (count > 0) {
+        for await (const row of rows) if (head.push(row) >= count) break;
+      }
+      const rowTexts = head.map(rowText).join("\n");
+      const text = rowTexts === "" ? datasetText(dataset) : `${datasetText(dataset)}\n\n${rowTexts}`;
+      return { json: { ...dataset, head }, text: () => text };
+    });
+  },
+});
+
+function datasetText(dataset: DatasetView): string {
   return details({
     dataset: dataset.id,
     name: dataset.name,
@@ -74,17 +151,17 @@ function rowText({ index, row }: DatasetRow): string {
   return `${index}  ${safeLine(shown)}${missing === null ? "" : ` ${missing}`}`;
 }
 
-function rowOf(dataset: DatasetView): string[] {
-  return [
-    dataset.id,
-    dataset.name ?? "",
-    countText(dataset.rows),
-    bytesText(dataset.bytes),
-    environmentOf(dataset) ?? "",
-    timeText(dataset.created_at),
-  ];
-}
-
 function environmentOf({ environment }: DatasetView): string | null {
   return environment === null ? null : `${environment.id}@${environment.version}`;
 }
+
+const DELETE = question({
+  name: "dataset delete",
+  takes: "<dataset>",
+  says: "delete a dataset no unfinished run needs",
+  what: "a dataset",
+  ask: (client, id, options) => client.deleteDataset(id, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
+
+export const DATASET_COMMANDS = [PUSH, LIST, SHOW, DELETE] as const;

@@ -1,61 +1,178 @@
-/** `rollcall endpoint list | show | delete | probe`, and how an endpoint reads. */
+/** `rollcall endpoint …`: endpoints that have a name. A key is read from a variable, never from the command line. */
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
-import { readCommandLine } from "../command-line.ts";
-import { ENDPOINT_DELETE, ENDPOINT_LIST, ENDPOINT_PROBE, ENDPOINT_SHOW } from "../commands.ts";
-import { EXIT, type ExitCode } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform } from "../on-platform.ts";
-import { details } from "../terminal/columns.ts";
+import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
 import { countText, timeText } from "../terminal/format.ts";
-import { safeLine } from "../terminal/safe-text.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
 
 const HEADER = ["endpoint", "base url", "key", "supports", "id"];
 const MODELS_SHOWN = 5;
+const MICROS_PER_DOLLAR = 1e6;
 
-export function endpointListCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(ENDPOINT_LIST, argv);
-  line.none();
-  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
-    const page = await gather(client.endpoints({}, { signal }));
-    const none = "No endpoints. Name one with: rollcall endpoint add NAME -b URL";
-    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
-    return EXIT.good;
+/** What may be said of an endpoint when it is added, and changed later. */
+const SETTING_FLAGS = {
+  "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
+  "max-concurrent": { value: "N", says: "no run keeps more rollouts at once on it" },
+  rpm: { value: "N", says: "requests a minute it allows" },
+  "input-price": { value: "X", says: "dollars for a million prompt tokens" },
+  "output-price": { value: "X", says: "dollars for a million completion tokens" },
+} as const satisfies Flags;
+
+const FORGET_FLAGS = {
+  "no-api-key": { says: "forget its key" },
+  "no-max-concurrent": { says: "no bound of its own any more" },
+  "no-rpm": { says: "forget its rate" },
+  "no-prices": { says: "forget its prices" },
+} as const satisfies Flags;
+
+const ADD = command({
+  name: "endpoint add",
+  takes: "<name>",
+  says: "name an endpoint, and see what it supports",
+  more: "One short call is made to see what it supports; an endpoint that does not answer is added all the same.",
+  flags: {
+    ...SETTING_FLAGS,
+    model: { short: "m", value: "NAME", says: "the model to ask; default the first it lists" },
+    "no-probe": { says: "make no call" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const name = line.one("the endpoint");
+    const { base_url, ...rest } = settingsOf(line);
+    if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
+    const model = defined({ model: line.text("model") });
+    const request = { name, base_url, ...rest, ...model, probe: !line.on("no-probe") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const endpoint = await client.createEndpoint(request, { signal });
+      return { json: endpoint, text: () => endpointText(endpoint) };
+    });
+  },
+});
+
+const LIST = command({
+  name: "endpoint list",
+  reads: true,
+  says: "the endpoints that have a name",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.endpoints({}, { signal }));
+      const none = "No endpoints. Name one with: rollcall endpoint add NAME -b URL";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "endpoint show",
+  takes: "<endpoint>",
+  reads: true,
+  says: "one endpoint and what it supports",
+  what: "an endpoint",
+  ask: (client, name, options) => client.getEndpoint(name, options),
+  text: endpointText,
+});
+
+const UPDATE = command({
+  name: "endpoint update",
+  takes: "<endpoint>",
+  says: "change what is named, and nothing else",
+  flags: {
+    name: { value: "NAME", says: "a new name" },
+    ...SETTING_FLAGS,
+    ...FORGET_FLAGS,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const endpointName = line.one("the endpoint");
+    refuseOpposites(line);
+    const patch = {
+      ...defined({ name: line.text("name") }),
+      ...settingsOf(line),
+      ...(line.on("no-api-key") && { api_key: null }),
+      ...(line.on("no-max-concurrent") && { max_concurrent: null }),
+      ...(line.on("no-rpm") && { rpm: null }),
+      ...(line.on("no-prices") && { prices: null }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const endpoint = await client.updateEndpoint(endpointName, patch, { signal });
+      return { json: endpoint, text: () => endpointText(endpoint) };
+    });
+  },
+});
+
+type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
+
+const OPPOSITES = [
+  ["api-key-var", "no-api-key"],
+  ["max-concurrent", "no-max-concurrent"],
+  ["rpm", "no-rpm"],
+  ["input-price", "no-prices"],
+] as const;
+
+function refuseOpposites(line: Settings & CommandLine<keyof typeof FORGET_FLAGS>): void {
+  for (const [set, forget] of OPPOSITES) {
+    if (line.text(set) === undefined || !line.on(forget)) continue;
+    throw usageError(`--${forget}: not beside --${set}`, forget);
+  }
+}
+
+/** Only what was given: what was not keeps its default, or stays as it is. */
+function settingsOf(line: Settings) {
+  return defined({
+    base_url: urlOf("base-url", line.text("base-url")),
+    api_key: variableNamedBy("api-key-var", line.text("api-key-var")),
+    max_concurrent: line.count("max-concurrent", 1),
+    rpm: line.count("rpm", 1),
+    prices: pricesOf(line),
   });
 }
 
-export function endpointShowCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(ENDPOINT_SHOW, argv);
-  const name = line.one("an endpoint");
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const endpoint = await client.getEndpoint(name, { signal });
-    answer(endpoint, () => endpointText(endpoint));
-    return EXIT.good;
-  });
+function pricesOf(line: Settings) {
+  const input = microsOf(line, "input-price");
+  const output = microsOf(line, "output-price");
+  if (input === undefined && output === undefined) return undefined;
+  if (input === undefined || output === undefined) {
+    const missing = input === undefined ? "input-price" : "output-price";
+    throw usageError(`--${missing}: prices come in pairs`, missing);
+  }
+  return { input_per_mtok_micros: input, output_per_mtok_micros: output };
 }
 
-export function endpointDeleteCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(ENDPOINT_DELETE, argv);
-  const name = line.one("an endpoint");
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const deleted = await client.deleteEndpoint(name, { signal });
-    answer(deleted, () => `Deleted ${deleted.id}`);
-    return EXIT.good;
-  });
+function microsOf(line: Settings, flag: "input-price" | "output-price"): number | undefined {
+  const dollars = line.number(flag);
+  if (dollars === undefined) return undefined;
+  if (dollars < 0) throw usageError(`--${flag}: must not be negative`, flag);
+  return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
-export function endpointProbeCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(ENDPOINT_PROBE, argv);
-  const name = line.one("an endpoint");
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const endpoint = await client.probeEndpoint(name, { signal });
-    answer(endpoint, () => endpointText(endpoint));
-    return endpoint.capabilities?.error ? EXIT.unreachable : EXIT.good;
-  });
-}
+const DELETE = question({
+  name: "endpoint delete",
+  takes: "<endpoint>",
+  says: "delete an endpoint no unfinished run needs",
+  what: "an endpoint",
+  ask: (client, name, options) => client.deleteEndpoint(name, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
 
-export function endpointText(endpoint: EndpointView): string {
+const PROBE = question({
+  name: "endpoint probe",
+  takes: "<endpoint>",
+  says: "ask an endpoint again what it supports; exit 4 if it does not answer",
+  what: "an endpoint",
+  ask: (client, name, options) => client.probeEndpoint(name, options),
+  text: endpointText,
+  exit: ({ capabilities }) => (capabilities?.error ? EXIT.unreachable : EXIT.good),
+});
+
+function endpointText(endpoint: EndpointView): string {
   const { prices, capabilities } = endpoint;
-  const fields = {
+  return safeDetails({
     endpoint: endpoint.name,
     id: endpoint.id,
     "base url": endpoint.base_url,
@@ -64,15 +181,13 @@ export function endpointText(endpoint: EndpointView): string {
     rpm: numberText(endpoint.rpm),
     prices:
       prices &&
-      `${dollars(prices.input_per_mtok_micros)} in, ${dollars(prices.output_per_mtok_micros)} out, for a million tokens`,
+      `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, for a million tokens`,
     supports: supportText(capabilities),
     problem: capabilities?.error ?? null,
     models: capabilities && modelsText(capabilities),
     "context length": numberText(capabilities?.max_model_len ?? null),
     created: timeText(endpoint.created_at),
-  };
-  const safe = Object.entries(fields).map(([name, value]) => [name, value && safeLine(value)]);
-  return details(Object.fromEntries(safe));
+  });
 }
 
 function rowOf(endpoint: EndpointView): string[] {
@@ -106,6 +221,8 @@ function numberText(number: number | null): string | null {
   return number === null ? null : countText(number);
 }
 
-function dollars(micros: number): string {
+function dollarsText(micros: number): string {
   return `$${(micros / 1e6).toLocaleString("en-US", { maximumFractionDigits: 6 })}`;
 }
+
+export const ENDPOINT_COMMANDS = [ADD, LIST, SHOW, UPDATE, DELETE, PROBE] as const;

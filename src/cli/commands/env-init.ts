@@ -1,25 +1,18 @@
-/** `rollcall env init`: a new environment in a folder of its own, ready to be installed, tested and played. */
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+/**
+ * A new environment in a folder of its own, ready to be installed, tested and played. Its files are the same for each
+ * kind but for its module and its test, which stand in templates/.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../../local/package-root.ts";
-import { readCommandLine } from "../command-line.ts";
-import { ENV_INIT } from "../commands.ts";
-import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { printJson, terminal } from "../terminal/terminal.ts";
-import { KINDS, type Kind, PINS, scaffold } from "./scaffold.ts";
+import { PACKAGE_ROOT, rollcallSpecifier, rollcallVersion } from "../../local/package-root.ts";
+import { usageError } from "../exit.ts";
 
-export function envInitCommand(argv: readonly string[]): ExitCode {
-  const line = readCommandLine(ENV_INIT, argv);
-  const term = terminal(line.on("json"));
-  const name = line.one("the new environment");
-  const kind = KINDS.find((known) => known === line.text("kind")) ?? "single-turn";
-  const { id, folder, files } = makeEnvironment(name, kind, process.cwd());
-  const next = [`cd ${id} && npm install`, "npm test", "npm run validate"];
-  term.print(`Made ${folder}: ${files.join(", ")}\n\nNext:\n  ${next.join("\n  ")}`);
-  if (line.on("json")) printJson({ name, kind, folder, files, next });
-  return EXIT.good;
-}
+export const KINDS = ["single-turn", "tool", "stateful"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Exact versions, those this Rollcall is tested with. */
+export const PINS = { typescript: "5.9.3", vitest: "5.1.1", zod: "4.6.7" };
 
 interface NewEnvironment {
   readonly id: string;
@@ -66,4 +59,84 @@ function reasonAgainst(name: string, id: string): string | null {
   if (name === "rollcall" || name in PINS) return "is a package that the environment needs";
   const own = join(PACKAGE_ROOT, "environments", id, "package.json");
   return existsSync(own) ? "is an environment of Rollcall's own" : null;
+}
+
+/** Text by file name. */
+export function scaffold(name: string, kind: Kind): Record<string, string> {
+  return {
+    "package.json": json(manifest(name)),
+    "environment.ts": template(kind, "environment.ts"),
+    "environment.test.ts": template(kind, "environment.test.ts"),
+    "README.md": readme(name),
+    "tsconfig.json": json(TSCONFIG),
+    ".gitignore": ["node_modules/", ".rollcall/", "outputs/", "*.tgz", ""].join("\n"),
+  };
+}
+
+function manifest(name: string) {
+  return {
+    name,
+    version: "0.1.0",
+    type: "module",
+    rollcall: { environment: "./environment.ts" },
+    files: ["**/*.ts", "!**/*.test.ts", "*.jsonl"],
+    // A script runs what is installed here; npx would fetch a stranger's package where nothing is.
+    scripts: {
+      test: "vitest run",
+      check: "tsc",
+      validate: "rollcall env validate .",
+      eval: "rollcall eval .",
+    },
+    dependencies: { zod: PINS.zod },
+    // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
+    peerDependencies: { rollcall: `^${rollcallVersion()}` },
+    peerDependenciesMeta: { rollcall: { optional: true } },
+    devDependencies: { rollcall: rollcallSpecifier(), typescript: PINS.typescript, vitest: PINS.vitest },
+  };
+}
+
+/** Strict, and types alone: nothing is compiled, since whoever runs the environment bundles it. */
+const TSCONFIG = {
+  compilerOptions: {
+    target: "es2024",
+    lib: ["es2024"],
+    module: "preserve",
+    moduleDetection: "force",
+    isolatedModules: true,
+    verbatimModuleSyntax: true,
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    types: [],
+  },
+  include: ["**/*.ts"],
+};
+
+function template(kind: Kind, file: string): string {
+  return readFileSync(join(import.meta.dirname, "../templates", kind, file), "utf8");
+}
+
+function readme(name: string): string {
+  return `# ${name}
+
+What the model is asked, what it may do, and how that is scored.
+
+    npm install
+    npm test                            the environment's own tests, without a model
+    npm run check                       its types
+    npm run validate                    plays it with a right, an empty and a random policy
+    npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
+
+Rollcall comes from where package.json says. On the npm registry the name \`rollcall\` is not its own: take nothing of that name from there.
+
+Raise the version in package.json when rollouts under the new code are not comparable to the old.
+`;
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -4,25 +4,34 @@
  */
 import { Console } from "node:console";
 import { once } from "node:events";
-
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import * as z from "zod";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { Need } from "../../core/environments/contract.ts";
+import type { Stage } from "../../core/validation/plays.ts";
+import type { GoldPolicy } from "../../core/validation/policies.ts";
 import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
 import type { EnvironmentPackage } from "../../local/environment-package.ts";
+
+import {
+  environmentPackage,
+  NoEnvironmentPackage,
+  resolveEnvironmentPackage,
+} from "../../local/environment-package.ts";
+import type { EnvironmentModule } from "../../local/import-environment.ts";
+import { loadEnvironmentModule } from "../../local/load-environment.ts";
+import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import type { Tried } from "../../local/try-in-workerd.ts";
 import { environmentArgs } from "../argument-values.ts";
-import { readCommandLine } from "../command-line.ts";
-import { ENV_VALIDATE } from "../commands.ts";
-import { CommandError, EXIT, type ExitCode } from "../exit.ts";
+import type { CommandLine } from "../command-line.ts";
+import { readRows } from "../dataset-argument.ts";
+import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
-import { onAnotherDay } from "./another-day.ts";
-import { CAPABILITIES, type Cast, cast, locate, openSqlite, unmetNeeds, uploadedRows } from "./validation-subject.ts";
 
 const EXAMPLES = 20;
-const MARKS: Readonly<Record<Check["status"], string>> = {
-  ok: "✓",
-  warning: "!",
-  error: "✗",
-  skipped: "–",
-};
+const MARKS: Readonly<Record<Check["status"], string>> = { ok: "✓", warning: "!", error: "✗", skipped: "–" };
 
 interface Request {
   readonly args: Record<string, unknown>;
@@ -31,8 +40,7 @@ interface Request {
   readonly dataset: string | undefined;
 }
 
-export async function envValidateCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(ENV_VALIDATE, argv);
+export async function validateCommand(line: CommandLine<"json" | "args" | "examples" | "dataset">): Promise<ExitCode> {
   const term = terminal(line.on("json"));
   const request = {
     args: environmentArgs(line.all("args")),
@@ -42,7 +50,7 @@ export async function envValidateCommand(argv: readonly string[]): Promise<ExitC
   const found = locate(line.one("one environment"));
   // What an environment prints must not end up in the one object of --json.
   globalThis.console = new Console(process.stderr);
-  const played = await Promise.race([validate(found, request), stuck()]);
+  const played = await Promise.race([validate(found, request), whenStuck()]);
   const validation = await inWorkerd(found, request, played);
   term.print(validationText(found, validation));
   if (line.on("json")) {
@@ -52,9 +60,9 @@ export async function envValidateCommand(argv: readonly string[]): Promise<ExitC
 }
 
 async function validate(found: EnvironmentPackage, request: Request): Promise<Validation> {
-  let made: Cast;
+  let made: Made;
   try {
-    made = await cast(found, request.args);
+    made = await makeTwice(found, request.args);
   } catch (thrown) {
     if (thrown instanceof CommandError) throw thrown;
     const fault = thrown instanceof Error ? thrown.message : String(thrown);
@@ -102,7 +110,7 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
 }
 
 /** Node would end without a word when nothing is left to wait for and the environment still waits. */
-async function stuck(): Promise<Validation> {
+async function whenStuck(): Promise<Validation> {
   await once(process, "beforeExit");
   const message = "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
   return unplayed("rollouts", message);
@@ -124,13 +132,132 @@ function validationText(found: EnvironmentPackage, validation: Validation): stri
     ...lines,
     "",
     `mean rewards: ${means.join(", ")}`,
-    verdict(validation),
+    conclusion(validation),
   ].join("\n");
 }
 
-function verdict({ checks }: Validation): string {
+function conclusion({ checks }: Validation): string {
   const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
   if (errors > 0) return `not fit to run: ${errors} of ${checks.length} checks failed`;
   return warnings > 0 ? `fit to run, with ${warnings} to look at` : "fit to run";
+}
+
+/** A folder, one of Rollcall's own environments, or an installed package. Throws a usage error. */
+export function locate(reference: string): EnvironmentPackage {
+  const own = join(PACKAGE_ROOT, "environments", reference);
+  try {
+    return /^[\w-]+$/.test(reference) && existsSync(join(own, "package.json"))
+      ? environmentPackage(own)
+      : resolveEnvironmentPackage(reference, process.cwd());
+  } catch (thrown) {
+    throw asUsageError(thrown);
+  }
+}
+
+type Made = Pick<Stage, "environment" | "twin" | "goldPolicy">;
+
+/**
+ * The environment, twice. Each time its module is loaded afresh, the second time as if on another day: what a module or
+ * an instance keeps to itself is then not found again in the other, nor what it drew or read from the clock. Throws a
+ * usage error for arguments that do not fit, and what the environment throws.
+ */
+async function makeTwice(found: EnvironmentPackage, args: unknown): Promise<Made> {
+  const module = await load(found);
+  return {
+    environment: await build(module, args),
+    twin: await onAnotherDay(async () => build(await load(found), args)),
+    goldPolicy: goldPolicyOf(module),
+  };
+}
+
+/** The rows for a dataset that has none of its own: of the file, else of examples.jsonl in the environment's folder. */
+export function uploadedRows(
+  found: EnvironmentPackage,
+  environment: AnyEnvironment,
+  file: string | undefined,
+): readonly unknown[] {
+  if (environment.dataset.kind !== "uploaded") {
+    if (file === undefined) return [];
+    throw usageError(`--dataset: ${found.id} has rows of its own`, "dataset");
+  }
+  const beside = join(found.folder, "examples.jsonl");
+  if (file !== undefined) return readRows(file);
+  if (existsSync(beside)) return readRows(beside);
+  throw usageError(`${found.id} has no rows of its own: give some with --dataset`, "dataset");
+}
+
+/** The outside world of this process; secrets stand in environment variables of their names. */
+const CAPABILITIES: Stage["capabilities"] = {
+  fetch: async (url, init) => {
+    const response = await fetch(url, init);
+    const { status, headers } = response;
+    return { status, headers, text: () => response.text() };
+  },
+  secret: (name) => process.env[name] ?? "",
+};
+
+/** Every play gets a database of its own. */
+const openSqlite = () => new DatabaseSync(":memory:");
+
+/** A sentence for each need that is not met here. */
+export function unmetNeeds(needs: readonly Need[]): string[] {
+  return needs.flatMap((need) => {
+    const secret = /^secret:(.+)$/.exec(need)?.[1];
+    if (secret === undefined || process.env[secret]) return [];
+    return `${need} is read from the environment variable ${secret} here: set it and try again`;
+  });
+}
+
+async function load(found: EnvironmentPackage): Promise<EnvironmentModule> {
+  try {
+    return await loadEnvironmentModule(found);
+  } catch (thrown) {
+    throw asUsageError(thrown);
+  }
+}
+
+async function build({ loadEnvironment }: EnvironmentModule, args: unknown) {
+  const checked = loadEnvironment.args.safeParse(args);
+  if (!checked.success) throw usageError(`--args: ${z.prettifyError(checked.error)}`, "args");
+  return await loadEnvironment.load(args);
+}
+
+function goldPolicyOf({ exports }: EnvironmentModule): GoldPolicy | null {
+  const policy = exports["goldPolicy"];
+  if (policy === undefined) return null;
+  if (isGoldPolicy(policy)) return policy;
+  throw usageError("goldPolicy must be a function of a task that returns replies, or a model");
+}
+
+/** What it returns is seen when it is played. */
+function isGoldPolicy(policy: unknown): policy is GoldPolicy {
+  return typeof policy === "function";
+}
+
+/** What is to be thrown instead. */
+function asUsageError(thrown: unknown): unknown {
+  return thrown instanceof NoEnvironmentPackage ? usageError(thrown.message) : thrown;
+}
+
+/** Another year, month, hour, minute and second. */
+const SHIFT_MS = (400 * 24 * 3600 + 3661) * 1000;
+
+/**
+ * Runs code as if on another day: what it makes of the date then differs, however coarsely it reads it. The clock of the
+ * whole process is shifted until the promise settles.
+ */
+export async function onAnotherDay<T>(run: () => Promise<T>): Promise<T> {
+  const real = Date;
+  const now = () => real.now() + SHIFT_MS;
+  globalThis.Date = new Proxy(real, {
+    apply: () => new real(now()).toString(),
+    construct: (target, given, newTarget) => Reflect.construct(target, given.length === 0 ? [now()] : given, newTarget),
+    get: (target, key) => (key === "now" ? now : Reflect.get(target, key)),
+  });
+  try {
+    return await run();
+  } finally {
+    globalThis.Date = real;
+  }
 }

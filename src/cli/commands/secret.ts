@@ -1,49 +1,35 @@
 /** `rollcall secret set | list | delete`. A value is read from stdin or a variable, and nobody reads it back. */
 import { text } from "node:stream/consumers";
 import type { SecretView } from "../../contract/endpoint.ts";
-import { ApiRequestError } from "../../sdk/client.ts";
+import { ApiRequestError } from "../../sdk/request-error.ts";
 import { variableNamedBy } from "../argument-values.ts";
-import { readCommandLine } from "../command-line.ts";
-import { SECRET_DELETE, SECRET_LIST, SECRET_SET } from "../commands.ts";
-import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { gather, listText } from "../listing.ts";
-import { onPlatform, type Session } from "../on-platform.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question, type Session } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
 
 const HEADER = ["secret", "created", "changed", "id"];
 
-export function secretSetCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(SECRET_SET, argv);
-  const name = line.one("the secret");
-  const fromVariable = variableNamedBy("from-env", line.text("from-env"));
-  return onPlatform(line, async (session) => {
-    const value = fromVariable ?? (await valueFromStdin(session));
-    const secret = await createOrReplace(name, value, session);
-    session.answer(secret, () => `${secret.name} is set`);
-    return EXIT.good;
-  });
-}
-
-export function secretListCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(SECRET_LIST, argv);
-  line.none();
-  return onPlatform(line, async ({ client, signal, term: { room }, answer }) => {
-    const page = await gather(client.secrets({}, { signal }));
-    const none = "No secrets. Keep one with: rollcall secret set NAME < file";
-    answer(page, () => listText(page.data, { header: HEADER, rowOf, none, room }));
-    return EXIT.good;
-  });
-}
-
-export function secretDeleteCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(SECRET_DELETE, argv);
-  const name = line.one("the secret");
-  return onPlatform(line, async ({ client, signal, answer }) => {
-    const deleted = await client.deleteSecret(name, { signal });
-    answer(deleted, () => `Deleted ${name}`);
-    return EXIT.good;
-  });
-}
+const SET = command({
+  name: "secret set",
+  takes: "<name>",
+  says: "keep a value environments may use; a new one replaces the old",
+  more: "The value is read from stdin, or from a variable; never from the command line, which others can see.",
+  flags: {
+    "from-env": { value: "VAR", says: "environment variable that holds the value" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const name = line.one("the secret");
+    const fromVariable = variableNamedBy("from-env", line.text("from-env"));
+    return onPlatform(line, async (session) => {
+      const value = fromVariable ?? (await valueFromStdin(session));
+      const secret = await createOrReplace(name, value, session);
+      return { json: secret, text: () => `${secret.name} is set` };
+    });
+  },
+});
 
 /** The line break `echo` leaves at the end is no part of it. */
 async function valueFromStdin({ term }: Session): Promise<string> {
@@ -62,6 +48,32 @@ async function createOrReplace(name: string, value: string, { client, signal }: 
   }
 }
 
+const LIST = command({
+  name: "secret list",
+  reads: true,
+  says: "names of the secrets; nobody reads their values",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.secrets({}, { signal }));
+      const none = "No secrets. Keep one with: rollcall secret set NAME < file";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
 function rowOf({ name, created_at, updated_at, id }: SecretView): string[] {
   return [name, timeText(created_at), timeText(updated_at), id];
 }
+
+const DELETE = question({
+  name: "secret delete",
+  takes: "<name>",
+  says: "delete a secret",
+  what: "the secret",
+  ask: (client, name, options) => client.deleteSecret(name, options),
+  text: (_deleted, _term, name) => `Deleted ${name}`,
+});
+
+export const SECRET_COMMANDS = [SET, LIST, DELETE] as const;

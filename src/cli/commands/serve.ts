@@ -1,57 +1,75 @@
-/** `rollcall serve`: a platform on the state directory, until it is told to stop. */
+/**
+ * `rollcall serve`: a platform on the state directory, until it is told to stop. With --watch it takes over the code of
+ * environments as they are written.
+ *
+ * Invariants of --watch. A platform is stopped only when the new code is known to bundle and to start in workerd; until
+ * then it goes on with the code it has. The new one has the same state and port.
+ */
 import { rmSync } from "node:fs";
-import type { EnvironmentPackage } from "../../local/environment-package.ts";
+import { type EnvironmentPackage, NoEnvironmentPackage } from "../../local/environment-package.ts";
+import { FolderWatch } from "../../local/folder-watch.ts";
+import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import type { Platform } from "../../local/platform.ts";
 import { makeThrowAwayDirectory, stateDirectory } from "../../local/state-directory.ts";
 import { portOf } from "../argument-values.ts";
-import { boot } from "../boot.ts";
-import { type CommandLine, readCommandLine } from "../command-line.ts";
-import { SERVE } from "../commands.ts";
-import { EXIT, type ExitCode, unreachable, usageError } from "../exit.ts";
+import { command } from "../command-line.ts";
+import { asCommandError, EXIT, unreachable, usageError } from "../exit.ts";
 import { aborted, catchInterrupts } from "../interrupt.ts";
-import { ownEnvironments } from "../own-environment.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
-import { serveWatching } from "./serve-watch.ts";
 
-export async function serveCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(SERVE, argv);
-  line.none();
-  const json = line.on("json");
-  const { print, say } = terminal(json);
-  const read = () => ownEnvironments(line.all("env"), process.cwd());
-  const environments = read();
-  if (line.on("watch") && environments.length === 0) {
-    throw usageError("--watch: name an environment of your own with --env", "watch");
-  }
-  using interrupt = catchInterrupts();
-  const stop = stopSignal(interrupt.signal, line.text("timeout"));
-  using place = stateOf(line);
-  const bootWith = (held: readonly EnvironmentPackage[], port = portOf(line.text("port"))) =>
-    boot({ directory: place.directory, environments: held, port, signal: interrupt.signal, say });
-  const platform = await bootWith(environments);
-  const { url, key, directory } = platform;
-  print(doors(url, key));
-  if (json) printJson({ url, key, pid: process.pid, directory });
-  if (line.on("watch")) {
-    await serveWatching(platform, environments, { read, boot: bootWith, say, stop });
-    return EXIT.good;
-  }
-  try {
-    await untilStopped(platform.lost, stop);
-    return EXIT.good;
-  } finally {
-    await platform.stop();
-  }
-}
+export const SERVE = command({
+  name: "serve",
+  says: "run the platform on this machine",
+  more: `It stays up until ctrl-C; the next start goes on with the same data, which is in .rollcall, or where
+ROLLCALL_DIR says.`,
+  flags: {
+    env: { value: "E", repeatable: true, says: "an environment of your own: ./folder or a package" },
+    watch: { says: "take over the code of these environments as it changes" },
+    port: { value: "P", says: "default 8787; a busy port moves to the next free one" },
+    ephemeral: { says: "keep nothing" },
+    timeout: { value: "S", says: "stop after this many seconds" },
+    json: { says: "print {url, key, pid, directory} when ready" },
+  },
+  async run(line) {
+    line.none();
+    const { boot, ownEnvironments } = await import("../connect.ts");
+    const json = line.on("json");
+    const { print, say } = terminal(json);
+    const read = () => ownEnvironments(line.all("env"), process.cwd());
+    const environments = read();
+    const watch = line.on("watch");
+    if (watch && environments.length === 0) {
+      throw usageError("--watch: name an environment of your own with --env", "watch");
+    }
+    using interrupt = catchInterrupts();
+    const stop = stopSignal(interrupt.signal, line.text("timeout"));
+    using state = stateOf(line.on("ephemeral"), watch);
+    const bootWith = (held: readonly EnvironmentPackage[], port = portOf(line.text("port"))) =>
+      boot({ directory: state.directory, environments: held, port, signal: interrupt.signal, say });
+    const platform = await bootWith(environments);
+    const { url, key, directory } = platform;
+    print(doors(url, key));
+    if (json) printJson({ url, key, pid: process.pid, directory });
+    if (watch) {
+      await serveWatching(platform, environments, { read, boot: bootWith, say, stop });
+      return EXIT.good;
+    }
+    try {
+      await untilStopped(platform.lost, stop);
+      return EXIT.good;
+    } finally {
+      await platform.stop();
+    }
+  },
+});
 
-/** Null for one that the platform makes and removes; one that is watched outlives its platforms. */
-function stateOf(line: CommandLine<keyof typeof SERVE.flags>) {
-  if (!line.on("ephemeral")) {
-    return { directory: stateDirectory(process.env), [Symbol.dispose]: () => undefined };
+/** A null directory is one that the platform makes and removes; one that is watched outlives its platforms. */
+function stateOf(ephemeral: boolean, watch: boolean) {
+  if (ephemeral && watch) {
+    const directory = makeThrowAwayDirectory();
+    return { directory, [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) };
   }
-  if (!line.on("watch")) return { directory: null, [Symbol.dispose]: () => undefined };
-  const directory = makeThrowAwayDirectory();
-  const remove = () => rmSync(directory, { recursive: true, force: true });
-  return { directory, [Symbol.dispose]: remove };
+  return { directory: ephemeral ? null : stateDirectory(process.env), [Symbol.dispose]: () => undefined };
 }
 
 /** What a person needs to go on by hand. */
@@ -74,4 +92,107 @@ export function stopSignal(interrupt: AbortSignal, timeout: string | undefined):
 export async function untilStopped(lost: Promise<Error>, stop: AbortSignal): Promise<void> {
   const reason = await Promise.race([lost, aborted(stop)]);
   if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+}
+
+interface Watched {
+  /** Reads the environments' packages as they are now. */
+  readonly read: () => EnvironmentPackage[];
+  readonly boot: (environments: readonly EnvironmentPackage[], port?: number) => Promise<Platform>;
+  readonly say: (line: string) => void;
+  readonly stop: AbortSignal;
+}
+
+/** Null while none could be started. */
+interface Serving {
+  readonly platform: Platform | null;
+  readonly held: readonly EnvironmentPackage[];
+}
+
+/** Until it is told to stop; the platform is gone then. Throws when it is lost instead. */
+async function serveWatching(
+  first: Platform,
+  environments: readonly EnvironmentPackage[],
+  watched: Watched,
+): Promise<void> {
+  const { directory, url } = first;
+  const place = { directory, port: Number(new URL(url).port) };
+  const folders = environments.map(({ folder }) => folder);
+  using watch = new FolderWatch(folders);
+  let serving: Serving = { platform: first, held: environments };
+  const stopped = aborted(watched.stop);
+  watched.say(`Watching ${folders.join(", ")}`);
+  try {
+    for (;;) {
+      const lost: Promise<Error>[] = serving.platform === null ? [] : [serving.platform.lost];
+      const reason = await Promise.race([...lost, stopped, watch.next()]);
+      if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+      if (watched.stop.aborted) return;
+      const fresh: readonly EnvironmentPackage[] | null = await changedPackages(serving, place, watched);
+      if (fresh === null) continue;
+      await serving.platform?.stop();
+      serving = { platform: null, held: fresh };
+      serving = { platform: await bootChanged(fresh, place.port, watched), held: fresh };
+    }
+  } finally {
+    await serving.platform?.stop();
+  }
+}
+
+/** What is to be started now; null for nothing, and it is said why where something is wrong. */
+async function changedPackages(
+  { platform, held }: Serving,
+  { directory }: { readonly directory: string },
+  watched: Watched,
+): Promise<readonly EnvironmentPackage[] | null> {
+  try {
+    return await startable(watched, platform === null ? [] : held, directory);
+  } catch (error) {
+    if (watched.stop.aborted) return null;
+    watched.say(wordsOf(error) + (platform === null ? "" : "\nThe platform goes on with the code it has."));
+    return null;
+  }
+}
+
+async function bootChanged(
+  environments: readonly EnvironmentPackage[],
+  port: number,
+  { boot, say }: Watched,
+): Promise<Platform | null> {
+  try {
+    const platform = await boot(environments, port);
+    say(reloadedText(environments, platform));
+    return platform;
+  } catch (error) {
+    say(`${wordsOf(error)}\nNo platform runs until the next change.`);
+    return null;
+  }
+}
+
+/** The packages as they are now, bundled, and known to start; null where nothing that counts has changed. Else throws. */
+async function startable(
+  { read, stop }: Watched,
+  held: readonly EnvironmentPackage[],
+  directory: string,
+): Promise<readonly EnvironmentPackage[] | null> {
+  const environments = read();
+  const changed = environments.filter(({ digest }) => held.every((it) => it.digest !== digest));
+  if (changed.length === 0) return null;
+  const { tryInWorkerd } = await import("../../local/try-in-workerd.ts");
+  const { bundleFor } = await import("../../local/platform.ts");
+  await bundleFor({ environments, signal: stop }, PACKAGE_ROOT, directory);
+  for (const environment of changed) {
+    const { refused } = await tryInWorkerd(environment);
+    if (refused === null) continue;
+    throw new NoEnvironmentPackage(`${environment.entry} cannot be loaded in a Worker: ${refused}`);
+  }
+  return environments;
+}
+
+function wordsOf(error: unknown): string {
+  return asCommandError(error).message;
+}
+
+function reloadedText(environments: readonly EnvironmentPackage[], { url }: Platform): string {
+  const names = environments.map(({ id, version }) => `${id}@${version}`).join(", ");
+  return `Reloaded ${names} on ${url}; rollouts that pinned their old code end environment_changed.`;
 }

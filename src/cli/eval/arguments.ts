@@ -1,32 +1,42 @@
-/** The flags of `rollcall eval`, read and checked as far as that is possible without a platform. */
+/** The flags of `rollcall eval`, and of runs of any kind, read and checked as far as that is possible without a platform. */
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
-import { defined, environmentArgs, jsonObject, portOf, readText, urlOf, variableNamedBy } from "../argument-values.ts";
-import { type CommandLine, readCommandLine } from "../command-line.ts";
-import { type DatasetArgument, datasetArgument } from "../commands/dataset-argument.ts";
-import { judgeTargets } from "../commands/judge-targets.ts";
+import {
+  defined,
+  environmentArgs,
+  jsonObject,
+  judgeTargets,
+  portOf,
+  readText,
+  urlOf,
+  variableNamedBy,
+} from "../argument-values.ts";
+import type { CommandLine } from "../command-line.ts";
+import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
-import { baselineArgument } from "./baseline.ts";
-import type { GateArguments } from "./gates.ts";
-import { EVAL, type PLAY_FLAGS, type RUN_FLAGS } from "./spec.ts";
+import type { ConnectArguments } from "../on-platform.ts";
+import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
+import { baselineArgument, type GateArguments } from "./gates.ts";
 
 /** A run request in the making: the endpoint and the number of examples may still be open. */
 export type DraftRequest = Partial<EvalRequestInput>;
 
-export interface EvalArguments {
+/** What the flags of a run of any kind say. */
+export interface RunArguments {
   readonly json: boolean;
   readonly draft: DraftRequest;
   readonly dataset: DatasetArgument | null;
-  readonly resume: string | null;
-  readonly platform: string | undefined;
-  readonly ephemeral: boolean;
-  /** Of a platform of its own. */
-  readonly port: number | undefined;
+  /** The built-in policy may play what it has never seen. */
   readonly force: boolean;
+  /** The run to go on with; null for a new one. */
+  readonly resume: string | null;
+  readonly connect: ConnectArguments;
+}
+
+export interface EvalArguments extends RunArguments {
   readonly failOnError: boolean;
   readonly gates: GateArguments;
   /** Where to write a JUnit report; null = nowhere. */
   readonly junit: string | null;
-  readonly timeoutMs: number | null;
   /** Where to write results; null = nowhere. */
   readonly outputDir: string | null;
   /** Fields of the state to write with each row. */
@@ -35,36 +45,53 @@ export interface EvalArguments {
   readonly again: string;
 }
 
-type Line = CommandLine<keyof typeof EVAL.flags>;
-type RunLine = CommandLine<keyof typeof RUN_FLAGS>;
-type PlayLine = CommandLine<keyof typeof PLAY_FLAGS>;
+type Line = CommandLine<keyof typeof EVAL_FLAGS>;
+type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | "json" | "platform" | "timeout" | "resume">;
 
 /** Throws a CommandError of exit 2 that names the flag. */
-export function parseEvalArguments(argv: readonly string[]): EvalArguments {
-  const line = readCommandLine(EVAL, argv);
-  const { positionals } = line;
-  if (positionals.length > 1) throw usageError(`one environment, not ${positionals.join(", ")}`);
+export function evalArguments(line: Line): EvalArguments {
+  const { draft, ...run } = runArguments(line);
   const outputDir = line.text("output-dir") ?? (line.on("save-results") ? "outputs" : null);
-  const given = line.text("dataset");
   return {
-    json: line.on("json"),
-    draft: {
-      ...draftRequest(line, positionals[0]),
-      ...defined({ min_scored: line.number("min-scored") }),
-    },
-    dataset: given === undefined ? null : datasetArgument(given),
-    resume: line.text("resume") ?? null,
-    platform: line.text("platform"),
-    ephemeral: line.on("ephemeral"),
-    port: portOf(line.text("port")),
-    force: line.on("force"),
+    ...run,
+    draft: { ...draft, ...defined({ min_scored: line.number("min-scored") }) },
     failOnError: line.on("fail-on-error"),
     gates: gateArguments(line),
     junit: line.text("junit") ?? null,
-    timeoutMs: line.timeoutMs("timeout"),
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
     again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}`,
+  };
+}
+
+/** Those of a run of an eval's kind. */
+export function runArguments(line: Line | CommandLine<keyof typeof GENERATE_FLAGS>): RunArguments {
+  const { draft, ...run } = playArguments(line);
+  const asked = defined({
+    num_examples: line.number("num-examples"),
+    rollouts_per_example: line.number("rollouts-per-example"),
+  });
+  return { ...run, draft: { ...draft, ...asked } };
+}
+
+export function playArguments(line: PlayLine): RunArguments {
+  const [environment, ...more] = line.positionals;
+  if (more.length > 0) throw usageError(`one environment, not ${line.positionals.join(", ")}`);
+  const draft = playDraft(line, environment);
+  const dataset = line.text("dataset");
+  return {
+    json: line.on("json"),
+    draft,
+    dataset: dataset === undefined ? null : datasetArgument(dataset),
+    force: line.on("force"),
+    resume: line.text("resume") ?? null,
+    connect: {
+      platform: line.text("platform"),
+      ephemeral: line.on("ephemeral"),
+      port: portOf(line.text("port")),
+      environment: draft.environment,
+      timeoutMs: line.timeoutMs("timeout"),
+    },
   };
 }
 
@@ -82,17 +109,8 @@ const AFTER_THE_RUN = [
   "state-columns",
 ] as const;
 
-/** The run that the flags ask for. */
-export function draftRequest(line: RunLine, environment: string | undefined): DraftRequest {
-  const asked = defined({
-    num_examples: line.number("num-examples"),
-    rollouts_per_example: line.number("rollouts-per-example"),
-  });
-  return { ...playDraft(line, environment), ...asked };
-}
-
 /** Who plays what, as the flags of a run of any kind say it, over the request of --file. */
-export function playDraft(line: PlayLine, environment: string | undefined): DraftRequest {
+function playDraft(line: PlayLine, environment: string | undefined): DraftRequest {
   const file = line.text("file");
   const draft: Record<string, unknown> = {
     ...(file === undefined ? {} : jsonObject(readText(file, "file"), "file")),

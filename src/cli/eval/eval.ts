@@ -1,81 +1,60 @@
-/** `rollcall eval`: makes a run (or picks one up), follows it to its end, and says how it went. */
-import type { RunView } from "../../contract/run.ts";
-import type { RollcallClient } from "../../sdk/client.ts";
-import { checkFolderOf } from "../argument-values.ts";
-import { type Connection, connect } from "../connect.ts";
-import { EXIT, type ExitCode } from "../exit.ts";
-import { catchInterrupts, firstOf } from "../interrupt.ts";
-import { RewardTally } from "../terminal/histogram.ts";
-import { resultsText } from "../terminal/table.ts";
-import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
-import { type DraftRequest, type EvalArguments, parseEvalArguments } from "./arguments.ts";
-import { type Baseline, findBaseline } from "./baseline.ts";
-import { comparisonText, verdictsText } from "./comparison-text.ts";
-import { exitOfGates, type Judgement, judge } from "./gates.ts";
-import { writeJunit } from "./junit.ts";
-import { playedRun, startedRun } from "./played-run.ts";
-import { prepareFolder, writeResults } from "./results-folder.ts";
-import { resumedRun } from "./resume.ts";
-import { evalSummary } from "./summary.ts";
+/** `rollcall eval` and `rescore`: make a run (or pick one up), follow it to its end, and say how it went. */
 
-export async function evalCommand(argv: readonly string[]): Promise<ExitCode> {
-  const args = parseEvalArguments(argv);
-  const term = terminal(args.json);
-  if (args.outputDir !== null) prepareFolder(args.outputDir);
-  if (args.junit !== null) checkFolderOf(args.junit, "junit");
-  using interrupt = catchInterrupts();
-  const timeout = args.timeoutMs === null ? null : AbortSignal.timeout(args.timeoutMs);
-  const connection = await connect({
-    ...args,
-    environment: args.draft.environment,
-    signal: firstOf(interrupt.signal, timeout),
-    say: term.say,
-  });
-  try {
+import type { RunView } from "../../contract/run.ts";
+import type { RescoreRequestInput } from "../../contract/run-control.ts";
+import { checkFolderOf, defined, environmentArgs, judgeTargets } from "../argument-values.ts";
+import type { CommandLine } from "../command-line.ts";
+import type { Connection } from "../connect.ts";
+import { EXIT, type ExitCode } from "../exit.ts";
+import { withConnection } from "../on-platform.ts";
+import type { EVAL_FLAGS, RESCORE_FLAGS } from "../run-flags.ts";
+import { resultsText } from "../terminal/results.ts";
+import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
+import { type EvalArguments, evalArguments } from "./arguments.ts";
+import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
+import { writeJunit } from "./junit.ts";
+import { followToEnd, startRun } from "./play.ts";
+import { prepareFolder, writeResults } from "./results-folder.ts";
+import { resumeRun } from "./resume.ts";
+import { comparisonText, evalSummary, verdictsText } from "./summary.ts";
+
+export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): Promise<ExitCode> {
+  const args = evalArguments(line);
+  const { json, junit, outputDir, gates } = args;
+  const term = terminal(json);
+  if (outputDir !== null) prepareFolder(outputDir);
+  if (junit !== null) checkFolderOf(junit, "junit");
+  return await withConnection(args.connect, term.say, async (connection, ends) => {
     const started = performance.now();
-    const { run, baseline } = await begun(args, connection, term, interrupt.signal);
-    const tally = new RewardTally();
-    const ends = { interrupt: interrupt.signal, timeout };
-    const ended = await playedRun(run, connection, term, tally, {
-      ...ends,
-      again: args.again,
-    });
-    const seconds = (performance.now() - started) / 1000;
     const { client } = connection;
-    const path = await writtenResults(client, ended, args);
-    const judgement = await judge(client, ended, args.gates, baseline);
-    if (args.junit !== null) {
-      const { metric } = args.gates;
-      await writeJunit(args.junit, ended, client.results(ended.id), { ...judgement, metric });
+    const { begun, baseline } = await beginRun(args, connection, term, ends.interrupt);
+    const ended = await followToEnd(begun, connection, term, ends, args.again);
+    const seconds = (performance.now() - started) / 1000;
+    const { run } = ended;
+    const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);
+    const judgement = await judge(client, run, gates, baseline);
+    if (junit !== null) {
+      await writeJunit(junit, run, client.results(run.id), { ...judgement, metric: gates.metric });
     }
-    term.print(resultsText([{ run: ended, tally }], term));
+    term.print(resultsText([ended], term));
     if (path !== null) term.print(`Results: ${path}`);
     printJudgement(judgement, baseline, term);
-    if (args.json) printJson(evalSummary(ended, seconds, path, judgement));
-    return exitOf(ended, args, judgement);
-  } finally {
-    await connection.close();
-  }
-}
-
-async function writtenResults(
-  client: RollcallClient,
-  run: RunView,
-  { outputDir, stateColumns }: EvalArguments,
-): Promise<string | null> {
-  return outputDir === null ? null : writeResults(client, run, outputDir, stateColumns);
+    if (json) printJson(evalSummary(run, seconds, path, judgement));
+    return exitOf(run, args, judgement);
+  });
 }
 
 /** The baseline is looked for before anything is spent. */
-async function begun(
+async function beginRun(
   args: EvalArguments,
   connection: Connection,
   term: Terminal,
   signal: AbortSignal,
-): Promise<{ run: RunView; baseline: Baseline | null }> {
+): Promise<{ begun: RunView; baseline: Baseline | null }> {
   const { client } = connection;
-  const resuming = { client, say: term.say, signal };
-  const resumed = args.resume === null ? null : await resumedRun(args.resume, draftFor(args, connection), resuming);
+  // The platform may know the environment by another name than it was given.
+  const draft = { ...args.draft, ...defined({ environment: connection.environment?.name }) };
+  const resumed = args.resume === null ? null : await resumeRun(args.resume, draft, { client, say: term.say, signal });
   const wanted = args.gates.baseline;
   const environment = resumed?.environment.id ?? connection.environment?.name.split("@")[0];
   const baseline =
@@ -83,13 +62,7 @@ async function begun(
       ? null
       : await findBaseline(client, wanted, { environment, apart: resumed?.id ?? null });
   if (baseline !== null) term.say(`Baseline ${baseline.id}: ${baseline.why}`);
-  const run = resumed ?? (await startedRun(args, connection, term, signal));
-  return { run, baseline };
-}
-
-/** With the environment by the name that the platform knows it by. */
-function draftFor({ draft }: EvalArguments, { environment }: Connection): DraftRequest {
-  return environment === null ? draft : { ...draft, environment: environment.name };
+  return { begun: resumed ?? (await startRun(args, connection, term, signal)), baseline };
 }
 
 function printJudgement({ gates, comparison }: Judgement, baseline: Baseline | null, { print, room }: Terminal): void {
@@ -106,4 +79,42 @@ function exitOf(run: RunView, args: EvalArguments, { gates }: Judgement): ExitCo
   const bad = n_error + n_unscored;
   if (!tooFew && args.failOnError && bad > 0) return EXIT.bad;
   return exitOfGates(gates) ?? EXIT.good;
+}
+
+/** Scores what an ended run left behind, in a run of its own. */
+export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAGS>): Promise<ExitCode> {
+  const source = line.one("a run");
+  const term = terminal(line.on("json"));
+  const asked = {
+    platform: line.text("platform"),
+    ephemeral: false,
+    environment: line.text("environment"),
+    timeoutMs: line.timeoutMs("timeout"),
+  };
+  const request = rescoreRequest(line);
+  return await withConnection(asked, term.say, async (connection, ends) => {
+    const started = performance.now();
+    const { client, environment, url } = connection;
+    const named = defined({ environment: environment?.name });
+    const begun = await client.rescoreRun(source, { ...request, ...named }, { signal: ends.interrupt });
+    term.say(`Run ${begun.id} scores what ${source} left behind, on ${url}`);
+    const ended = await followToEnd(begun, connection, term, ends, "rollcall eval");
+    term.print(resultsText([ended], term));
+    const { run } = ended;
+    const seconds = (performance.now() - started) / 1000;
+    if (line.on("json")) printJson({ ...evalSummary(run, seconds, null), rescored_from: run.rescored_from });
+    return run.status === "completed" ? EXIT.good : EXIT.bad;
+  });
+}
+
+function rescoreRequest(line: CommandLine<keyof typeof RESCORE_FLAGS>): RescoreRequestInput {
+  const args = environmentArgs(line.all("env-args"));
+  const judges = judgeTargets(line.all("judge"));
+  const metadata = line.pairs("metadata");
+  return {
+    ...(Object.keys(args).length > 0 && { environment_args: args }),
+    ...(Object.keys(judges).length > 0 && { judges }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...defined({ name: line.text("name"), min_scored: line.number("min-scored") }),
+  };
 }

@@ -20,7 +20,7 @@ export interface Resuming {
   readonly signal: AbortSignal;
 }
 
-export async function resumedRun(
+export async function resumeRun(
   asked: string,
   draft: DraftRequest,
   { client, say, signal }: Resuming,
@@ -28,14 +28,14 @@ export async function resumedRun(
   const run = asked === LAST ? await lastRun(client, draft, signal) : await client.getRun(asked, { signal });
   refuseChanges(run, draft);
   if (run.status === "paused") return await client.resumeRun(run.id, { signal });
-  const owed = owedIn(run);
-  if (!hasEnded(run) || owed === 0) return run;
-  say(`Run ${run.id} goes on: ${countText(owed)} of ${countText(slotsIn(run))} rollouts are owed`);
+  const left = withoutScore(run);
+  if (!hasEnded(run) || left === 0) return run;
+  say(`Run ${run.id} goes on: ${countText(left)} of ${countText(slotsIn(run))} rollouts are owed`);
   return await client.retryRun(run.id, {}, { signal });
 }
 
 /** Rollouts without a score, by their latest attempts. */
-function owedIn(run: RunView): number {
+function withoutScore(run: RunView): number {
   return run.status === "cancelled" ? 0 : slotsIn(run) - run.report.reward.n_rollouts;
 }
 
@@ -47,7 +47,7 @@ async function lastRun(client: RollcallClient, { environment }: DraftRequest, si
   for await (const listed of client.runs({ environment }, { signal })) {
     // What a list says of a run that has just ended may lag behind.
     const run = hasEnded(listed) ? listed : await client.getRun(listed.id, { signal });
-    if (run.status !== "cancelled" && (!hasEnded(run) || owedIn(run) > 0)) return run;
+    if (run.status !== "cancelled" && (!hasEnded(run) || withoutScore(run) > 0)) return run;
   }
   const of = environment === undefined ? "" : ` of ${environment}`;
   throw usageError(`--resume: no run${of} is left to go on with`, "resume");
@@ -55,15 +55,15 @@ async function lastRun(client: RollcallClient, { environment }: DraftRequest, si
 
 /** Exit 2, with every field that differs, what the run has and what was asked for. */
 function refuseChanges(run: RunView, draft: DraftRequest): void {
-  const changes = [...changed(run, draft)];
+  const changes = [...changesIn(run, draft)];
   const [first] = changes;
   if (first === undefined) return;
-  const told = changes.map(({ field, has, asked }) => {
+  const said = changes.map(({ field, has, asked }) => {
     return `${field} is ${JSON.stringify(has)}, not ${JSON.stringify(asked)}`;
   });
   throw new CommandError(EXIT.usage, {
     code: "conflict",
-    message: `${run.id} goes on as it was asked for: ${told.join("; ")}. For another, start a run`,
+    message: `${run.id} goes on as it was asked for: ${said.join("; ")}. For another, start a run`,
     param: first.field,
     type: "invalid_request_error",
   });
@@ -75,7 +75,7 @@ interface Change {
   readonly asked: unknown;
 }
 
-function* changed(run: RunView, draft: DraftRequest): Generator<Change> {
+function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
   const { environment, endpoint, sampling, num_examples } = draft;
   const { id, version } = run.environment;
   if (environment !== undefined && !names(environment, id, version)) {
@@ -93,12 +93,12 @@ function* changed(run: RunView, draft: DraftRequest): Generator<Change> {
   for (const field of ["model", "rollouts_per_example", "shuffle", "seed"] as const) {
     if (differs(run[field], draft[field])) yield { field, has: run[field], asked: draft[field] };
   }
-  yield* changedMembers("environment_args", run.environment_args, draft.environment_args);
-  yield* changedMembers("sampling", run.sampling, sampling);
+  yield* changesOfMembers("environment_args", run.environment_args, draft.environment_args);
+  yield* changesOfMembers("sampling", run.sampling, sampling);
 }
 
 /** Members that were not given again are as the run has them. */
-function* changedMembers(
+function* changesOfMembers(
   field: string,
   has: Readonly<Record<string, unknown>>,
   asked: Readonly<Record<string, unknown>> = {},

@@ -1,10 +1,17 @@
-/** What `rollcall eval --json` prints of an ended run. Scripts depend on every name here. */
+/** What is said of an ended run and of its comparison with another: for people, and what --json prints. */
+
+import type { FlippedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
-import { sum } from "../terminal/format.ts";
-import { type Judgement, NOT_JUDGED } from "./gates.ts";
+import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
+import { columns, safeDetails } from "../terminal/table.ts";
+import { safeLine } from "../terminal/text.ts";
+import { type Judgement, NOT_JUDGED, type Verdict } from "./gates.ts";
+
+const HEADER = ["task", "baseline", "run", "", "rollout", "rollout of the baseline"];
 
 const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, calls: 0 };
 
+/** What `rollcall eval --json` prints of an ended run. Scripts depend on every name here. */
 export function evalSummary(
   run: RunView,
   seconds: number,
@@ -21,15 +28,7 @@ export function evalSummary(
     model: run.model,
     num_examples: run.num_examples,
     rollouts_per_example: run.rollouts_per_example,
-    counts: {
-      planned: counts.planned,
-      pending: counts.pending,
-      in_flight: counts.in_flight,
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    },
+    counts: allCounts(counts),
     failed_by_class: counts.failed,
     cancelled_by_reason: counts.cancelled,
     reward: report.reward,
@@ -43,4 +42,56 @@ export function evalSummary(
     gates,
     comparison,
   };
+}
+
+/** A comparison of two runs as text. `why`: how the baseline was found. */
+export function comparisonText(comparison: RunComparison, room: number, why?: string): string {
+  const { run, baseline, metric, difference, n_matched, differs, mcnemar_p: mcnemar } = comparison;
+  const test =
+    difference.t === null || difference.p === null ? "" : `; t ${difference.t.toFixed(2)}, p ${pText(difference.p)}`;
+  const interval = difference.ci95 === null ? "" : ` (95 %: ${intervalText(difference.ci95)}${test})`;
+  const se = difference.se === null ? "" : ` ± ${difference.se.toFixed(3)}`;
+  const fields = {
+    run: `${run.id}  ${run.environment} ${run.model}`,
+    baseline: `${baseline.id}  ${baseline.environment} ${baseline.model}${why ? `: ${why}` : ""}`,
+    metric,
+    difference: `${signedText(difference.mean)}${se}${interval}`,
+    means: `${run.mean?.toFixed(3) ?? "–"}, baseline ${baseline.mean?.toFixed(3) ?? "–"}`,
+    matched: `${countText(n_matched)} tasks${unmatchedText(comparison)}`,
+    tasks: `${countText(comparison.wins)} better, ${countText(comparison.losses)} worse, ${countText(comparison.ties)} the same${mcnemar === null ? "" : `; McNemar p ${pText(mcnemar)}`}`,
+    "differ in": differs.join(", ") || null,
+  };
+  return [safeDetails(fields), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
+}
+
+export function verdictsText(gates: readonly Verdict[]): string {
+  const rows = gates.map(({ gate, verdict, message }) => {
+    return [gate.replace("_", "-"), verdict, safeLine(message)];
+  });
+  return columns(["gate", "verdict", "why"], rows);
+}
+
+function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {
+  if (n_unmatched === 0) return "";
+  return `; left out: ${countText(n_only_run)} scored in the run only, ${countText(n_only_baseline)} in the baseline only`;
+}
+
+function flippedText({ flipped, n_flipped, next }: RunComparison, room: number): string {
+  if (flipped.length === 0) return "";
+  // What got worse is what one looks for.
+  const rows = flipped.toSorted((a, b) => a.run - a.baseline - (b.run - b.baseline)).map(rowOf);
+  const table = columns(HEADER, rows, room);
+  const more = `${countText(n_flipped)} tasks flipped; these are the first ${flipped.length}`;
+  return next === null ? table : `${table}\n${more}`;
+}
+
+function rowOf(task: FlippedTask): string[] {
+  const change = task.run < task.baseline ? "worse" : "better";
+  const means = [task.baseline.toFixed(3), task.run.toFixed(3)];
+  const rollouts = [task.rollout_id, task.baseline_rollout_id];
+  return [String(task.example_id), ...means, change, ...rollouts].map(safeLine);
+}
+
+function pText(p: number): string {
+  return p < 0.0001 ? "< 0.0001" : p.toPrecision(2);
 }

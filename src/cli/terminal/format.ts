@@ -1,4 +1,5 @@
 /** Numbers as people read them. */
+import type { RunView } from "../../contract/run.ts";
 
 export function estimateText({ mean, se }: { mean: number | null; se: number | null }): string {
   if (mean === null) return "–";
@@ -32,6 +33,17 @@ export function timeText(seconds: number): string {
 
 export function sum(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0);
+}
+
+/** How many rollouts ended, by outcome. */
+export function endedCounts({ scored, unscored, failed, cancelled }: RunView["counts"]) {
+  return { scored, unscored: sum(unscored), failed: sum(failed), cancelled: sum(cancelled) };
+}
+
+/** The same beside those that did not end, for --json. */
+export function allCounts(counts: RunView["counts"]) {
+  const { planned, pending, in_flight } = counts;
+  return { planned, pending, in_flight, ...endedCounts(counts) };
 }
 
 /** "scored 38, failed 2 (provider)": what is zero is left out. */

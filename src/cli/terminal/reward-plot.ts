@@ -5,7 +5,7 @@
  * Invariants. No line is wider than asked for. What colour says the shapes say too. Steps keep their places while the
  * curve grows: the whole training is as wide as the plot from the start.
  */
-import { painter, type Style } from "./paint.ts";
+import { painter, type Style } from "./terminal.ts";
 
 export interface RewardPoint {
   /** From 1. */
@@ -63,7 +63,7 @@ export function rewardPlot(plot: Plot, { columns, rows, colour }: PlotSize): str
     });
     const label = labels.get(row);
     const axis = label === undefined ? "│" : "┤";
-    return `${(label ?? "").padStart(LABEL_WIDTH - 2)} ${axis}${painted(cells, colour)}`;
+    return `${(label ?? "").padStart(LABEL_WIDTH - 2)} ${axis}${paintCells(cells, colour)}`;
   });
   return [...drawn, ...stepAxis(grid)];
 }
@@ -71,7 +71,7 @@ export function rewardPlot(plot: Plot, { columns, rows, colour }: PlotSize): str
 type Cell = readonly [style: Style | null, character: string];
 
 /** Without the blanks at its end; neighbours of a style are painted as one. */
-function painted(cells: readonly Cell[], colour: boolean): string {
+function paintCells(cells: readonly Cell[], colour: boolean): string {
   const paint = painter(colour);
   const runs: [style: Style | null, text: string][] = [];
   for (const [style, character] of cells.slice(0, 1 + cells.findLastIndex(([it]) => it !== null))) {

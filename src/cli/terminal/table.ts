@@ -1,113 +1,58 @@
-/** The results table: a row per run, then the metrics of each. */
-import type { RunView } from "../../contract/run.ts";
-import { columns } from "./columns.ts";
-import { countText, estimateText, meanIntervalText, namedCounts, rangeText, sharesText, sum } from "./format.ts";
-import { histogram, type RewardTally } from "./histogram.ts";
-import { safeLine } from "./safe-text.ts";
-import type { Terminal } from "./terminal.ts";
+/** Text in columns, and below each other where columns find no room. */
+import { displayWidth, padTo, safeLine } from "./text.ts";
 
-/** A run that was followed to its end. */
-export interface EndedRun {
-  readonly run: RunView;
-  readonly tally: RewardTally;
+interface Listing<T> {
+  readonly header: readonly string[];
+  readonly rowOf: (item: T) => readonly string[];
+  /** What is said of an empty list: how to get something into it. */
+  readonly none: string;
+  /** Columns there are. */
+  readonly room: number;
 }
 
-const HEADER = ["environment", "reward", "tasks", "rollouts", "turns", "tokens", "stop conditions", "outcomes"];
-
-/** What stands at the end of runs: the table, and how the rewards of each are spread. */
-export function resultsText(ended: readonly EndedRun[], { width, room }: Pick<Terminal, "width" | "room">): string {
-  const histograms = ended.map(({ run, tally }) => {
-    const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
-    return histogram(tally, { scored: run.counts.scored, of, width });
+/**
+ * A header, a rule, and a line for each row. Lines that a terminal would break are no columns any more: a table wider
+ * than `room` is given row by row, a name and a value a line.
+ */
+export function columns(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  room = Number.POSITIVE_INFINITY,
+): string {
+  const widths = header.map((title, column) => {
+    return Math.max(displayWidth(title), ...rows.map((row) => displayWidth(row[column] ?? "")));
   });
-  const table = resultsTable(
-    ended.map(({ run }) => run),
-    room,
-  );
-  return [table, ...histograms].filter((part) => part !== "").join("\n\n");
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => padTo(cell, widths[column] ?? 0))
+      .join("   ")
+      .trimEnd();
+  const lines = [header, widths.map((width) => "─".repeat(width)), ...rows].map(line);
+  if (lines.every((text) => displayWidth(text) <= room)) return lines.join("\n");
+  return rows.map((row) => details(recordOf(header, row))).join("\n\n");
 }
 
-export function resultsTable(runs: readonly RunView[], room: number): string {
-  const rows = runs.flatMap((run) => [rowOf(run), ...memberRows(run)]);
-  return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
+function recordOf(header: readonly string[], row: readonly string[]) {
+  return Object.fromEntries(header.map((title, column) => [title, row[column] || null]));
 }
 
-function rowOf(run: RunView): string[] {
-  const { counts, report } = run;
-  return [
-    run.environment.id,
-    estimateText(report.reward),
-    countText(report.reward.n_tasks),
-    countText(counts.planned),
-    countText(report.turns),
-    countText(report.usage.total_tokens),
-    safeLine(namedCounts(report.stop_conditions)),
-    namedCounts({
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    }),
-  ];
-}
-
-/** Of each environment of a group: what its report knows of it. */
-function memberRows({ report }: RunView): string[][] {
-  return Object.entries(report.members ?? {}).map(([name, { reward }]) => {
-    const { n_tasks, n_rollouts: scored, n_unscored: unscored, n_error: failed } = reward;
-    const rollouts = scored + unscored + failed;
-    const outcomes = namedCounts({ scored, unscored, failed });
-    const [tasks, all] = [countText(n_tasks), countText(rollouts)];
-    return [safeLine(`- ${name}`), estimateText(reward), tasks, all, "", "", "", outcomes];
+/** Names and values below each other; what is null is left out. */
+export function details(fields: Readonly<Record<string, string | null>>): string {
+  const there = Object.entries(fields).flatMap(([name, value]) => {
+    return value === null ? [] : [{ name, value }];
   });
+  const width = Math.max(...there.map(({ name }) => name.length));
+  return there.map(({ name, value }) => `${name.padEnd(width)}  ${value}`).join("\n");
 }
 
-function whereItSaysWhy({ id, counts }: RunView): string {
-  const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
-  return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
+export function listText<T>(items: readonly T[], { header, rowOf, none, room }: Listing<T>): string {
+  if (items.length === 0) return none;
+  const rows = items.map((item) => rowOf(item).map(safeLine));
+  return columns(header, rows, room);
 }
 
-/** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
-function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
-  const { ci95, wilson95 = null, range, n_truncated } = reward;
-  const parts = [
-    ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
-    wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
-    sharesText("pass@", pass_at_k),
-    sharesText("pass^", pass_hat_k),
-    n_truncated === 0 ? "" : `truncated ${countText(n_truncated)}`,
-  ];
-  return parts.filter((part) => part !== "").join("; ");
-}
-
-/** Their cost is apart from the policy's. */
-function judgesText({ report: { usage } }: RunView): string {
-  if (usage.judge === undefined) return "";
-  const { calls, total_tokens } = usage.judge;
-  return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
-}
-
-/** Of a group of environments by member: what has one name in two of them need not be one thing. */
-function metricsTexts({ report: { metrics, members } }: RunView): string[] {
-  if (members === undefined) return [metricsText(metrics)];
-  return Object.entries(members).map(([name, { metrics }]) => `${name}: ${metricsText(metrics)}`);
-}
-
-function metricsText(metrics: RunView["report"]["metrics"]): string {
-  return Object.entries(metrics)
-    .map(([name, metric]) => `${name} ${estimateText(metric)}`)
-    .join(", ");
-}
-
-function notesOf(run: RunView): string[] {
-  const notes = [reportText(run), ...metricsTexts(run), judgesText(run)]
-    .filter((note) => note !== "")
-    .map((note) => `  ${run.environment.id}: ${note}`);
-  const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
-  if (sum(causes) > 0) {
-    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
-  }
-  if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
-  // An endpoint's own words may stand in them.
-  return notes.map(safeLine);
+/** The same for values that others wrote. */
+export function safeDetails(fields: Readonly<Record<string, string | null>>): string {
+  const safe = Object.entries(fields).map(([name, value]) => [name, value === null ? null : safeLine(value)] as const);
+  return details(Object.fromEntries(safe));
 }

@@ -4,7 +4,7 @@
  * Invariants. A drawing stands on stderr, below everything else that was written, and is wiped by the lines it takes
  * at the width of now. While one stands the cursor is hidden; it comes back however the process ends.
  */
-import { displayWidth } from "./text-width.ts";
+import { displayWidth } from "./text.ts";
 
 export interface Terminal {
   /** For the person: results and how to go on. */
@@ -146,4 +146,28 @@ export function isBrokenPipe(error: unknown): boolean {
 /** The one object of --json. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+const CODES = {
+  bold: 1,
+  dim: 2,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  blue: 34,
+  magenta: 35,
+  cyan: 36,
+  grey: 90,
+} as const;
+
+export type Style = keyof typeof CODES;
+
+/** Colours of a terminal. What they say is said in words or shapes too. */
+export type Paint = (style: Style, text: string) => string;
+
+/** Leaves text as it is where there are no colours. */
+export function painter(colour: boolean): Paint {
+  return (style, text) => {
+    return colour && text !== "" ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;
+  };
 }

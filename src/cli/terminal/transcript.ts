@@ -14,10 +14,30 @@ import {
 import type { RolloutView } from "../../contract/run.ts";
 import { historyOf } from "../../contract/trajectory.ts";
 import { countText, timeText } from "./format.ts";
-import { painter, type Style } from "./paint.ts";
-import { safeLine, safeText } from "./safe-text.ts";
-import { displayWidth, padTo } from "./text-width.ts";
-import { type Entry, entry, type Page, rule, textWidth } from "./transcript-page.ts";
+import { type Paint, painter, type Style } from "./terminal.ts";
+import { cutTo, displayWidth, padTo, preview, safeLine, safeText, wrap } from "./text.ts";
+
+export interface Page {
+  /** Columns in all. */
+  readonly width: number;
+  readonly paint: Paint;
+}
+
+const LABEL_WIDTH = 11;
+
+const NARROWEST_TEXT = 10;
+
+/** Dashes and spaces around a title and what is said of it. */
+const NARROWEST_RULE = 7;
+
+export interface Entry {
+  readonly label: string;
+  readonly style: Style;
+  /** Whoever wrote it: it is made harmless here. */
+  readonly text: string;
+  /** Of the text; default: none. */
+  readonly textStyle?: Style;
+}
 
 const STYLES: Readonly<Record<Message["role"], Style>> = {
   system: "magenta",
@@ -86,7 +106,7 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     completion: Message.parse(turn.completion),
   }));
   if (turns.length === 0) {
-    const prompt = messagesOf(rollout.prompt).flatMap((message) => said(message, page));
+    const prompt = messagesOf(rollout.prompt).flatMap((message) => messageLines(message, page));
     return prompt.length === 0 ? [] : [prompt];
   }
   const last = finalReply(messagesOf(rollout.prompt), messagesOf(rollout.completion), turns);
@@ -95,18 +115,18 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     const known = historyOf(before).length;
     const answers = turns[at + 1]?.prompt.append ?? last;
     const asked = new Set(before.at(-1)?.completion.tool_calls?.map(({ id }) => id));
-    const heard = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
+    const others = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
     return [
       turnRule(turn, page),
-      ...(turn.prompt.keep < known ? [rewritten(turn.prompt.keep, known, page)] : []),
-      ...heard.flatMap((message) => said(message, page)),
-      ...said(turn.completion, page, answers),
+      ...(turn.prompt.keep < known ? [rewriteNote(turn.prompt.keep, known, page)] : []),
+      ...others.flatMap((message) => messageLines(message, page)),
+      ...messageLines(turn.completion, page, answers),
     ];
   });
   const asked = new Set(turns.at(-1)?.completion.tool_calls?.map(({ id }) => id));
   const rest = last.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
   if (rest.length === 0) return sections;
-  return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => said(it, page))]];
+  return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => messageLines(it, page))]];
 }
 
 function messagesOf(wire: RolloutView["prompt"]): Messages {
@@ -133,12 +153,12 @@ function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completio
   return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);
 }
 
-function rewritten(kept: number, known: number, { paint }: Page): string {
+function rewriteNote(kept: number, known: number, { paint }: Page): string {
   return paint("yellow", `the history was rewritten: ${kept} of ${known} messages kept`);
 }
 
 /** A message; `answers` hold the results of the tools it calls. */
-function said(message: Message, page: Page, answers: Messages = []): string[] {
+function messageLines(message: Message, page: Page, answers: Messages = []): string[] {
   const { role, reasoning_content } = message;
   const style = STYLES[role];
   const content = shownContent(message);
@@ -238,4 +258,30 @@ function turnsText(turns: number): string {
 
 function numberText(value: number): string {
   return value.toFixed(3);
+}
+
+/** The page a transcript is set on: a narrow column of names, a wide one of text. */
+export function textWidth({ width }: Page): number {
+  return Math.max(NARROWEST_TEXT, width - LABEL_WIDTH);
+}
+
+/** A name in the left column, the text wrapped beside it. */
+export function entry({ label, style, text, textStyle }: Entry, page: Page): string[] {
+  const { shown, missing } = preview(safeText(text));
+  const lines = wrap(shown, textWidth(page)).map((line) => {
+    return textStyle === undefined ? line : page.paint(textStyle, line);
+  });
+  if (missing !== null) lines.push(page.paint("grey", missing));
+  return lines.map((line, at) => {
+    const name = padTo(at === 0 ? label : "", LABEL_WIDTH);
+    // Nothing but spaces needs no colour, and would not be trimmed with it.
+    return ((name.trim() === "" ? name : page.paint(style, name)) + line).trimEnd();
+  });
+}
+
+export function rule(title: string, facts: string, { paint, width }: Page): string {
+  const room = width - displayWidth(title) - NARROWEST_RULE;
+  const said = facts === "" ? "" : ` ${cutTo(facts, room)}`;
+  const dashes = "─".repeat(Math.max(2, width - displayWidth(title) - displayWidth(said) - 4));
+  return `${paint("grey", "──")} ${paint("bold", title)} ${paint("grey", dashes + said)}`;
 }

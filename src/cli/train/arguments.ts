@@ -1,13 +1,45 @@
 /** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
-
 import { MOST_PASSES } from "../../../packages/trainer/trainer-process.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
-import { defined, portOf } from "../argument-values.ts";
-import { type CommandLine, readCommandLine } from "../command-line.ts";
-import { type DatasetArgument, datasetArgument } from "../commands/dataset-argument.ts";
-import { type DraftRequest, playDraft } from "../eval/arguments.ts";
+import { defined } from "../argument-values.ts";
+import type { CommandLine } from "../command-line.ts";
+import { type DraftRequest, playArguments, type RunArguments } from "../eval/arguments.ts";
 import { usageError } from "../exit.ts";
-import { TRAIN } from "./spec.ts";
+import type { TRAIN_FLAGS } from "../run-flags.ts";
+
+/**
+ * How the embedded trainer learns where nothing else is asked: measured, on two cores, to reach its best within a minute.
+ * docs/training.md has the curves.
+ */
+export interface TrainingDefaults {
+  readonly max_steps: number;
+  readonly group_size: number;
+  readonly batch_rollouts: number;
+  readonly max_concurrent: number;
+  /** Paces the rollouts: tasks are begun no further ahead than what this lets train. */
+  readonly max_off_policy_steps: number;
+  readonly learning_rate: number;
+  /** How often a batch is trained on: more where its rollouts take longer than its training. */
+  readonly passes: number;
+  readonly loss: string;
+}
+
+const USUAL: TrainingDefaults = {
+  max_steps: 48,
+  group_size: 8,
+  batch_rollouts: 64,
+  max_concurrent: 64,
+  max_off_policy_steps: 2,
+  learning_rate: 5e-4,
+  passes: 1,
+  loss: "dppo",
+};
+
+/** Where an environment needs something else. */
+const KNOWN: Readonly<Record<string, Partial<TrainingDefaults>>> = {
+  calculator: { max_steps: 26, learning_rate: 2.5e-4, passes: 6 },
+  "guess-number": { learning_rate: 7e-4 },
+};
 
 /** Who trains: a process of this package's, or somebody's trainer that takes batches, or gets them sent. */
 export type TrainerChoice =
@@ -25,53 +57,30 @@ export interface Learning {
 /** What a training run is asked beside what an eval is. */
 export type TrainingDraft = Partial<Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size">>;
 
-export interface TrainArguments {
-  readonly json: boolean;
-  /** Who plays what; with --file also what only a training run is asked. */
-  readonly draft: DraftRequest;
+export interface TrainArguments extends RunArguments {
   readonly training: TrainingDraft;
   readonly learning: Learning;
   readonly trainer: TrainerChoice;
+  /** Tasks of each eval, none of them trained on; 0 = no evals. */
   readonly evalExamples: number;
-  readonly dataset: DatasetArgument | null;
-  readonly resume: string | null;
-  readonly platform: string | undefined;
-  readonly ephemeral: boolean;
-  /** Of a platform of its own. */
-  readonly port: number | undefined;
-  readonly force: boolean;
-  readonly timeoutMs: number | null;
 }
+
+/** What was asked for, by flags or by the demo. The environment that was named is the connection's. */
+export type TrainingSettings = Omit<TrainArguments, "json" | "resume" | "connect">;
 
 const DEFAULT_EVAL_EXAMPLES = 256;
 
 /** Throws a CommandError of exit 2 that names the flag. */
-export function parseTrainArguments(argv: readonly string[]): TrainArguments {
-  const line = readCommandLine(TRAIN, argv);
-  const { positionals } = line;
-  if (positionals.length > 1) throw usageError(`one environment, not ${positionals.join(", ")}`);
-  const given = line.text("dataset");
+export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): TrainArguments {
+  const run = playArguments(line);
   const trainer = trainerChoice(line.text("trainer"));
-  const draft = playDraft(line, positionals[0]);
-  if (trainer.kind === "embedded") refuseOtherModels(draft);
+  if (trainer.kind === "embedded") refuseOtherModels(run.draft);
   return {
-    json: line.on("json"),
-    draft,
+    ...run,
     trainer,
     training: trainingDraft(line),
-    learning: {
-      learningRate: learningRateOf(line),
-      passes: passesOf(line),
-      loss: line.text("loss"),
-    },
+    learning: { learningRate: learningRateOf(line), passes: passesOf(line), loss: line.text("loss") },
     evalExamples: evalExamplesOf(line),
-    dataset: given === undefined ? null : datasetArgument(given),
-    resume: line.text("resume") ?? null,
-    platform: line.text("platform"),
-    ephemeral: line.on("ephemeral"),
-    port: portOf(line.text("port")),
-    force: line.on("force"),
-    timeoutMs: line.timeoutMs("timeout"),
   };
 }
 
@@ -93,7 +102,7 @@ export function evalExamplesOf(line: CommandLine<"eval-examples">): number {
   return line.count("eval-examples", 0) ?? DEFAULT_EVAL_EXAMPLES;
 }
 
-function trainingDraft(line: CommandLine<keyof typeof TRAIN.flags>): TrainingDraft {
+function trainingDraft(line: CommandLine<keyof typeof TRAIN_FLAGS>): TrainingDraft {
   const rollouts = line.count("batch-size", 1);
   return defined({
     max_steps: line.count("max-steps", 1),
@@ -119,4 +128,9 @@ function refuseOtherModels({ endpoint }: DraftRequest): void {
     "--trainer: the embedded one trains the policy beside the platform; for another model name a trainer of yours: pull or push:URL",
     "trainer",
   );
+}
+
+/** By the environment's id. */
+export function trainingDefaults(environment: string): TrainingDefaults {
+  return { ...USUAL, ...KNOWN[environment] };
 }

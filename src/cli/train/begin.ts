@@ -6,16 +6,42 @@
  * before it, and how the embedded trainer learns.
  */
 
+import { join } from "node:path";
 import { serveBaseWeights } from "../../../packages/policy/policy-server.ts";
+
+import { startTrainerThatComesBack, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
+import type { TrainingView } from "../../contract/training-view.ts";
 import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
+import type { Connection } from "../connect.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
-import { evaluated } from "./eval.ts";
-import { trainingOf } from "./follow.ts";
+import { followRun } from "../follow.ts";
+import { Display } from "../terminal/display.ts";
+import { countText } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { TrainerChoice } from "./arguments.ts";
 import type { TrainingPlan } from "./request.ts";
-import type { LearningSettings, Stage } from "./stage.ts";
+
+/** What every part of a training needs: where it happens, who trains, and what ends it. */
+export interface TrainingContext {
+  readonly connection: Connection;
+  readonly term: Terminal;
+  /** Aborted when nothing more is to be done, for whatever reason. */
+  readonly signal: AbortSignal;
+  readonly trainer: TrainerChoice;
+}
+
+/** What the trainer learns by; kept with the run, so that it goes on as it began. */
+export interface LearningSettings {
+  readonly learningRate: number;
+  /** How often each batch is trained on. */
+  readonly passes: number;
+  readonly loss: string;
+  readonly seed: number;
+}
 
 /** Keys of a run's metadata. */
 const BEFORE = "eval_before";
@@ -58,21 +84,21 @@ export async function unfinishedTraining(client: RollcallClient, policyUrl: stri
 }
 
 /** `learning` for the embedded trainer, which then starts from the policy as it comes with Rollcall. */
-export async function begunTraining(
+export async function beginTraining(
   { training, evaluation }: TrainingPlan,
   learning: LearningSettings | null,
-  stage: Stage,
+  context: TrainingContext,
 ): Promise<Begun> {
-  const { policyUrl } = stage.connection;
+  const { policyUrl } = context.connection;
   if (learning !== null && policyUrl !== null) await serveBaseWeights(policyUrl);
-  const before = evaluation === null ? null : await evaluated("before", evaluation, {}, stage);
+  const before = evaluation === null ? null : await evaluate("before", evaluation, {}, context);
   const metadata = {
     ...training.metadata,
     ...(before !== null && { [BEFORE]: before.id }),
     ...(before !== null && Array.isArray(training.dataset) && { [EVAL_ROWS]: WITH_REQUEST }),
     ...(learning !== null && metadataOf(learning)),
   };
-  const run = await created({ ...training, metadata }, stage);
+  const run = await createRun({ ...training, metadata }, context);
   return { run, before, evaluation, token: run.trainer?.token ?? null };
 }
 
@@ -81,7 +107,7 @@ function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<st
 }
 
 /** Where there are no tasks but the held-out ones, those are trained on, too, and it is said. */
-async function created(request: TrainingRequestInput, { connection, term, signal }: Stage) {
+async function createRun(request: TrainingRequestInput, { connection, term, signal }: TrainingContext) {
   const { client } = connection;
   try {
     return await client.createRun(request, { signal });
@@ -96,8 +122,8 @@ async function created(request: TrainingRequestInput, { connection, term, signal
 }
 
 /** A run that was begun before; a paused one goes on. */
-export async function resumedTraining(runId: string, stage: Stage): Promise<Begun> {
-  const { connection, signal, trainer } = stage;
+export async function resumeTraining(runId: string, context: TrainingContext): Promise<Begun> {
+  const { connection, signal, trainer } = context;
   const { client } = connection;
   const found = await client.getRun(runId, { signal });
   trainingOf(found);
@@ -105,7 +131,7 @@ export async function resumedTraining(runId: string, stage: Stage): Promise<Begu
   const beforeId = run.metadata[BEFORE];
   const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
   const token = trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
-  return { run, before, evaluation: before && sameEval(run, before, stage), token };
+  return { run, before, evaluation: before && sameEval(run, before, context), token };
 }
 
 /** How the embedded trainer of a run learns. */
@@ -119,7 +145,7 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
 }
 
 /** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
-function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestInput | null {
+function sameEval(run: RunView, before: RunView, { term }: TrainingContext): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
     term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
     return null;
@@ -141,4 +167,50 @@ function sameEval(run: RunView, before: RunView, { term }: Stage): EvalRequestIn
     endpoint: endpoint.name ?? { base_url: endpoint.base_url },
     ...(dataset !== null && { dataset }),
   };
+}
+
+/** Throws where the run is an eval. */
+export function trainingOf(run: RunView): TrainingView {
+  if (run.training !== null) return run.training;
+  throw usageError(`${run.id} is an eval; go on with it by: rollcall eval --resume ${run.id}`);
+}
+
+/** Warms up at once, and comes back when it dies. */
+export function embeddedTrainer(
+  { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "say"> },
+  policyUrl: string,
+  settings: LearningSettings,
+): TrainerProcess {
+  return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, say: term.say });
+}
+
+/** Where the embedded trainer keeps a run's weights. */
+export function checkpointOf({ directory }: Connection, runId: string): string {
+  return join(directory, "trainers", runId);
+}
+
+/** An eval before or after a training: the ended run, whose line stands on the terminal. Throws when it did not complete. */
+export async function evaluate(
+  when: "before" | "after",
+  request: EvalRequestInput,
+  metadata: Readonly<Record<string, string>>,
+  { connection, term, signal }: TrainingContext,
+): Promise<RunView> {
+  const { client } = connection;
+  term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
+  const display = new Display(term, () => performance.now());
+  const started = await client.createRun(
+    { ...request, name: `${when} training`, metadata: { ...request.metadata, ...metadata } },
+    { signal },
+  );
+  const run = await followRun(client, started.id, {
+    signal,
+    onProgress: (it) => display.show(it),
+  });
+  if (run.status === "completed") return run;
+  throw new CommandError(EXIT.bad, {
+    code: "eval_failed",
+    message: `the eval ${when} training, ${run.id}, is ${run.status}: ${run.error?.message ?? "cancelled"}`,
+    type: "run_error",
+  });
 }

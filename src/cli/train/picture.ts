@@ -5,11 +5,16 @@
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
 import { countText, durationText } from "../terminal/format.ts";
-import { painter } from "../terminal/paint.ts";
-import { type PlotSize, rewardPlot, smoothed } from "../terminal/reward-plot.ts";
-import { cutTo, displayWidth } from "../terminal/text-width.ts";
-import { trainerShares } from "./fields.ts";
-import { lagOf, rewardPoints } from "./series.ts";
+import { type PlotSize, type RewardPoint, rewardPlot, smoothed } from "../terminal/reward-plot.ts";
+import { painter, type Terminal } from "../terminal/terminal.ts";
+import { cutTo, displayWidth } from "../terminal/text.ts";
+
+export interface TrainingProgress {
+  readonly run: RunView;
+  readonly training: TrainingView;
+  /** Every step so far, in order. */
+  readonly series: readonly StepMetrics[];
+}
 
 /** How fast it goes; null while nothing can be said. */
 export interface TrainingPace {
@@ -105,14 +110,14 @@ function rateText(rate: number): string {
 function numberLines(picture: TrainingPicture, columns: number): string[] {
   let parts = partsOf(picture);
   for (;;) {
-    const lines = filled(parts, columns);
+    const lines = fillLines(parts, columns);
     const worst = Math.max(...parts.map(({ rank }) => rank));
     if (lines.length <= 2 || worst <= 0) return lines.slice(0, 2).map((line) => cutTo(line, columns));
     parts = parts.filter(({ rank }) => rank !== worst);
   }
 }
 
-function filled(parts: readonly Part[], columns: number): string[] {
+function fillLines(parts: readonly Part[], columns: number): string[] {
   const lines: string[] = [];
   for (const { text } of parts) {
     const longer = lines.length === 0 ? text : `${lines.at(-1)} · ${text}`;
@@ -120,4 +125,121 @@ function filled(parts: readonly Part[], columns: number): string[] {
     else lines.splice(-1, 1, longer);
   }
   return lines;
+}
+
+/** Of everything that was played: groups whose rewards are all alike train nothing, and count here all the same. */
+const REWARD = "train/agg/all/reward/mean";
+const MEAN_LAG = "off_policy/mean";
+const MOST_LAG = "off_policy/max";
+const RATIO_ERROR = "trainer/ratio_max_abs_error";
+const KL = "trainer/kl";
+
+export interface Lag {
+  /** Mean of the latest batch. */
+  readonly latest: number;
+  /** The largest of any batch so far. */
+  readonly most: number;
+}
+
+/** The mean reward of what each step collected. */
+export function rewardPoints(series: readonly StepMetrics[]): RewardPoint[] {
+  return series.flatMap(({ step, values }) => {
+    const reward = values[REWARD];
+    return typeof reward === "number" ? [{ step, reward }] : [];
+  });
+}
+
+/**
+ * In versions; null where no batch has been shipped. Both are of the same steps: the run's own `max_lag` is read at another
+ * moment, when the latest batch may not have been there yet.
+ */
+export function lagOf(series: readonly StepMetrics[]): Lag | null {
+  const numbers = (name: string) =>
+    series.map(({ values }) => values[name]).filter((value) => typeof value === "number");
+  const latest = numbers(MEAN_LAG).at(-1);
+  return latest === undefined ? null : { latest, most: Math.max(latest, ...numbers(MOST_LAG)) };
+}
+
+/**
+ * Before its first update the trainer holds the weights that sampled: any other ratio than 1, or kl than 0, is a fault in
+ * how samples travel.
+ */
+export function firstStep(series: readonly StepMetrics[]) {
+  const values = series.find(({ step }) => step === 1)?.values ?? {};
+  return { ratio_max_abs_error: values[RATIO_ERROR] ?? null, kl: values[KL] ?? null };
+}
+
+/** What share of its time the trainer waited for batches, and in what share it did not train: those that are known. */
+export function trainerShares(trainer: TrainingView["trainer"]): {
+  waiting?: string;
+  not_training?: string;
+} {
+  const { waiting_for_batch = null, not_training = null } = trainer ?? {};
+  return {
+    ...(waiting_for_batch !== null && {
+      waiting: `waiting for batches ${percentText(waiting_for_batch)}`,
+    }),
+    ...(not_training !== null && { not_training: `not training ${percentText(not_training)}` }),
+  };
+}
+
+function percentText(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+const PLAIN_LINES = 10;
+/** Rates are over this long: one second alone is one batch more or less. */
+const RATE_OVER_MS = 5000;
+
+interface Sample {
+  readonly at: number;
+  readonly rollouts: number;
+  readonly tokens: number;
+}
+
+/** Progress of a training: a curve drawn in place on a terminal; elsewhere a plain line at every tenth of its steps. */
+export class TrainingDisplay {
+  readonly #terminal: Terminal;
+  readonly #now: () => number;
+  readonly #before: number | null;
+  readonly #since: number;
+  #samples: Sample[] = [];
+  #lines = 0;
+
+  /** `now` in milliseconds, on any clock; `before`: the mean reward to compare with. */
+  constructor(terminal: Terminal, now: () => number, before: number | null) {
+    this.#terminal = terminal;
+    this.#now = now;
+    this.#before = before;
+    this.#since = now();
+  }
+
+  show({ run, training, series }: TrainingProgress): void {
+    const pace = this.#pace(run, this.#now());
+    const picture = { run, training, series, pace, before: this.#before };
+    this.#terminal.redraw((size) => trainingPicture(picture, size));
+    if (this.#terminal.live) return;
+    const line = Math.floor((training.steps_trained / training.max_steps) * PLAIN_LINES);
+    if (line > this.#lines) this.#terminal.say(trainingLine(picture));
+    this.#lines = Math.max(this.#lines, line);
+  }
+
+  /** Leaves the last drawing standing. */
+  end(): void {
+    this.#terminal.settle();
+  }
+
+  #pace({ counts, report }: RunView, now: number): TrainingPace {
+    const sample = { at: now, rollouts: counts.scored, tokens: report.usage.total_tokens };
+    const [first = sample] = this.#samples;
+    const later = this.#samples.filter(({ at }) => now - at <= RATE_OVER_MS);
+    this.#samples = [...(later.length === 0 ? this.#samples.slice(-1) : later), sample];
+    const seconds = (now - first.at) / 1000;
+    const rate = (count: number) => (seconds > 0 ? count / seconds : null);
+    return {
+      seconds: (now - this.#since) / 1000,
+      rolloutsPerSecond: rate(sample.rollouts - first.rollouts),
+      tokensPerSecond: rate(sample.tokens - first.tokens),
+    };
+  }
 }

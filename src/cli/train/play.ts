@@ -9,15 +9,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { howItEnded, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
-import { hasEnded } from "../follow.ts";
-import type { Terminal } from "../terminal/terminal.ts";
-import type { Begun } from "./begin.ts";
-import { TrainingDisplay } from "./display.ts";
-import { evaluated } from "./eval.ts";
-import { followTraining, type TrainingProgress, trainingOf } from "./follow.ts";
-import { checkpointOf, type Stage } from "./stage.ts";
+import { hasEnded, ifUp } from "../follow.ts";
+import { type Ends, firstOf } from "../interrupt.ts";
+import { type Begun, checkpointOf, evaluate, type TrainingContext, trainingOf } from "./begin.ts";
+import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
+
+/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+const CANCELLED_WITHIN_MS = 30_000;
+/** A trainer of somebody's own may never send its last weights. */
+const LAST_WEIGHTS_WITHIN_MS = 60_000;
+/** A platform on this machine is back within seconds after workerd died. */
+const SILENT_FOR_MS = 60_000;
+const LOOK_EVERY_MS = 500;
 
 export interface TrainingOutcome {
   readonly run: RunView;
@@ -29,55 +35,35 @@ export interface TrainingOutcome {
   readonly seconds: number;
 }
 
-export interface TrainingEnds {
-  readonly interrupt: AbortSignal;
-  readonly timeout: AbortSignal | null;
+/** Where a training happens, who trains, and what ends it early. */
+export interface Training extends Omit<TrainingContext, "signal"> {
+  readonly ends: Ends;
 }
 
-interface Training {
-  readonly connection: Connection;
-  readonly term: Terminal;
-  readonly trainer: Stage["trainer"];
-  readonly ends: TrainingEnds;
-  /** Null where the trainer is somebody's own. */
-  readonly process: TrainerProcess | null;
-  /** Makes the run, or finds it. */
-  readonly begin: (stage: Stage) => Promise<Begun>;
-}
-
-/** A cancelled run ends once the calls in flight are aborted; this is ample. */
-const CANCELLED_WITHIN_MS = 30_000;
-/** A trainer of somebody's own may never send its last weights. */
-const LAST_WEIGHTS_WITHIN_MS = 60_000;
-const LOOK_EVERY_MS = 500;
-
-export async function playTraining(training: Training): Promise<TrainingOutcome> {
-  const { connection, term, trainer, ends, process } = training;
+/** `process`: null where the trainer is somebody's own. `begin` makes the run, or finds it. */
+export async function playTraining(
+  training: Training,
+  process: TrainerProcess | null,
+  begin: (context: TrainingContext) => Promise<Begun>,
+): Promise<TrainingOutcome> {
+  const { ends, connection, term } = training;
   const started = performance.now();
   const over = new AbortController();
-  const ending = [ends.interrupt, ...(ends.timeout === null ? [] : [ends.timeout])];
-  const signal = AbortSignal.any([over.signal, ...ending]);
-  const stage: Stage = { connection, term, trainer, signal };
+  const context = { ...training, signal: AbortSignal.any([over.signal, firstOf(ends)]) };
+  const outcome = (played: Played) => ({ ...played, seconds: (performance.now() - started) / 1000 });
   let begun: Begun | null = null;
-  const begin = async (): Promise<Begun> => {
-    begun = await training.begin(stage);
-    return begun;
+  const play = async () => {
+    begun = await begin(context);
+    return await playBegun(begun, context, process);
   };
   try {
-    const played = await Promise.race([
-      wholeTraining(begin, stage, process),
-      brokenPlatform(connection),
-      ...(process === null ? [] : [brokenTrainer(process)]),
-    ]);
-    return { ...played, seconds: (performance.now() - started) / 1000 };
+    const broken = process === null ? [] : [brokenTrainer(process)];
+    return outcome(await Promise.race([play(), brokenPlatform(connection), ...broken]));
   } catch (error) {
     over.abort();
     await process?.stop();
     if (begun === null) throw ends.interrupt.aborted ? interruption() : error;
-    if (ends.timeout?.aborted && !ends.interrupt.aborted) {
-      const cancelled = await cancelledTraining(begun, stage);
-      return { ...cancelled, seconds: (performance.now() - started) / 1000 };
-    }
+    if (ends.timeout?.aborted && !ends.interrupt.aborted) return outcome(await cancelTraining(begun, context));
     throw await withTheWayOn(error, begun, training);
   } finally {
     over.abort();
@@ -88,37 +74,32 @@ export async function playTraining(training: Training): Promise<TrainingOutcome>
 
 type Played = Omit<TrainingOutcome, "seconds">;
 
-async function wholeTraining(
-  begin: () => Promise<Begun>,
-  stage: Stage,
+async function playBegun(
+  { run, before, evaluation, token }: Begun,
+  context: TrainingContext,
   process: TrainerProcess | null,
 ): Promise<Played> {
-  const { connection, term, signal } = stage;
-  const { run, before, evaluation, token } = await begin();
+  const { connection, term, signal } = context;
   term.say(`Run ${run.id} on ${connection.url}`);
-  if (process === null) introduceTrainer(run, token, stage);
+  if (process === null) introduceTrainer(run, token, context);
   else if (token !== null) {
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
   }
-  const display = new TrainingDisplay(term, () => performance.now(), meanOf(before));
+  const display = new TrainingDisplay(term, () => performance.now(), before?.report.reward.mean ?? null);
   const progress = await followTraining(connection.client, run.id, {
     signal,
     onProgress: (it) => display.show(it),
   });
   display.end();
   if (progress.run.status !== "completed") return { ...progress, before, after: null };
-  const training = await lastWeights(progress, stage, process);
+  const training = await lastWeights(progress, context, process);
   const metadata = { training_run: run.id };
-  const after = evaluation && (await evaluated("after", evaluation, metadata, stage));
+  const after = evaluation && (await evaluate("after", evaluation, metadata, context));
   return { ...progress, training, before, after };
 }
 
-function meanOf(run: RunView | null): number | null {
-  return run?.report.reward.mean ?? null;
-}
-
 /** What a trainer of somebody's own needs to begin. */
-function introduceTrainer(run: RunView, token: string | null, { connection, term }: Stage): void {
+function introduceTrainer(run: RunView, token: string | null, { connection, term }: TrainingContext): void {
   const { url } = connection;
   const secret = token === null ? "with the token it has" : `with the token ${token}`;
   term.say(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
@@ -127,7 +108,7 @@ function introduceTrainer(run: RunView, token: string | null, { connection, term
 /** How the training stands once the last version serves, as far as the trainer says so. */
 async function lastWeights(
   { run, training }: TrainingProgress,
-  { connection, term, signal }: Stage,
+  { connection, term, signal }: TrainingContext,
   process: TrainerProcess | null,
 ): Promise<TrainingView> {
   // It ends when it has sent what it trained.
@@ -163,9 +144,9 @@ function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
   });
 }
 
-async function cancelledTraining({ run, before }: Begun, stage: Stage): Promise<Played> {
-  const { client } = stage.connection;
-  stage.term.say("The time is up: cancelling the run.");
+async function cancelTraining({ run, before }: Begun, context: TrainingContext): Promise<Played> {
+  const { client } = context.connection;
+  context.term.say("The time is up: cancelling the run.");
   await client.cancelRun(run.id);
   const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
   const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
@@ -183,7 +164,7 @@ async function withTheWayOn(error: unknown, { run }: Begun, { connection, traine
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: Stage["trainer"]): string {
+function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: TrainingContext["trainer"]): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
@@ -196,5 +177,46 @@ function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer
       return `run ${run.id} is kept and goes on with: ${again}`;
     case "ephemeral":
       return `run ${run.id} went with its throw-away platform`;
+  }
+}
+
+/**
+ * Follows a training run to its end, and says how it ended. It is looked at twice a second: its event stream would tell
+ * the end of every rollout, hundreds a second, and nothing of them is shown. `onProgress` gets the ended run last. Throws the
+ * signal's reason when aborted; the run goes on then.
+ */
+async function followTraining(
+  client: RollcallClient,
+  runId: string,
+  { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: TrainingProgress) => void },
+): Promise<TrainingProgress> {
+  const steps = new Map<number, StepMetrics>();
+  let trained = 0;
+  for (let heard = performance.now(); ; await sleep(LOOK_EVERY_MS, undefined, { signal })) {
+    const read = await ifUp(() => readTraining(client, runId, trained));
+    if (read === null) {
+      if (performance.now() - heard < SILENT_FOR_MS) continue;
+      throw unreachable("the platform does not answer any more", undefined);
+    }
+    heard = performance.now();
+    for (const step of read.steps) steps.set(step.step, step);
+    // A step that the trainer has acknowledged gets no numbers any more.
+    trained = read.training.steps_trained;
+    const series = [...steps.values()].sort((a, b) => a.step - b.step);
+    const progress = { run: read.run, training: read.training, series };
+    onProgress(progress);
+    if (hasEnded(read.run)) return progress;
+  }
+}
+
+async function readTraining(client: RollcallClient, runId: string, trained: number) {
+  const run = await client.getRun(runId);
+  const steps: StepMetrics[] = [];
+  for (let after = trained; ; ) {
+    const page = await client.runMetrics(runId, { after_step: after });
+    steps.push(...page.data);
+    const last = page.data.at(-1);
+    if (!page.has_more || last === undefined) return { run, steps, training: trainingOf(run) };
+    after = last.step;
   }
 }

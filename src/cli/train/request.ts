@@ -2,27 +2,12 @@
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { EvalRequest } from "../../contract/eval-request.ts";
 import { TrainingRequest, type TrainingRequestInput } from "../../contract/training-request.ts";
-import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../commands/dataset-argument.ts";
 import type { Connection } from "../connect.ts";
-import type { DraftRequest } from "../eval/arguments.ts";
+import { datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
 import { completePlay } from "../eval/request.ts";
 import { usageError } from "../exit.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Learning, TrainerChoice, TrainingDraft } from "./arguments.ts";
-import { type TrainingDefaults, trainingDefaults } from "./training-defaults.ts";
-
-/** What was asked for, by flags or by the demo. */
-export interface TrainingWish {
-  /** The environment that was named is the connection's. */
-  readonly draft: DraftRequest;
-  readonly training: TrainingDraft;
-  readonly learning: Learning;
-  readonly trainer: TrainerChoice;
-  /** Tasks of each eval, none of them trained on; 0 = no evals. */
-  readonly evalExamples: number;
-  readonly dataset: DatasetArgument | null;
-  readonly force: boolean;
-}
+import { type TrainingDefaults, type TrainingSettings, trainingDefaults } from "./arguments.ts";
 
 /** Where nothing is known of the trainer. */
 const STEPS_OF_OTHERS = 100;
@@ -33,26 +18,24 @@ export interface TrainingPlan {
   readonly evaluation: EvalRequestInput | null;
 }
 
-/** Fills what the wish leaves open; uploads its rows where they are too many to travel with a run. */
-export async function plannedTraining(
-  wish: TrainingWish,
+/** Fills what the settings leave open; uploads their rows where they are too many to travel with a run. */
+export async function planTraining(
+  settings: TrainingSettings,
   connection: Connection,
   { say }: Pick<Terminal, "say">,
   signal: AbortSignal,
 ): Promise<TrainingPlan> {
-  const { dataset, trainer } = wish;
+  const { dataset, trainer } = settings;
   const embedded = trainer.kind === "embedded";
   if (embedded) refuseWithoutPolicy(connection);
-  const draft = dataset === null ? wish.draft : { ...wish.draft, dataset: datasetInRequest(dataset) };
-  const choice = { force: wish.force, policyOnly: embedded, say };
+  const draft = dataset === null ? settings.draft : { ...settings.draft, dataset: datasetInRequest(dataset) };
+  const choice = { force: settings.force, policyOnly: embedded, say };
   const { environment, played } = await completePlay(draft, connection, choice);
   const defaults = trainingDefaults(environment.id);
-  const shared = await withUploadedRows(played, dataset, {
-    ...{ client: connection.client, say, signal },
-  });
+  const shared = await withUploadedRows(played, dataset, { client: connection.client, say, signal });
   return {
-    training: trainingRequest(shared, wish, defaults),
-    evaluation: evalRequest(shared, wish.evalExamples),
+    training: trainingRequest(shared, settings, defaults),
+    evaluation: evalRequest(shared, settings.evalExamples),
   };
 }
 
@@ -67,18 +50,12 @@ function refuseWithoutPolicy({ policyUrl, url }: Connection): void {
 
 function trainingRequest(
   shared: EvalRequestInput,
-  { training, trainer, evalExamples }: TrainingWish,
+  { training, trainer, evalExamples }: TrainingSettings,
   defaults: TrainingDefaults,
 ): TrainingRequestInput {
   const { kind: _, ...played }: EvalRequestInput & Record<string, unknown> = shared;
-  const { group_size, max_steps, max_concurrent, max_off_policy_steps, batch_rollouts } = defaults;
-  const measured = {
-    group_size,
-    max_steps,
-    max_concurrent,
-    max_off_policy_steps,
-    batch_size: { rollouts: batch_rollouts },
-  };
+  const { learning_rate: _rate, passes: _passes, loss: _loss, batch_rollouts, ...limits } = defaults;
+  const measured = { ...limits, batch_size: { rollouts: batch_rollouts } };
   return {
     ...(trainer.kind === "embedded" ? measured : { max_steps: STEPS_OF_OTHERS }),
     trainer: trainer.kind === "push" ? { delivery: "push", url: trainer.url } : {},

@@ -1,14 +1,23 @@
 /** What stands at the end of a training: for people, and what --json prints. Scripts depend on every name here. */
 import type { RunView } from "../../contract/run.ts";
-import { countText, durationText, namedCounts, signedText, sum } from "../terminal/format.ts";
+import type { TrainingView } from "../../contract/training-view.ts";
+import {
+  allCounts,
+  countText,
+  durationText,
+  endedCounts,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  signedText,
+  sum,
+  timeText,
+} from "../terminal/format.ts";
 import { smoothed } from "../terminal/reward-plot.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { estimateLine } from "./eval.ts";
-import { trainerShares } from "./fields.ts";
-import { plotOf } from "./picture.ts";
+import { safeLine } from "../terminal/text.ts";
+import { firstStep, plotOf, rewardPoints, trainerShares } from "./picture.ts";
 import type { TrainingOutcome } from "./play.ts";
-import { firstStep, rewardPoints } from "./series.ts";
 
 export function trainSummary({ run, training, series, before, after, seconds }: TrainingOutcome) {
   const { counts } = run;
@@ -26,15 +35,7 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
     max_off_policy_steps: training.max_off_policy_steps,
     trainer_waiting_for_batch: training.trainer?.waiting_for_batch ?? null,
     trainer_not_training: training.trainer?.not_training ?? null,
-    rollouts: {
-      planned: counts.planned,
-      pending: counts.pending,
-      in_flight: counts.in_flight,
-      scored: counts.scored,
-      unscored: sum(counts.unscored),
-      failed: sum(counts.failed),
-      cancelled: sum(counts.cancelled),
-    },
+    rollouts: allCounts(counts),
     batches: { shipped: batches.shipped, acked: batches.acked, voided: batches.voided },
     samples: {
       clean: samples.clean,
@@ -62,7 +63,7 @@ export function trainingText(
   { width, colour, live }: Pick<Terminal, "width" | "colour" | "live">,
 ): string {
   const { run, before, after } = outcome;
-  const plot = live ? [] : plotOf(plotted(outcome), { columns: width, rows: PLOT_ROWS, colour });
+  const plot = live ? [] : plotOf(plotData(outcome), { columns: width, rows: PLOT_ROWS, colour });
   const evals = [before && estimateLine("before", before), after && estimateLine("after", after)];
   const bad = run.error === null ? run.status : `${run.status}: ${run.error.message}`;
   return [
@@ -74,7 +75,7 @@ export function trainingText(
   ].join("\n");
 }
 
-function plotted({ training, series, before }: TrainingOutcome) {
+function plotData({ training, series, before }: TrainingOutcome) {
   return { training, series, before: before?.report.reward.mean ?? null };
 }
 
@@ -98,11 +99,61 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
     `${countText(report.usage.total_tokens)} tokens`,
     durationText(seconds),
   ];
-  const outcomes = namedCounts({
-    scored: counts.scored,
-    unscored: sum(counts.unscored),
-    failed: sum(counts.failed),
-    cancelled: sum(counts.cancelled),
-  });
-  return [parts.join(", "), `rollouts: ${outcomes}`, `run ${run.id}`];
+  return [parts.join(", "), `rollouts: ${namedCounts(endedCounts(counts))}`, `run ${run.id}`];
+}
+
+/** What `rollcall run show` says of a training run, by line. */
+export function trainingFields(training: TrainingView): Record<string, string | null> {
+  const { groups, batches, evals } = training;
+  return {
+    steps: `${countText(training.steps_trained)} of ${countText(training.max_steps)} trained`,
+    policy: policyText(training),
+    groups: namedCounts({
+      open: groups.open,
+      buffered: groups.buffered,
+      shipped: groups.shipped,
+      ...groups.dropped,
+    }),
+    batches: namedCounts({
+      held: batches.held,
+      ready: batches.ready,
+      leased: batches.leased,
+      acked: batches.acked,
+      dead: batches.dead,
+      void: batches.voided,
+    }),
+    untrainable: countsOrNothing(training.samples.untrainable),
+    trainer: trainerText(training),
+    evals: evals.map(({ step, run_id }) => `${run_id} at step ${step}`).join(", ") || null,
+  };
+}
+
+function countsOrNothing(counts: Readonly<Record<string, number>>): string | null {
+  return Object.keys(counts).length === 0 ? null : namedCounts(counts);
+}
+
+function policyText(training: TrainingView): string {
+  const { policy_version, published, lead, target_lead } = training;
+  return [
+    `v${policy_version} samples, v${published} published`,
+    `lead ${lead} of ${target_lead}`,
+    `lag ${training.max_lag} at most, of ${training.max_off_policy_steps} allowed`,
+  ].join("; ");
+}
+
+function trainerText({ trainer }: TrainingView): string {
+  if (trainer === null) return "none has registered";
+  const { id, kind, epoch, delivery, last_seen_at } = trainer;
+  return [
+    `${id} (${kind}), ${delivery}, epoch ${epoch}`,
+    ...(last_seen_at === null ? [] : [`last heard of ${timeText(last_seen_at)}`]),
+    ...Object.values(trainerShares(trainer)),
+  ].join(", ");
+}
+
+/** "before 0.305 ± 0.021 (95 %: 0.264 to 0.346), 256 tasks". */
+function estimateLine(when: "before" | "after", { report: { reward } }: RunView): string {
+  const { ci95 } = reward;
+  const range = ci95 === null ? "" : ` (95 %: ${meanIntervalText(ci95, reward.range)})`;
+  return `${when.padEnd(6)} ${estimateText(reward)}${range}, ${reward.n_tasks} tasks`;
 }

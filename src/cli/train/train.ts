@@ -1,95 +1,56 @@
 /** `rollcall train`: evaluates a policy, trains it, evaluates it again, and says how it went. */
-import { type Connection, connect } from "../connect.ts";
+import type { CommandLine } from "../command-line.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { catchInterrupts, firstOf } from "../interrupt.ts";
-import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
-import { parseTrainArguments, type TrainArguments } from "./arguments.ts";
-import { begunTraining, learningOf, refuseSecondTraining, resumedTraining } from "./begin.ts";
-import { playTraining, type TrainingEnds, type TrainingOutcome } from "./play.ts";
-import { plannedTraining, type TrainingWish } from "./request.ts";
-import { embeddedTrainer } from "./stage.ts";
+import { withConnection } from "../on-platform.ts";
+import type { TRAIN_FLAGS } from "../run-flags.ts";
+import { printJson, terminal } from "../terminal/terminal.ts";
+import { type TrainingSettings, trainArguments, trainingDefaults } from "./arguments.ts";
+import { beginTraining, embeddedTrainer, learningOf, refuseSecondTraining, resumeTraining } from "./begin.ts";
+import { playTraining, type Training, type TrainingOutcome } from "./play.ts";
+import { planTraining } from "./request.ts";
 import { trainingText, trainSummary } from "./summary.ts";
-import { trainingDefaults } from "./training-defaults.ts";
 
-export async function trainCommand(argv: readonly string[]): Promise<ExitCode> {
-  const args = parseTrainArguments(argv);
+export async function trainCommand(line: CommandLine<keyof typeof TRAIN_FLAGS>): Promise<ExitCode> {
+  const args = trainArguments(line);
   const term = terminal(args.json);
-  using interrupt = catchInterrupts();
-  const timeout = args.timeoutMs === null ? null : AbortSignal.timeout(args.timeoutMs);
-  const connection = await connect({
-    ...args,
-    environment: args.draft.environment,
-    signal: firstOf(interrupt.signal, timeout),
-    // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
-    say: (line) => {
-      if (!interrupt.signal.aborted) term.say(line);
-    },
-  });
-  try {
-    const ends = { interrupt: interrupt.signal, timeout };
-    const outcome = await played(args, connection, term, ends);
+  return await withConnection(args.connect, term.say, async (connection, ends) => {
+    const training = { connection, term, ends, trainer: args.trainer };
+    const outcome =
+      args.resume === null ? await newTraining(args, training) : await continueTraining(args.resume, training);
     term.print(trainingText(outcome, term));
     if (args.json) printJson(trainSummary(outcome));
     return outcome.run.status === "completed" ? EXIT.good : EXIT.bad;
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
-function played(
-  args: TrainArguments,
-  connection: Connection,
-  term: Terminal,
-  ends: TrainingEnds,
-): Promise<TrainingOutcome> {
-  return args.resume === null
-    ? freshTraining(args, connection, term, ends)
-    : againTraining(args.resume, args, connection, term, ends);
-}
-
-export async function freshTraining(
-  wish: TrainingWish,
-  connection: Connection,
-  term: Terminal,
-  ends: TrainingEnds,
-): Promise<TrainingOutcome> {
-  const { trainer } = wish;
+export async function newTraining(settings: TrainingSettings, training: Training): Promise<TrainingOutcome> {
+  const { connection, term, ends, trainer } = training;
   const { client, policyUrl } = connection;
-  const plan = await plannedTraining(wish, connection, term, ends.interrupt);
+  const plan = await planTraining(settings, connection, term, ends.interrupt);
   if (trainer.kind !== "embedded" || policyUrl === null) {
-    const begin = begunTraining.bind(null, plan, null);
-    return await playTraining({ connection, term, trainer, ends, process: null, begin });
+    return await playTraining(training, null, (context) => beginTraining(plan, null, context));
   }
   await refuseSecondTraining(client, policyUrl);
   const usual = trainingDefaults(plan.training.environment.split("@")[0] ?? "");
   const learning = {
-    learningRate: wish.learning.learningRate ?? usual.learning_rate,
-    passes: wish.learning.passes ?? usual.passes,
-    loss: wish.learning.loss ?? usual.loss,
+    learningRate: settings.learning.learningRate ?? usual.learning_rate,
+    passes: settings.learning.passes ?? usual.passes,
+    loss: settings.learning.loss ?? usual.loss,
     seed: plan.training.seed ?? 0,
   };
-  const process = embeddedTrainer({ connection, term }, policyUrl, learning);
-  const begin = begunTraining.bind(null, plan, learning);
-  return await playTraining({ connection, term, trainer, ends, process, begin });
+  const process = embeddedTrainer(training, policyUrl, learning);
+  return await playTraining(training, process, (context) => beginTraining(plan, learning, context));
 }
 
 /** The run as it was begun, by a trainer that goes on from its checkpoint. */
-export async function againTraining(
-  runId: string,
-  { trainer }: Pick<TrainingWish, "trainer">,
-  connection: Connection,
-  term: Terminal,
-  ends: TrainingEnds,
-): Promise<TrainingOutcome> {
+export async function continueTraining(runId: string, training: Training): Promise<TrainingOutcome> {
+  const { connection, ends, trainer } = training;
   const { client, policyUrl } = connection;
-  const begin = resumedTraining.bind(null, runId);
-  if (trainer.kind !== "embedded") {
-    return await playTraining({ connection, term, trainer, ends, process: null, begin });
-  }
+  const begin = resumeTraining.bind(null, runId);
+  if (trainer.kind !== "embedded") return await playTraining(training, null, begin);
   if (policyUrl === null) {
     throw usageError("--resume: its trainer is not here: name it with --trainer", "resume");
   }
   const learning = learningOf(await client.getRun(runId, { signal: ends.interrupt }));
-  const process = embeddedTrainer({ connection, term }, policyUrl, learning);
-  return await playTraining({ connection, term, trainer, ends, process, begin });
+  return await playTraining(training, embeddedTrainer(training, policyUrl, learning), begin);
 }

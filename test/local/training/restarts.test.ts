@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
-import { embeddedTrainer } from "../../../src/cli/train/stage.ts";
+import { embeddedTrainer } from "../../../src/cli/train/begin.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";

@@ -3,11 +3,11 @@
  * would make the request too large is uploaded first and named by the run.
  */
 import { createReadStream, existsSync, statSync } from "node:fs";
-import type { EvalRequestInput } from "../../contract/eval-request.ts";
-import { LIMITS } from "../../contract/limits.ts";
-import type { RollcallClient } from "../../sdk/client.ts";
-import { jsonObject, readText } from "../argument-values.ts";
-import { countText } from "../terminal/format.ts";
+import type { EvalRequestInput } from "../contract/eval-request.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { RollcallClient } from "../sdk/client.ts";
+import { jsonObject, readText } from "./argument-values.ts";
+import { countText } from "./terminal/format.ts";
 
 export type DatasetArgument =
   /** By id or name. */

@@ -2,7 +2,6 @@
  * `npm start`: the platform, a demo training through its public API, and then it stays up. A training that a stop cut
  * off goes on at the next start.
  */
-
 import {
   KNOWN_ENVIRONMENTS,
   type KnownEnvironment,
@@ -12,32 +11,29 @@ import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
 import { RollcallClient } from "../../sdk/client.ts";
 import { defined, portOf } from "../argument-values.ts";
-import { boot } from "../boot.ts";
-import { type CommandLine, readCommandLine } from "../command-line.ts";
-import { START } from "../commands.ts";
-import type { Connection } from "../connect.ts";
+import type { CommandLine } from "../command-line.ts";
+import { doors, stopSignal, untilStopped } from "../commands/serve.ts";
+import { boot, type Connection } from "../connect.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
+import type { START_FLAGS } from "../run-flags.ts";
 import { type Terminal, terminal } from "../terminal/terminal.ts";
-import { evalExamplesOf, learningRateOf } from "../train/arguments.ts";
-import { unfinishedTraining } from "../train/begin.ts";
-import type { TrainingOutcome } from "../train/play.ts";
-import type { TrainingWish } from "../train/request.ts";
-import { trainingText } from "../train/summary.ts";
-import { againTraining, freshTraining } from "../train/train.ts";
-import { doors, stopSignal, untilStopped } from "./serve.ts";
+import { evalExamplesOf, learningRateOf, type TrainingSettings } from "./arguments.ts";
+import { unfinishedTraining } from "./begin.ts";
+import type { Training, TrainingOutcome } from "./play.ts";
+import { trainingText } from "./summary.ts";
+import { continueTraining, newTraining } from "./train.ts";
 
-type Line = CommandLine<keyof typeof START.flags>;
+type Line = CommandLine<keyof typeof START_FLAGS>;
 
 const DEMO = "calculator";
 const NAMES = KNOWN_ENVIRONMENTS.map(({ environment }) => environment).join(", ");
 
-export async function startCommand(argv: readonly string[]): Promise<ExitCode> {
-  const line = readCommandLine(START, argv);
+export async function startCommand(line: Line): Promise<ExitCode> {
   line.none();
   const term = terminal(false);
   const known = demoEnvironment(line.text("environment"));
-  const wish = line.on("no-demo") ? null : demoWish(line);
+  const settings = line.on("no-demo") ? null : demoSettings(line);
   using interrupt = catchInterrupts();
   const stop = stopSignal(interrupt.signal, line.text("timeout"));
   const platform = await boot({
@@ -53,7 +49,7 @@ export async function startCommand(argv: readonly string[]): Promise<ExitCode> {
   try {
     term.print(doors(platform.url, platform.key));
     sayWhereItIs(platform, term);
-    const outcome = wish === null ? null : await playDemo(wish, known, platform, term, stop);
+    const outcome = settings === null ? null : await playDemo(settings, known, platform, term, stop);
     if (line.on("once")) return outcome?.run.status === "completed" ? EXIT.good : EXIT.bad;
     if (!stop.aborted) term.print("Ctrl-C stops it; starting again goes on with the same data.");
     await untilStopped(platform.lost, stop);
@@ -69,7 +65,7 @@ function demoEnvironment(name: string | undefined): KnownEnvironment {
   throw usageError(`--environment: the policy plays ${NAMES}`, "environment");
 }
 
-function demoWish(line: Line): TrainingWish {
+function demoSettings(line: Line): TrainingSettings {
   return {
     draft: defined({ seed: line.count("seed", 0), name: "demo" }),
     training: defined({ max_steps: line.count("max-steps", 1) }),
@@ -89,22 +85,21 @@ function sayWhereItIs({ store, directory }: Platform, { print }: Terminal): void
 
 /** Null when it was told to stop before the demo ended. */
 async function playDemo(
-  wish: TrainingWish,
+  settings: TrainingSettings,
   { environment }: KnownEnvironment,
   platform: Platform,
   term: Terminal,
   stop: AbortSignal,
 ): Promise<TrainingOutcome | null> {
   const connection = connectionTo(platform, environment);
-  const ends = { interrupt: stop, timeout: null };
-  const { client } = connection;
+  const { trainer } = settings;
+  const training: Training = { connection, term, trainer, ends: { interrupt: stop, timeout: null } };
   try {
-    const unfinished = await unfinishedTraining(client, platform.policyUrl);
-    const goesOn = unfinished?.environment.id === environment ? unfinished : null;
+    const unfinished = await unfinishedTraining(connection.client, platform.policyUrl);
     const outcome =
-      goesOn === null
-        ? await freshTraining(wish, connection, term, ends)
-        : await againTraining(goesOn.id, wish, connection, term, ends);
+      unfinished?.environment.id === environment
+        ? await continueTraining(unfinished.id, training)
+        : await newTraining(settings, training);
     term.print(`\n${trainingText(outcome, term)}\n`);
     return outcome;
   } catch (error) {

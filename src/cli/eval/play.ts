@@ -1,27 +1,22 @@
 /** A run as commands make it: started from flags, followed to its end, and kept when the command is interrupted. */
-import type { RunView } from "../../contract/run.ts";
-import { type DatasetArgument, datasetInRequest, withUploadedRows } from "../commands/dataset-argument.ts";
+import type { RolloutFinished, RunView } from "../../contract/run.ts";
 import type { Connection } from "../connect.ts";
+import { datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
 import { interruption, unreachable } from "../exit.ts";
 import { followRun } from "../follow.ts";
-import { firstOf } from "../interrupt.ts";
+import { type Ends, firstOf } from "../interrupt.ts";
 import { Display } from "../terminal/display.ts";
-import type { RewardTally } from "../terminal/histogram.ts";
+import { type EndedRun, RewardTally } from "../terminal/results.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { DraftRequest } from "./arguments.ts";
+import type { RunArguments } from "./arguments.ts";
 import { completeRequest } from "./request.ts";
 
 /** A cancelled run ends once the calls in flight are aborted; this is ample. */
 const CANCELLED_WITHIN_MS = 30_000;
 
-export interface RunArguments {
-  readonly draft: DraftRequest;
-  readonly dataset: DatasetArgument | null;
-  readonly force: boolean;
-}
-
-export async function startedRun(
-  args: RunArguments,
+/** A run as the flags ask for it; uploads its rows where they are too many to travel with it. */
+export async function startRun(
+  args: Pick<RunArguments, "draft" | "dataset" | "force">,
   connection: Connection,
   { say }: Terminal,
   signal: AbortSignal,
@@ -36,38 +31,32 @@ export async function startedRun(
   return run;
 }
 
-export interface Ends {
-  readonly interrupt: AbortSignal;
-  readonly timeout: AbortSignal | null;
-  /** The command that goes on with the run, but for `--resume`. */
-  readonly again: string;
-}
-
-/** The ended run. Its time over, it is cancelled; interrupted, it goes on and the error says how to follow it. */
-export async function playedRun(
+/**
+ * Follows a run to its end. Its time over, it is cancelled; interrupted, it goes on and the error says how to follow it.
+ * `command` goes on with it, but for `--resume`.
+ */
+export async function followToEnd(
   run: RunView,
   connection: Connection,
   term: Terminal,
-  tally: RewardTally,
-  { interrupt, timeout, again }: Ends,
-): Promise<RunView> {
+  ends: Ends,
+  command: string,
+): Promise<EndedRun> {
+  const { interrupt, timeout } = ends;
   const display = new Display(term, () => performance.now());
-  const signal = firstOf(interrupt, timeout);
-  const follow = (until: AbortSignal) => {
-    // Every event comes again.
-    tally.clear();
-    return followRun(connection.client, run.id, {
-      signal: until,
-      onProgress: (it) => display.show(it),
-      onFinished: ({ reward }) => tally.add(reward),
-    });
+  const follow = async (signal: AbortSignal) => {
+    // Followed once more, every event comes again.
+    const tally = new RewardTally();
+    const onFinished = ({ reward }: RolloutFinished) => tally.add(reward);
+    const onProgress = (it: RunView) => display.show(it);
+    return { run: await followRun(connection.client, run.id, { signal, onProgress, onFinished }), tally };
   };
-  const goOn = howToGoOn(run, connection, again);
+  const goOn = howToGoOn(run, connection, command);
   const lost = connection.lost.then((reason): never => {
     throw unreachable(`the platform is gone; ${goOn}`, reason);
   });
   try {
-    return await Promise.race([follow(signal), lost]);
+    return await Promise.race([follow(firstOf(ends)), lost]);
   } catch (error) {
     if (interrupt.aborted) throw interruption(`; ${goOn}`);
     if (timeout === null || !timeout.aborted) throw error;

@@ -1,0 +1,129 @@
+/** `rollcall run results | export`: a run's rollouts as rows, and rows for training made of them, to stdout or a file. */
+import { EXPORT_FORMATS, type ExportFormat, LEFT_OUT } from "../../contract/export.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { OUTCOMES } from "../../contract/run.ts";
+import type { ExportRunQuery, LeftOutNote } from "../../sdk/client.ts";
+import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { printLines, writeLines } from "../json-lines.ts";
+import { onPlatform } from "../on-platform.ts";
+import { EXPORT_FLAGS } from "../run-flags.ts";
+import { countText } from "../terminal/format.ts";
+
+const OUTPUT_FLAG = { output: { short: "o", value: "FILE", says: "write there instead of to stdout" } } as const;
+
+const RESULTS = command({
+  name: "run results",
+  takes: "<run>",
+  reads: true,
+  says: "the finished rollouts of a run, one JSON object a line",
+  flags: {
+    outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
+    running: { says: "those in flight instead: id, place, since when" },
+    ...OUTPUT_FLAG,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("a run");
+    const outcome = OUTCOMES.find((name) => name === line.text("outcome"));
+    const file = line.text("output");
+    if (outcome !== undefined && line.on("running")) {
+      throw usageError("--running: what is in flight has no outcome yet", "running");
+    }
+    return onPlatform(line, async ({ client, signal }) => {
+      // Read first: a run nobody knows leaves no empty file behind.
+      const run = await client.getRun(id, { signal });
+      const rows = line.on("running")
+        ? client.inFlight(run.id, { limit: LIMITS.resultsPerPage }, { signal })
+        : client.results(run.id, { outcome }, { signal });
+      if (file === undefined) {
+        await printLines(rows, line.on("json"));
+        return {};
+      }
+      const written = await writeLines(rows, file, "output");
+      const json = { object: "results", run_id: run.id, rows: written, file };
+      return { json, text: () => `${countText(written)} rollouts in ${file}` };
+    });
+  },
+});
+
+const EXPORT = command({
+  name: "run export",
+  takes: "<run>",
+  reads: true,
+  says: "rows for training, made of a run's rollouts, one JSON object a line",
+  flags: { ...EXPORT_FLAGS, ...OUTPUT_FLAG, ...PLATFORM_FLAGS },
+  run(line) {
+    const id = line.one("a run");
+    const query = exportQuery(line);
+    const file = line.text("output");
+    return onPlatform(line, async ({ client, signal, term }) => {
+      // Read first: a run nobody knows leaves no empty file behind.
+      const run = await client.getRun(id, { signal });
+      const left = new LeftOutTally();
+      const onLeftOut = (note: LeftOutNote) => left.add(note);
+      const rows = client.exportRun(run.id, query, { signal, onLeftOut });
+      if (file === undefined) {
+        await printLines(rows, line.on("json"));
+        left.lines().forEach(term.say);
+        return {};
+      }
+      const written = await writeLines(rows, file, "output");
+      const { format } = query;
+      const json = { object: "export", run_id: run.id, format, rows: written, left_out: left.asJson(), file };
+      return { json, text: () => [`${countText(written)} rows in ${file}`, ...left.lines()].join("\n") };
+    });
+  },
+});
+
+export function exportQuery(
+  line: CommandLine<keyof typeof EXPORT_FLAGS>,
+): ExportRunQuery & { readonly format: ExportFormat } {
+  return {
+    format: EXPORT_FORMATS.find((name) => name === line.text("format")) ?? "sft",
+    min_reward: line.number("min-reward"),
+    best_of_group: line.on("best-of-group") || undefined,
+    dedupe: line.on("dedupe") || undefined,
+  };
+}
+
+/** Ids one message names. */
+const NAMED = 5;
+
+/** What the pages of an export left out, added up and said. */
+export class LeftOutTally {
+  readonly #reasons = new Map<string, number>();
+  readonly #rollouts: string[] = [];
+  #rows = 0;
+
+  add({ rows, reasons, rollouts }: LeftOutNote): void {
+    this.#rows += rows;
+    for (const [reason, count] of Object.entries(reasons)) {
+      this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + count);
+    }
+    this.#rollouts.push(...rollouts.slice(0, NAMED - this.#rollouts.length));
+  }
+
+  /** For the object of --json; null where nothing was left out. */
+  asJson(): LeftOutNote | null {
+    if (this.#rows === 0) return null;
+    return { rows: this.#rows, reasons: Object.fromEntries(this.#reasons), rollouts: this.#rollouts };
+  }
+
+  /** A line a reason and one of ids; none where nothing was left out. */
+  lines(): string[] {
+    if (this.#rows === 0) return [];
+    const why = Array.from(this.#reasons, ([reason, count]) => {
+      return `${countText(count)} left out: ${meaningOf(reason)}`;
+    });
+    const more = this.#rows > this.#rollouts.length ? ", …" : "";
+    return [...why, `of ${this.#rollouts.join(", ")}${more}`];
+  }
+}
+
+/** A newer platform may have more reasons. */
+function meaningOf(reason: string): string {
+  return Object.entries(LEFT_OUT).find(([name]) => name === reason)?.[1] ?? reason;
+}
+
+export const RUN_ROWS_COMMANDS = [RESULTS, EXPORT] as const;

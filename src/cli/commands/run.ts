@@ -1,0 +1,274 @@
+/** `rollcall run …`: runs, listed, read, followed and controlled. */
+import { flatCounts, type RunAudit } from "../../contract/audit.ts";
+import { RUN_STATUSES, type RunView } from "../../contract/run.ts";
+import { RETRY_CLASSES, RetryRequest, type RunPatch } from "../../contract/run-control.ts";
+import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { evalSummary } from "../eval/summary.ts";
+import { EXIT, type ExitCode, usageError } from "../exit.ts";
+import { followRun, hasEnded } from "../follow.ts";
+import { gather, onPlatform, question, type Session } from "../on-platform.ts";
+import { Display, doneOf } from "../terminal/display.ts";
+import { countText, endedCounts, estimateText, namedCounts, timeText } from "../terminal/format.ts";
+import { type EndedRun, RewardTally, resultsTable, resultsText } from "../terminal/results.ts";
+import { columns, listText, safeDetails } from "../terminal/table.ts";
+import { safeLine } from "../terminal/text.ts";
+import { trainingFields } from "../train/summary.ts";
+
+const USUAL_LIMIT = 20;
+const LARGEST_PAGE = 100;
+const HEADER = ["run", "status", "environment", "model", "done", "reward", "created", "name"];
+
+const LIST = command({
+  name: "run list",
+  reads: true,
+  says: "runs, newest first",
+  flags: {
+    status: { value: "STATUS", choices: RUN_STATUSES, says: "only runs in this state" },
+    environment: { value: "E", says: "only runs of this environment: id or id@version" },
+    metadata: { value: "k=v", repeatable: true, says: "only runs that carry this" },
+    limit: { value: "N", says: "how many; default 20" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const limit = line.count("limit", 1) ?? USUAL_LIMIT;
+    const query = {
+      status: RUN_STATUSES.find((status) => status === line.text("status")),
+      environment: line.text("environment"),
+      metadata: line.pairs("metadata"),
+      // One more than is shown tells whether there are more.
+      limit: Math.min(limit + 1, LARGEST_PAGE),
+    };
+    const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
+    const none = asked === undefined ? "No runs. Start one with: rollcall eval" : "No such runs.";
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.runs(query, { signal }), limit);
+      const more = page.has_more ? "\nThere are more: --limit N" : "";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) + more };
+    });
+  },
+});
+
+function rowOf(run: RunView): string[] {
+  return [
+    run.id,
+    run.status,
+    `${run.environment.id}@${run.environment.version}`,
+    run.model,
+    `${countText(doneOf(run))}/${countText(run.counts.planned)}`,
+    estimateText(run.report.reward),
+    timeText(run.created_at),
+    run.name ?? "",
+  ];
+}
+
+const SHOW = question({
+  name: "run show",
+  takes: "<run>",
+  reads: true,
+  says: "one run: counts, scores, what went wrong",
+  what: "a run",
+  ask: (client, id, options) => client.getRun(id, options),
+  text: (run, { room }) => runText(run, room),
+});
+
+function runText(run: RunView, room: number): string {
+  const { counts, environment, endpoint, judges } = run;
+  const where = endpoint.name === null ? endpoint.base_url : `${endpoint.name}, ${endpoint.base_url}`;
+  const fields = {
+    run: run.id,
+    name: run.name,
+    status: run.error === null ? run.status : `${run.status}: ${run.error.message}`,
+    flow: run.flow === null ? null : [run.flow.state, run.flow.reason].filter(Boolean).join(": "),
+    environment: `${environment.id}@${environment.version} ${jsonOrNothing(run.environment_args)}`,
+    dataset: run.dataset,
+    model: `${run.model} at ${where}`,
+    judges: jsonOrNothing(judges) || null,
+    sampling: jsonOrNothing(run.sampling) || null,
+    tasks: tasksText(run),
+    ...(run.training && trainingFields(run.training)),
+    counts: namedCounts({ pending: counts.pending, "in flight": counts.in_flight, ...endedCounts(counts) }),
+    "max concurrent": countText(run.max_concurrent),
+    limits: jsonOrNothing(run.limits),
+    "forked from": run.forked_from && `${run.forked_from.rollout_id}, behind turn ${run.forked_from.turn}`,
+    "dead letters": run.dead_letters === 0 ? null : countText(run.dead_letters),
+    metadata: jsonOrNothing(run.metadata) || null,
+    created: timeText(run.created_at),
+    finished: run.finished_at === null ? null : timeText(run.finished_at),
+  };
+  return `${safeDetails(fields)}\n\n${resultsTable([run], room)}`;
+}
+
+function tasksText({ training, num_examples, rollouts_per_example, seed }: RunView): string {
+  if (training === null) {
+    return `${countText(num_examples)} × ${countText(rollouts_per_example)} rollouts, seed ${seed}`;
+  }
+  return `groups of ${countText(training.group_size)} rollouts, seed ${seed}, ${countText(training.holdout)} held out`;
+}
+
+function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {
+  return Object.keys(value).length === 0 ? "" : JSON.stringify(value);
+}
+
+const WATCH = command({
+  name: "run watch",
+  takes: "<run>…",
+  says: "follow runs to their end",
+  more: "Exits 1 if any of them does not complete. Interrupted, the runs go on.",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const ids = [...new Set(line.positionals)];
+    if (ids.length === 0) throw usageError("name one run or more");
+    const goOn = `; the runs go on; follow them with: rollcall run watch ${ids.join(" ")}`;
+    const watch = async (session: Session) => {
+      const ended = await watchRuns(ids, session);
+      const data = ended.map(({ run }) => {
+        return evalSummary(run, (run.finished_at ?? run.created_at) - run.created_at, null);
+      });
+      const exit = ended.every(({ run }) => run.status === "completed") ? EXIT.good : EXIT.bad;
+      return { json: { object: "list", data }, text: () => resultsText(ended, session.term), exit };
+    };
+    return onPlatform(line, watch, goOn);
+  },
+});
+
+/** The ended runs. They go on whether anybody watches or not. */
+async function watchRuns(ids: readonly string[], { client, signal, term }: Session): Promise<EndedRun[]> {
+  const display = new Display(term, () => performance.now());
+  // An id that is wrong is said before anything is drawn.
+  for (const run of await Promise.all(ids.map((id) => client.getRun(id, { signal })))) {
+    display.show(run);
+  }
+  const follow = async (id: string) => {
+    const tally = new RewardTally();
+    const run = await followRun(client, id, {
+      signal,
+      onProgress: (it) => display.show(it),
+      onFinished: ({ reward }) => tally.add(reward),
+    });
+    return { run, tally };
+  };
+  return await Promise.all(ids.map(follow));
+}
+
+const CANCEL = question({
+  name: "run cancel",
+  takes: "<run>",
+  says: "end a run early",
+  what: "a run",
+  ask: (client, id, options) => client.cancelRun(id, options),
+  text: (run) => {
+    const { id, status, counts } = run;
+    return hasEnded(run) ? `${id}: ${status}` : `${id}: cancelling ${countText(counts.in_flight)} rollouts in flight`;
+  },
+});
+
+const PAUSE = question({
+  name: "run pause",
+  takes: "<run>",
+  says: "dispatch nothing more until it is resumed",
+  more: "What runs finishes.",
+  what: "a run",
+  ask: (client, id, options) => client.pauseRun(id, options),
+  text: changedText,
+});
+
+const RESUME = question({
+  name: "run resume",
+  takes: "<run>",
+  says: "go on with a paused run",
+  what: "a run",
+  ask: (client, id, options) => client.resumeRun(id, options),
+  text: changedText,
+});
+
+const UPDATE = command({
+  name: "run update",
+  takes: "<run>",
+  says: "change how many rollouts run at once, the name, the metadata",
+  flags: {
+    "max-concurrent": { short: "c", value: "N", says: "from now on; what runs finishes" },
+    name: { value: "TEXT", says: "a name of the run" },
+    metadata: { value: "k=v", repeatable: true, says: "in place of what it carries" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const patch: RunPatch = defined({
+      max_concurrent: line.count("max-concurrent", 1),
+      name: line.text("name"),
+      metadata: line.all("metadata").length === 0 ? undefined : line.pairs("metadata"),
+    });
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return change(line, (client, id, options) => client.updateRun(id, patch, options));
+  },
+});
+
+const RETRY = command({
+  name: "run retry",
+  takes: "<run>",
+  says: "another attempt for what failed or has no score",
+  more: "An ended run goes on; follow it with run watch. A cancelled one stays so.",
+  flags: {
+    class: {
+      value: "CLASS",
+      choices: RETRY_CLASSES,
+      repeatable: true,
+      says: "only rollouts that ended for this",
+    },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const classes = line.all("class");
+    const request = RetryRequest.parse(classes.length === 0 ? {} : { classes });
+    return change(line, (client, id, options) => client.retryRun(id, request, options));
+  },
+});
+
+function change(
+  line: CommandLine<"json" | "platform" | "timeout">,
+  ask: (client: RollcallClient, id: string, options: CallOptions) => Promise<RunView>,
+): Promise<ExitCode> {
+  const id = line.one("a run");
+  return onPlatform(line, async ({ client, signal }) => {
+    const run = await ask(client, id, { signal });
+    return { json: run, text: () => changedText(run) };
+  });
+}
+
+/** "run_…: paused, 3 in flight, 20 to come, 8 at once". */
+function changedText({ id, status, counts, max_concurrent }: RunView): string {
+  const ahead = `${countText(counts.in_flight)} in flight, ${countText(counts.pending)} to come`;
+  return `${id}: ${status}, ${ahead}, ${countText(max_concurrent)} at once`;
+}
+
+const AUDIT = question({
+  name: "run audit",
+  takes: "<run>",
+  reads: true,
+  says: "compare what four records say of it; exit 1 if they differ",
+  what: "a run",
+  ask: (client, id, options) => client.auditRun(id, options),
+  text: auditText,
+  exit: ({ holds }) => (holds ? EXIT.good : EXIT.bad),
+});
+
+function auditText({ run_id, holds, sources, notes, violations }: RunAudit): string {
+  const { counters, run_rows, d1, r2 } = sources;
+  const { drained_to: _, rows: _rows, ...stored } = d1;
+  const table = columns(
+    ["record", "says"],
+    [
+      ["counters", namedCounts(flatCounts(counters))],
+      ["rows of the run", namedCounts(flatCounts(run_rows))],
+      ["database", `${namedCounts(flatCounts(stored))} of ${countText(d1.drained_to)} written`],
+      ["object store", `${countText(r2.rollouts)} rollouts in ${countText(r2.segments)} segments`],
+    ],
+  );
+  const result = holds ? `${run_id} holds` : `${run_id} does not hold`;
+  const broken = violations.map(({ rule, detail }) => `  ${rule}: ${safeLine(detail)}`);
+  return [table, "", result, ...broken, ...notes.map((note) => `  ${safeLine(note)}`)].join("\n");
+}
+
+export const RUN_COMMANDS = [LIST, SHOW, WATCH, CANCEL, PAUSE, RESUME, UPDATE, RETRY, AUDIT] as const;

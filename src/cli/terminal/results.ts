@@ -1,0 +1,193 @@
+/** What stands at the end of runs: a row each, then the metrics, then how the rewards are spread. */
+import type { RunView } from "../../contract/run.ts";
+import {
+  countText,
+  endedCounts,
+  estimateText,
+  meanIntervalText,
+  namedCounts,
+  rangeText,
+  sharesText,
+  sum,
+} from "./format.ts";
+import { columns } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+import { padTo, safeLine } from "./text.ts";
+
+interface Bin {
+  readonly label: string;
+  readonly count: number;
+}
+
+const BINS = 10;
+
+const WIDEST_BAR = 40;
+
+/** A run that was followed to its end. */
+export interface EndedRun {
+  readonly run: RunView;
+  readonly tally: RewardTally;
+}
+
+const HEADER = ["environment", "reward", "tasks", "rollouts", "turns", "tokens", "stop conditions", "outcomes"];
+
+/** What stands at the end of runs: the table, and how the rewards of each are spread. */
+export function resultsText(ended: readonly EndedRun[], { width, room }: Pick<Terminal, "width" | "room">): string {
+  const histograms = ended.map(({ run, tally }) => {
+    const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
+    return histogram(tally, { scored: run.counts.scored, of, width });
+  });
+  const table = resultsTable(
+    ended.map(({ run }) => run),
+    room,
+  );
+  return [table, ...histograms].filter((part) => part !== "").join("\n\n");
+}
+
+export function resultsTable(runs: readonly RunView[], room: number): string {
+  const rows = runs.flatMap((run) => [rowOf(run), ...memberRows(run)]);
+  return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
+}
+
+function rowOf(run: RunView): string[] {
+  const { counts, report } = run;
+  return [
+    run.environment.id,
+    estimateText(report.reward),
+    countText(report.reward.n_tasks),
+    countText(counts.planned),
+    countText(report.turns),
+    countText(report.usage.total_tokens),
+    safeLine(namedCounts(report.stop_conditions)),
+    namedCounts(endedCounts(counts)),
+  ];
+}
+
+/** Of each environment of a group: what its report knows of it. */
+function memberRows({ report }: RunView): string[][] {
+  return Object.entries(report.members ?? {}).map(([name, { reward }]) => {
+    const { n_tasks, n_rollouts: scored, n_unscored: unscored, n_error: failed } = reward;
+    const rollouts = scored + unscored + failed;
+    const outcomes = namedCounts({ scored, unscored, failed });
+    const [tasks, all] = [countText(n_tasks), countText(rollouts)];
+    return [safeLine(`- ${name}`), estimateText(reward), tasks, all, "", "", "", outcomes];
+  });
+}
+
+function whereItSaysWhy({ id, counts }: RunView): string {
+  const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
+  return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
+}
+
+/** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
+function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
+  const { ci95, wilson95 = null, range, n_truncated } = reward;
+  const parts = [
+    ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
+    wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
+    sharesText("pass@", pass_at_k),
+    sharesText("pass^", pass_hat_k),
+    n_truncated === 0 ? "" : `truncated ${countText(n_truncated)}`,
+  ];
+  return parts.filter((part) => part !== "").join("; ");
+}
+
+/** Their cost is apart from the policy's. */
+function judgesText({ report: { usage } }: RunView): string {
+  if (usage.judge === undefined) return "";
+  const { calls, total_tokens } = usage.judge;
+  return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
+}
+
+/** Of a group of environments by member: what has one name in two of them need not be one thing. */
+function metricsTexts({ report: { metrics, members } }: RunView): string[] {
+  if (members === undefined) return [metricsText(metrics)];
+  return Object.entries(members).map(([name, { metrics }]) => `${name}: ${metricsText(metrics)}`);
+}
+
+function metricsText(metrics: RunView["report"]["metrics"]): string {
+  return Object.entries(metrics)
+    .map(([name, metric]) => `${name} ${estimateText(metric)}`)
+    .join(", ");
+}
+
+function notesOf(run: RunView): string[] {
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run)]
+    .filter((note) => note !== "")
+    .map((note) => `  ${run.environment.id}: ${note}`);
+  const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
+  if (sum(causes) > 0) {
+    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
+  }
+  if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
+  // An endpoint's own words may stand in them.
+  return notes.map(safeLine);
+}
+
+/** Rewards by value, and how often each was seen. Rewards are mostly few values. */
+export class RewardTally {
+  readonly counts = new Map<number, number>();
+  /** Bounds memory where every reward is another number. */
+  readonly #most: number;
+
+  constructor(most = 10_000) {
+    this.#most = most;
+  }
+
+  add(reward: number | null): void {
+    if (reward === null) return;
+    const seen = this.counts.get(reward);
+    if (seen === undefined && this.counts.size >= this.#most) return;
+    this.counts.set(reward, (seen ?? 0) + 1);
+  }
+
+  get total(): number {
+    return [...this.counts.values()].reduce((total, count) => total + count, 0);
+  }
+}
+
+/**
+ * How rewards are spread: a mean of 0.5 may be all halves, or half of nothing and half of everything. A line for each value where there are few, else for each tenth of their range; "" when there is none. `scored` is how
+ * many rewards there are in all, `of` ends the title.
+ */
+export function histogram(
+  tally: RewardTally,
+  { scored, of, width }: { scored: number; of: string; width: number },
+): string {
+  if (tally.total === 0) return "";
+  const values = [...tally.counts].sort(([a], [b]) => a - b);
+  const bins = values.length <= BINS ? eachValue(values) : tenths(values);
+  const labelWidth = Math.max(...bins.map(({ label }) => label.length));
+  const countWidth = Math.max(...bins.map(({ count }) => countText(count).length));
+  const most = Math.max(...bins.map(({ count }) => count));
+  const room = Math.max(1, Math.min(WIDEST_BAR, width - labelWidth - countWidth - 5));
+  const lines = bins.map(({ label, count }) => {
+    const cells = count === 0 ? 0 : Math.max(1, Math.round((count / most) * room));
+    const bar = padTo("█".repeat(cells), room);
+    return `  ${label.padStart(labelWidth)} ${bar} ${countText(count).padStart(countWidth)}`;
+  });
+  const seen = tally.total < scored ? `${countText(tally.total)} of ` : "";
+  return [`Rewards of ${seen}${countText(scored)} scored ${scored === 1 ? "rollout" : "rollouts"}${of}`, ...lines].join(
+    "\n",
+  );
+}
+
+function eachValue(values: readonly (readonly [number, number])[]): Bin[] {
+  return values.map(([value, count]) => ({ label: value.toFixed(3), count }));
+}
+
+function tenths(values: readonly (readonly [number, number])[]): Bin[] {
+  const low = values[0]?.[0] ?? 0;
+  const high = values.at(-1)?.[0] ?? 1;
+  const step = (high - low) / BINS;
+  return Array.from({ length: BINS }, (_, at) => {
+    const [from, to] = [low + at * step, at === BINS - 1 ? high : low + (at + 1) * step];
+    const inside = values.filter(([value]) => {
+      return value >= from && (value < to || (at === BINS - 1 && value <= high));
+    });
+    return {
+      label: `${from.toFixed(3)} to ${to.toFixed(3)}`,
+      count: inside.reduce((total, [, count]) => total + count, 0),
+    };
+  });
+}
