@@ -35,14 +35,8 @@ export const datasetOperations: readonly Operation[] = [
     description:
       "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
     query: UploadQuery,
-    headers: {
-      "Idempotency-Key": "the same key, query and file again give the same dataset",
-    },
-    body: {
-      schema: AnyObject,
-      example: EXAMPLE.row,
-      contentType: "application/jsonl",
-    },
+    headers: { "Idempotency-Key": "the same key, query and file again give the same dataset" },
+    body: { schema: AnyObject, example: EXAMPLE.row, contentType: "application/jsonl" },
     reply: {
       status: 201,
       description: "The dataset, which never changes",

@@ -16,14 +16,6 @@ export const PageQuery = z.strictObject({
   order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
 });
 
-export interface ListPage<T> {
-  readonly object: "list";
-  readonly data: readonly T[];
-  readonly first_id: string | null;
-  readonly last_id: string | null;
-  readonly has_more: boolean;
-}
-
 /** A page of what is stored of a kind, as its query asks; `find` gives the row that the page comes after. */
 export async function listReply<Row, View extends { id: string }>(
   context: ApiContext,
@@ -40,15 +32,10 @@ export async function listReply<Row, View extends { id: string }>(
 }
 
 /** What was read with a limit of one more than the page has room for. */
-export function pageOf<T extends { id: string }>(read: readonly T[], limit: number): ListPage<T> {
+export function pageOf<T extends { id: string }>(read: readonly T[], limit: number) {
   const data = read.slice(0, limit);
-  return {
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: read.length > limit,
-  };
+  const [first_id = null, last_id = null] = [data[0]?.id, data.at(-1)?.id];
+  return { object: "list", data, first_id, last_id, has_more: read.length > limit } as const;
 }
 
 /** Where the page after the object `after` begins; null for the first page. */

@@ -94,9 +94,7 @@ export const runOperations: readonly Operation[] = [
     route: "PATCH /v1/runs/{id}",
     summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
     body: { schema: RunPatch.meta({ id: "RunPatch" }) },
-    reply: theRun("The run with what was changed; max_concurrent counts from now on", {
-      max_concurrent: 64,
-    }),
+    reply: theRun("The run with what was changed; max_concurrent counts from now on", { max_concurrent: 64 }),
     handle: async (context) => answer(context, context.var.services.changeRun, await readBody(context, RunPatch)),
   },
   {
