@@ -21,16 +21,13 @@ export const JudgeTarget = z.strictObject({
   sampling: Sampling.default({}),
 });
 
-/** By the rubric's names; the endpoint by its id, with its prices at that time, if it had any. */
-export type ResolvedJudges = Readonly<
-  Record<
-    string,
-    Omit<z.output<typeof JudgeTarget>, "endpoint"> & {
-      readonly endpoint: string;
-      readonly prices?: TokenPrices;
-    }
-  >
->;
+/** The endpoint by its id, with its prices when the run was accepted; absent where it had none. */
+export interface ResolvedJudge {
+  readonly endpoint_id: string;
+  readonly model: string;
+  readonly sampling: Sampling;
+  readonly prices?: TokenPrices;
+}
 
 /** Of an endpoint, in micro-dollars for a million tokens. */
 export interface TokenPrices {

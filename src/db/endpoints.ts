@@ -143,8 +143,8 @@ export async function deleteEndpoint(
 
 /** Runs that sample there, or ask a judge there, and have not ended. */
 function usedByUnfinished(id: string): (SQL | undefined)[] {
-  const judges = sql`exists (select 1 from json_each(${runs.request}, '$.judges')
-    where json_extract(value, '$.endpoint') = ${id})`;
+  const judges = sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
+    where json_extract(value, '$.endpoint_id') = ${id})`;
   return [or(eq(runs.endpoint_id, id), judges), inArray(runs.status, [...UNFINISHED])];
 }
 

@@ -8,9 +8,10 @@ import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts";
 import type { RunPatch } from "../contract/run-control.ts";
+import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
-import { type EndpointRow, endpoints, type RunRow, runs, type StoredRequest } from "./schema.ts";
+import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
@@ -104,11 +105,9 @@ export async function changeRun(
   id: string,
   { max_concurrent, ...plain }: RunPatch,
 ): Promise<void> {
-  const request =
-    max_concurrent === undefined
-      ? {}
-      : { request: sql`json_set(${runs.request}, '$.max_concurrent', ${max_concurrent})` };
-  const changes = { ...plain, ...request };
+  const spec =
+    max_concurrent === undefined ? {} : { spec: sql`json_set(${runs.spec}, '$.max_concurrent', ${max_concurrent})` };
+  const changes = { ...plain, ...spec };
   if (Object.keys(changes).length === 0) return;
   await drizzle(database)
     .update(runs)
@@ -156,47 +155,26 @@ function metadataIs(key: string, value: string): SQL {
 
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
 export function runViewOf({ run, endpoint }: RunRecord): RunView {
-  const { request } = run;
+  const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
+  // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.
+  const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
+  const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
+  const shown = { id: endpoint.id, name: endpoint.name, base_url: endpoint.base_url };
   const report = run.report ?? NOTHING_FINISHED;
   return {
     object: "run",
-    id: run.id,
-    kind: run.kind,
-    name: run.name,
-    status: run.status,
-    error: run.error,
+    ...{ id, kind, name, status, error, metadata, dead_letters },
+    ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
+    ...{ max_concurrent, limits, min_scored, shuffle, seed },
     flow: run.finished_at === null ? flowOf(run) : null,
-    environment: {
-      id: run.environment_id,
-      version: run.environment_version,
-      digest: run.environment_digest,
-    },
-    environment_args: request.environment_args,
-    model: run.model,
-    // Member by member: what else a caller's record holds, the sealed key above all, is not for the wire.
-    endpoint: {
-      id: endpoint.id,
-      name: endpoint.name,
-      base_url: endpoint.base_url,
-      api_key_last4: endpoint.api_key_last4,
-    },
+    endpoint: { ...shown, api_key_last4: endpoint.api_key_last4 },
     dataset: run.dataset_id,
-    judges: judgesOf(request),
-    sampling: request.sampling,
-    num_examples: numExamplesOf(run),
-    rollouts_per_example: request.rollouts_per_example,
-    max_concurrent: request.max_concurrent,
-    limits: request.limits,
-    min_scored: request.min_scored,
-    shuffle: request.shuffle,
-    seed: request.seed,
-    metadata: run.metadata,
-    counts: run.counts ?? nothingDispatched(run),
+    judges: judgesOf(spec),
+    counts: run.counts ?? nothingDispatched(spec),
     report,
     cost: costOfUsage(report.usage),
-    dead_letters: run.dead_letters,
-    forked_from: forkedFrom(request),
-    rescored_from: request.resolved.rescore?.run_id ?? null,
+    forked_from: fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn },
+    rescored_from: rescore?.run_id ?? null,
     // Its object alone knows.
     training: null,
     created_at: Math.floor(run.created_at / 1000),
@@ -204,27 +182,18 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
   };
 }
 
-/** Tasks of the run: of a training run those it draws from, since nobody knows how many groups it will open. */
-export function numExamplesOf({ planned, request }: Pick<RunRow, "planned" | "request">): number {
-  const { resolved, num_examples, rollouts_per_example } = request;
-  return resolved.training === undefined ? planned / rollouts_per_example : num_examples;
-}
-
 /** What a list knows of why a run waits; its object knows more. */
 function flowOf({ status }: RunRow): RunView["flow"] {
   return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
 }
 
-function forkedFrom({ resolved: { fork } }: StoredRequest): RunView["forked_from"] {
-  return fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn };
-}
-
-function judgesOf({ judges = {} }: StoredRequest): RunView["judges"] {
+function judgesOf({ judges = {} }: RunSpec): RunView["judges"] {
   const named = Object.entries(judges);
-  return Object.fromEntries(named.map(([name, { endpoint, model }]) => [name, { endpoint, model }]));
+  return Object.fromEntries(named.map(([name, { endpoint_id, model }]) => [name, { endpoint: endpoint_id, model }]));
 }
 
-function nothingDispatched({ planned }: RunRow): RunCounts {
+function nothingDispatched(spec: RunSpec): RunCounts {
+  const planned = plannedAtFirst(spec);
   return {
     planned,
     pending: planned,
