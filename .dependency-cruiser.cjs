@@ -4,7 +4,7 @@
  */
 const LAYERS = {
   "src/contract": [],
-  "src/core": ["src/contract"],
+  "src/core": ["src/contract", "packages/math-equivalence"],
   environments: ["src/contract", "src/core"],
   "src/db": ["src/contract", "src/core"],
   "src/clients": ["src/contract", "src/core"],
@@ -17,6 +17,7 @@ const LAYERS = {
     ...["packages/policy", "packages/trainer"],
   ],
   "src/web": ["src/contract", "src/sdk"],
+  "packages/math-equivalence": [],
   "packages/policy": ["src/contract"],
   "packages/trainer": ["src/contract", "src/core", "src/sdk", "packages/policy"],
 };
@@ -27,12 +28,18 @@ const ROOMS = [
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 
-/** Programs of their own beside the platform; each ships, and runs in Node. */
-const PACKAGES = ["packages/policy", "packages/trainer"];
+/**
+ * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
+ * them but in `object.ts`, which puts all together: they register with its ledger.
+ */
+const INSIDE_RUN = ["judging", "training"].map((room) => `src/runtime/run/${room}`);
+
+/** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
+const PROGRAMS = ["packages/policy", "packages/trainer"];
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
-  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PACKAGES],
+  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PROGRAMS],
   "@cfworker/json-schema": ["src/core"],
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
@@ -81,6 +88,18 @@ module.exports = {
     ...rooms,
     ...owners,
     {
+      name: "the run knows no room inside it",
+      severity: "error",
+      from: { path: "^src/runtime/run/", pathNot: [...folders(INSIDE_RUN), "^src/runtime/run/object[.]ts$"] },
+      to: { path: folders(INSIDE_RUN) },
+    },
+    ...INSIDE_RUN.map((room) => ({
+      name: `${room} imports`,
+      severity: "error",
+      from: { path: `^${room}/` },
+      to: { path: folders(INSIDE_RUN), pathNot: `^${room}/` },
+    })),
+    {
       name: "the Worker's entry imports",
       comment: "src/index.ts joins the objects and the app, nothing else.",
       severity: "error",
@@ -98,7 +117,7 @@ module.exports = {
       severity: "error",
       from: {
         path: PRODUCT,
-        pathNot: ["^src/local/", "^src/cli/", "^packages/", "^src/runtime/kit/secrets[.]ts$", TESTS],
+        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/runtime/kit/secrets[.]ts$", TESTS],
       },
       to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
     },

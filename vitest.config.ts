@@ -10,7 +10,7 @@ import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
 const platformFree = [
-  "test/{contract,core}/**/*.test.ts",
+  "test/{contract,core,packages/math-equivalence}/**/*.test.ts",
   "test/conformance/vectors.test.ts",
   "environments/**/*.test.ts",
 ];

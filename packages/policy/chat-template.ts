@@ -11,8 +11,7 @@
  */
 import type { Message, ToolCall } from "../../src/contract/messages.ts";
 import { formatToolCall } from "./hermes.ts";
-import { encodeText } from "./tokenizer.ts";
-import { ASSISTANT, END, SYSTEM, TOOL, USER } from "./vocabulary.ts";
+import { ASSISTANT, END, encodeText, SYSTEM, TOOL, USER } from "./tokenizer.ts";
 
 /** OpenAI's message, as far as the template shows it. */
 export interface TemplateMessage {

@@ -11,12 +11,17 @@ import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "../../src/contract/random.ts";
 import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
-import { ContextOverflow, type EngineStats, type Generation, type GenerationRequest } from "./generation.ts";
+import {
+  ContextOverflow,
+  type EngineStats,
+  type Generation,
+  type GenerationRequest,
+  Sequence,
+  type Waiting,
+} from "./generation.ts";
 import { KvCache, kvCapacity } from "./kv-cache.ts";
-import { type ModelConfig, POLICY } from "./model-config.ts";
-import { parameterCount } from "./parameters.ts";
-import { Sequence, type Waiting } from "./sequence.ts";
-import { bytesFromWeights } from "./weights.ts";
+
+import { bytesFromWeights, type ModelConfig, POLICY, parameterCount } from "./weights.ts";
 
 /** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
 const MAX_ROWS = 256;

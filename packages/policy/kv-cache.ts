@@ -8,7 +8,7 @@
  * a query times all keys is then one matrix product.
  */
 import type { Arena } from "./gemm.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { ModelConfig } from "./weights.ts";
 
 export interface KvSlot {
   /** layers × width × context. */

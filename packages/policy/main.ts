@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { startPolicyServer } from "./policy-server.ts";
-import { ServingOptions } from "./serving-options.ts";
+import { ServingOptions } from "./request-schemas.ts";
 
 const { values } = parseArgs({
   options: {

@@ -3,10 +3,15 @@
  * process's loop, and it ends with the process.
  */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import * as z from "zod";
-import type { ServingOptionsInput } from "./serving-options.ts";
+import type { ServingOptionsInput } from "./request-schemas.ts";
+import { BASE_WEIGHTS_FILE } from "./weights.ts";
+
+/** What the policy is called before it was trained. */
+const BASE_VERSION = "base";
 
 export interface PolicyServerOptions {
   /** 0 or absent: any free port. A busy port falls back to any free one. */
@@ -49,4 +54,15 @@ export async function startPolicyServer(options: PolicyServerOptions = {}): Prom
       await worker.terminate();
     },
   };
+}
+
+/** Makes a policy server sample by the weights that come with Rollcall. `policyUrl` goes up to and including /v1. */
+export async function serveBaseWeights(policyUrl: string): Promise<void> {
+  const reply = await fetch(new URL("/update_weights", policyUrl), {
+    method: "POST",
+    headers: { "x-weight-version": BASE_VERSION, "content-type": "application/octet-stream" },
+    body: readFileSync(BASE_WEIGHTS_FILE),
+  });
+  if (!reply.ok) throw new Error(`the policy refuses weights: ${reply.status} ${await reply.text()}`);
+  await reply.body?.cancel();
 }

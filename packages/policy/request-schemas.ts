@@ -6,7 +6,59 @@
  * vLLM's: temperature 1, top_p 1, top_k off, min_p off, and 16 tokens for a plain completion.
  */
 import * as z from "zod";
-import { RequestError } from "./errors.ts";
+
+/**
+ * How the policy is served, in vLLM's names: settings of a real engine under which a trainer can be given wrong data, so that tests
+ * and people can try what they do. By default none of them does harm.
+ */
+
+const Penalty = z.number().min(-2).max(2);
+
+/** What a request takes for a field that it leaves out. */
+const SamplingDefaults = z.strictObject({
+  temperature: z.number().min(0).optional(),
+  top_p: z.number().gt(0).max(1).optional(),
+  top_k: z.int().min(-1).optional(),
+  min_p: z.number().min(0).max(1).optional(),
+  repetition_penalty: z.number().positive().optional(),
+  presence_penalty: Penalty.optional(),
+  frequency_penalty: Penalty.optional(),
+});
+
+export const ServingOptions = z.strictObject({
+  /** `raw_logprobs`: of the logits as the weights give them, before penalties, grammar and temperature. */
+  logprobs_mode: z.enum(["processed_logprobs", "raw_logprobs"]).default("processed_logprobs"),
+  /** As a model's `generation_config.json` would have it; empty: vLLM's `--generation-config vllm`. */
+  generation_config: SamplingDefaults.default({}),
+  /** `auto`: calls are sampled under a grammar where a tool is strict; `parameter`: always. `off`, which vLLM does not have: none ever is. */
+  tool_strict_level: z.enum(["parameter", "auto", "off"]).default("off"),
+  /** New weights leave the prefix cache as it is, until POST /reset_prefix_cache. */
+  keep_prefix_cache: z.boolean().default(false),
+});
+
+export type ServingOptions = z.output<typeof ServingOptions>;
+
+export type ServingOptionsInput = z.input<typeof ServingOptions>;
+
+const TYPES = {
+  400: "BadRequestError",
+  403: "PermissionDeniedError",
+  404: "NotFoundError",
+  405: "MethodNotAllowedError",
+  413: "RequestTooLargeError",
+  500: "InternalServerError",
+} as const;
+
+type Status = keyof typeof TYPES;
+
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: number;
+  };
+}
 
 const MAX_LOGPROBS = 20;
 const MAX_CHOICES = 64;
@@ -182,4 +234,41 @@ function refuseUnsupported(body: unknown): void {
     if (value === undefined || value === null || asksForNothing(value)) continue;
     throw new RequestError(400, `${field}: this server does not support it; leave it out`, field);
   }
+}
+
+/** Refusals in vLLM's shape: `{"error": {message, type, param, code}}`, where `code` is the HTTP status as a number. */
+
+/** A request that is answered with an error. The message says what to change. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  readonly status: Status;
+  /** The field of the request that is wrong. */
+  readonly param: string | null;
+
+  constructor(status: Status, message: string, param: string | null = null) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
+/** What no handler foresaw is a 500 with its message. */
+export function errorBody(thrown: unknown): ErrorBody {
+  const error =
+    thrown instanceof RequestError
+      ? thrown
+      : new RequestError(500, thrown instanceof Error ? thrown.message : String(thrown));
+  const { message, status, param } = error;
+  return { error: { message, type: TYPES[status], param, code: status } };
+}
+
+/** In vLLM's words, which clients match to tell truncation from a mistake. */
+export function contextOverflow(context: number, prompt: number, completion: number): RequestError {
+  return new RequestError(
+    400,
+    `This model's maximum context length is ${context} tokens. However, you requested ` +
+      `${prompt + completion} tokens (${prompt} in the messages, ${completion} in the completion). ` +
+      "Please reduce the length of the messages or completion.",
+    "input_tokens",
+  );
 }

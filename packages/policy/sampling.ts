@@ -1,9 +1,14 @@
 /** A request's sampling fields, with vLLM's defaults where they are absent, checked against the model's context. */
-import { contextOverflow, RequestError } from "./errors.ts";
-import type { Penalties } from "./penalties.ts";
-import type { ChatRequest, CompletionRequest } from "./request-schemas.ts";
-import type { ServingOptions } from "./serving-options.ts";
-import { ToolGrammar } from "./tool-grammar.ts";
+
+import { ToolGrammar } from "./hermes.ts";
+import {
+  type ChatRequest,
+  type CompletionRequest,
+  contextOverflow,
+  RequestError,
+  type ServingOptions,
+} from "./request-schemas.ts";
+import type { Penalties } from "./sampler.ts";
 
 export interface SamplingPlan {
   readonly choices: number;

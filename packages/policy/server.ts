@@ -7,14 +7,13 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readBody } from "./body.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
-import { errorBody, RequestError } from "./errors.ts";
-import { load, metrics } from "./metrics.ts";
-import type { Handler, PolicyContext, PolicyReply } from "./reply.ts";
-import { detokenize, tokenize } from "./tokenize.ts";
-import { resetPrefixCache, updateWeights, weightInfo } from "./weights-routes.ts";
+import type { Handler, PolicyContext, PolicyReply, PolicyRequest } from "./reply.ts";
+import { errorBody, RequestError } from "./request-schemas.ts";
+import { detokenize, load, metrics, resetPrefixCache, tokenize, updateWeights, weightInfo } from "./routes.ts";
+
+const LIMIT_BYTES = 1024 * 1024;
 
 /** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
 const KEEP_ALIVE_MS = 600_000;
@@ -163,4 +162,37 @@ function listen(server: Server, port: number): Promise<number> {
     });
     server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
+}
+
+/** The body of a request: read up to a size, and as JSON only where it says it is. */
+
+/** Throws a `RequestError` of 413 as soon as the body is known to be larger than 1 MiB. */
+export async function readBody(request: IncomingMessage): Promise<Pick<PolicyRequest, "bytes" | "json">> {
+  if (Number(request.headers["content-length"] ?? 0) > LIMIT_BYTES) throw tooLarge();
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request) {
+    size += part.length;
+    if (size > LIMIT_BYTES) throw tooLarge();
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  return { bytes, json: () => parseJson(request.headers["content-type"], bytes) };
+}
+
+function tooLarge(): RequestError {
+  return new RequestError(413, `the body is larger than ${LIMIT_BYTES} bytes`);
+}
+
+/** The content type is asked for as vLLM does; a page of another site cannot send it without being let. */
+function parseJson(type: string | undefined, bytes: Buffer): unknown {
+  if (type?.split(";")[0]?.trim().toLowerCase() !== "application/json") {
+    throw new RequestError(400, "Unsupported Media Type: Only 'application/json' is allowed");
+  }
+  try {
+    return JSON.parse(bytes.toString());
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new RequestError(400, `the body is no JSON: ${error.message}`);
+  }
 }

@@ -6,8 +6,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod";
 import { Engine } from "./engine.ts";
 import { POLICY_MODEL } from "./known-environments.ts";
+import { ServingOptions } from "./request-schemas.ts";
 import { servePolicy } from "./server.ts";
-import { ServingOptions } from "./serving-options.ts";
 import { baseWeights } from "./weights.ts";
 
 const Given = z.object({

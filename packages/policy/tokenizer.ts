@@ -1,11 +1,50 @@
 /**
- * Text to token ids and back.
+ * The policy's tokens, and text to token ids and back.
  *
- * Invariants. No text yields a special: `<|end|>` in a user's message is seven characters. Pieces are matched longest
+ * Invariants. The order of the tokens is part of the weights: a change here needs `npm run pretrain`. Every printable
+ * ASCII character and the newline is a piece, so such a text needs no bytes; any other byte is two nibbles. The size of
+ * the vocabulary is a multiple of 8, for the GEMM. No text yields a special: `<|end|>` in a user's message is seven characters. Pieces are matched longest
  * first, so a text has one encoding; ids sampled otherwise ("u", "p" for "up") decode to the same text, but do not come
  * back from it. `decode(encodeText(text))` is `text` with lone surrogates replaced by U+FFFD.
  */
-import { FIRST_NIBBLE, FIRST_PIECE, PIECES, TOKENS } from "./vocabulary.ts";
+
+const SPECIALS = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"];
+
+/** Hermes' tool call, and the sentences of the environments in the demo: few tokens are few steps. */
+const PHRASES = [
+  ['<tool_call>{"name": "', '", "arguments": {"', "}}</tool_call>", '"}}</tool_call>'],
+  ["What is ", " + ", " - ", " * ", "add", "subtract", "multiply", 'a": ', ', "b": '],
+  ["I am thinking of a whole number from 1 to ", ". Find it with the guess tool."],
+  ["guess", 'number": ', "higher, ", "lower, ", " to ", "correct"],
+  ["Walk from ", ", ", "You are at ", "You have arrived.", "move", 'direction": "'],
+  ["up", "down", "left", "right"],
+  ["Reverse: "],
+].flat();
+
+const NUMBERS = Array.from({ length: 90 }, (_, index) => String(10 + index));
+const CHARACTERS = ["\n", ...Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at))];
+const NIBBLES = Array.from({ length: 16 }, (_, nibble) => `<0x${nibble.toString(16)}>`);
+
+/** Ids of the specials, in the order above; 0 pads what others batch. */
+export const SYSTEM = 1;
+export const USER = 2;
+export const ASSISTANT = 3;
+export const TOOL = 4;
+export const END = 5;
+
+/** The first piece; every id below it is a special. */
+export const FIRST_PIECE = SPECIALS.length;
+
+/** What text is cut into. */
+export const PIECES: readonly string[] = [...PHRASES, ...NUMBERS, ...CHARACTERS];
+
+/** The id of nibble 0; the other fifteen follow. */
+export const FIRST_NIBBLE = FIRST_PIECE + PIECES.length;
+
+/** Every token's name. */
+export const TOKENS: readonly string[] = [...SPECIALS, ...PIECES, ...NIBBLES];
+
+export const VOCABULARY_SIZE = TOKENS.length;
 
 interface Piece {
   readonly text: string;

@@ -1,9 +1,91 @@
-/** The weights that come with Rollcall: made by `npm run pretrain`, 32-bit floats, little-endian, as parameters.ts orders them. */
+/**
+ * The shape of the policy, the order of its weights in one flat vector, and the weights that come with Rollcall.
+ *
+ * Invariants. A weights file, a trainer's update and the decoder share this order. Matrices are row-major, one row per
+ * input. Every part's length is a multiple of 4, so each part of an aligned vector is aligned. Views share the vector's
+ * memory. In bytes, weights are 32-bit floats, little-endian.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { POLICY } from "./model-config.ts";
-import { parameterCount } from "./parameters.ts";
+import { VOCABULARY_SIZE } from "./tokenizer.ts";
 
+/** The shape of a decoder-only transformer with RMSNorm before each block, learned positions and ReLU. */
+export interface ModelConfig {
+  /** A multiple of 8, as `width / heads` and `context` are: the GEMM works in columns of 8. */
+  readonly vocabulary: number;
+  /** Tokens a sequence may have, prompt and completion together. */
+  readonly context: number;
+  readonly width: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly hidden: number;
+}
+
+export const POLICY: ModelConfig = {
+  vocabulary: VOCABULARY_SIZE,
+  context: 112,
+  width: 64,
+  layers: 2,
+  heads: 4,
+  hidden: 256,
+};
+
+export interface LayerParameters {
+  readonly attentionGain: Float32Array;
+  /** width × 3 width: queries, keys, values. */
+  readonly queryKeyValue: Float32Array;
+  readonly attentionOut: Float32Array;
+  readonly hiddenGain: Float32Array;
+  readonly hiddenIn: Float32Array;
+  readonly hiddenOut: Float32Array;
+}
+
+export interface Parameters {
+  /** vocabulary × width. */
+  readonly tokens: Float32Array;
+  /** context × width. */
+  readonly positions: Float32Array;
+  readonly layers: readonly LayerParameters[];
+  readonly finalGain: Float32Array;
+  /** width × vocabulary. */
+  readonly head: Float32Array;
+}
+
+export function parameterCount(config: ModelConfig): number {
+  const { vocabulary, context, width, layers, hidden } = config;
+  const layer = 2 * width + 4 * width * width + 2 * width * hidden;
+  return (2 * vocabulary + context + 1) * width + layers * layer;
+}
+
+/** Throws RangeError when the vector's length is not `parameterCount(config)`. */
+export function viewParameters(config: ModelConfig, vector: Float32Array): Parameters {
+  const expected = parameterCount(config);
+  if (vector.length !== expected) {
+    throw new RangeError(`the model has ${expected} weights, but ${vector.length} were given`);
+  }
+  const { vocabulary, context, width, hidden } = config;
+  let at = 0;
+  const take = (length: number) => {
+    at += length;
+    return vector.subarray(at - length, at);
+  };
+  return {
+    tokens: take(vocabulary * width),
+    positions: take(context * width),
+    layers: Array.from({ length: config.layers }, () => ({
+      attentionGain: take(width),
+      queryKeyValue: take(3 * width * width),
+      attentionOut: take(width * width),
+      hiddenGain: take(width),
+      hiddenIn: take(width * hidden),
+      hiddenOut: take(hidden * width),
+    })),
+    finalGain: take(width),
+    head: take(width * vocabulary),
+  };
+}
+
+/** What `npm run pretrain` makes. */
 export const BASE_WEIGHTS_FILE = join(import.meta.dirname, "base-weights.bin");
 const BYTES_PER_WEIGHT = 4;
 

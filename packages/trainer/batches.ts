@@ -3,9 +3,51 @@
  *
  * Invariants. One batch at a time, in step order. Nothing to train is waited for, for as long as it takes.
  */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import type { Leased } from "../../src/contract/trainer-wire.ts";
+import { BatchOffer, type Leased, type LeaseView } from "../../src/contract/trainer-wire.ts";
 import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+
+const SHORTEST_MS = 1000;
+
+const LONGEST_MS = 60_000;
+
+const PREFIX = "whsec_";
+
+const TOLERANCE_S = 300;
+
+const MAX_BODY_BYTES = 1 << 20;
+
+/** A step takes about as long. */
+const BUSY_S = 1;
+
+export interface PushOptions {
+  readonly port: number;
+  /** Shown when the run was created: `whsec_…`. */
+  readonly secret: string;
+  readonly client: Pick<TrainerClient, "manifest">;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+interface Awaited {
+  readonly who: Registration;
+  readonly step: number;
+  readonly take: (leased: Leased) => void;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body?: object;
+}
 
 /** How a registered trainer is known. */
 export interface Registration {
@@ -29,6 +71,170 @@ export function pulledBatches(client: Pick<TrainerClient, "lease">): Batches {
         if (answer.leased !== null) return answer.leased;
         await wait(answer.retryAfterMs, undefined, { signal: stop });
       }
+    },
+  };
+}
+
+/**
+ * Batches that the platform offers: a server of one route, which takes signed offers.
+ *
+ * Invariants. An offer is accepted when its batch is the one that is waited for, and refused as busy or out of step
+ * otherwise; the same offer again is accepted again and trains nothing twice. Nothing is believed before its signature
+ * was checked.
+ */
+
+/** Listens at once. */
+export async function pushedBatches(options: PushOptions): Promise<Batches & { close(): void }> {
+  const inbox = new Inbox(options);
+  const server = createServer((request, response) => {
+    inbox.answer(request).then(
+      (answer) => send(response, answer),
+      (error: unknown) => send(response, { status: 500, body: { message: String(error) } }),
+    );
+  });
+  await listening(server, options.port);
+  return {
+    next: (who, step, stop) => inbox.next(who, step, stop),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+class Inbox {
+  readonly #options: PushOptions;
+  #awaited: Awaited | null = null;
+  #accepted: string | null = null;
+
+  constructor(options: PushOptions) {
+    this.#options = options;
+  }
+
+  next(who: Registration, step: number, stop: AbortSignal): Promise<Leased> {
+    stop.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const aborted = () => {
+        this.#awaited = null;
+        reject(stop.reason);
+      };
+      stop.addEventListener("abort", aborted, { once: true });
+      const take = (leased: Leased) => {
+        stop.removeEventListener("abort", aborted);
+        resolve(leased);
+      };
+      this.#awaited = { who, step, take };
+    });
+  }
+
+  async answer(request: IncomingMessage): Promise<Answer> {
+    const body = await readAll(request);
+    if (body === null) return { status: 413, body: { code: "too_large" } };
+    const { secret, now } = this.#options;
+    if (!isSigned(secret, request.headers, body, now())) {
+      return { status: 401, body: { code: "invalid_signature" } };
+    }
+    const offer = BatchOffer.safeParse(JSON.parse(body.toString()));
+    if (!offer.success) return { status: 400, body: { code: "invalid_request" } };
+    return this.#take(offer.data.data, String(request.headers["webhook-id"]));
+  }
+
+  async #take(offer: BatchOffer["data"], id: string): Promise<Answer> {
+    if (id === this.#accepted) return { status: 202 };
+    const awaited = this.#awaited;
+    if (awaited === null) return { status: 429 };
+    if (offer.epoch < awaited.who.epoch) return { status: 409, body: { code: "epoch_fenced" } };
+    if (offer.step !== awaited.step) {
+      return { status: 409, body: { code: "step_mismatch", next_step: awaited.step } };
+    }
+    const manifest = offer.manifest ?? (await this.#options.client.manifest(offer.step));
+    if (this.#awaited !== awaited) return { status: 429 };
+    this.#awaited = null;
+    this.#accepted = id;
+    awaited.take({ lease: offer.lease, manifest });
+    return { status: 202 };
+  }
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function send(response: ServerResponse, { status, body }: Answer): void {
+  if (status === 429) response.setHeader("retry-after", String(BUSY_S));
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(body ?? {}));
+}
+
+function listening(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => resolve());
+  });
+}
+
+/**
+ * Whether an offer is the platform's, by Standard Webhooks 1.0.0 (standardwebhooks.com).
+ *
+ * Invariants. The bytes that came are checked, not what they parse to. An old request sent again is refused by its time.
+ */
+
+/** `now`: epoch milliseconds. */
+export function isSigned(secret: string, headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
+  const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => {
+    const value = headers[`webhook-${name}`];
+    return typeof value === "string" ? value : "";
+  });
+  if (!(Math.abs(now / 1000 - Number(timestamp)) <= TOLERANCE_S)) return false;
+  const hmac = createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.`).update(body);
+  const expected = Buffer.from(`v1,${hmac.digest("base64")}`);
+  return (signatures ?? "").split(" ").some((signature) => {
+    const given = Buffer.from(signature);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+}
+
+function keyOf(secret: string): Buffer {
+  return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret, "utf8");
+}
+
+/**
+ * A lease kept alive while its batch trains.
+ *
+ * Invariants. A heartbeat that fails fails nothing: the acknowledgement says whether the lease was still ours. No
+ * heartbeat is sent after `end`.
+ */
+
+/** Beats three times in the time that is left, and every minute. `now` is epoch milliseconds. */
+export function holdLease(
+  client: Pick<TrainerClient, "heartbeat">,
+  lease: LeaseView,
+  epoch: number,
+  now: number,
+  say: (line: string) => void,
+): { end(): void } {
+  const third = (lease.expires_at * 1000 - now) / 3;
+  const every = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, third));
+  const ended = new AbortController();
+  const beat = () => {
+    const request = { token: lease.token, epoch };
+    client.heartbeat(lease.id, request, { signal: ended.signal }).catch((error: unknown) => {
+      if (!ended.signal.aborted) say(`no heartbeat: ${String(error)}`);
+    });
+  };
+  const timer = setInterval(beat, every);
+  return {
+    end: () => {
+      clearInterval(timer);
+      ended.abort();
     },
   };
 }

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { baseWeights } from "../policy/weights.ts";
 import { GradientOf, startJax } from "./gradient.ts";
-import type { LossName } from "./losses.ts";
+import { LOSSES, type LossName } from "./losses.ts";
 import { emptyBatch, FIRST_SHAPE, type RowBatch } from "./row-batch.ts";
 
 /** One gradient to compute. */
@@ -12,7 +12,7 @@ export interface GradientAsked {
 }
 
 const { loss }: { loss: LossName } = workerData;
-const gradientOf = new GradientOf(loss);
+const gradientOf = new GradientOf(LOSSES[loss]);
 await startJax();
 await gradientOf.at(baseWeights(), [emptyBatch(FIRST_SHAPE)]);
 parentPort?.on("message", async ({ weights, batches }: GradientAsked) => {

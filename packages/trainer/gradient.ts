@@ -7,11 +7,9 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
-import { POLICY } from "../policy/model-config.ts";
-import { parameterCount, viewParameters } from "../policy/parameters.ts";
-import { addEmbeddingGradient, embed } from "./embedding.ts";
-import { LOSSES, type Loss, type LossName } from "./losses.ts";
-import { addArrays, arraysOf, logits, type ModelArrays } from "./model.ts";
+import { POLICY } from "../policy/weights.ts";
+import type { Loss } from "./losses.ts";
+import { addGradient, logits, type Trainable, trainableOf } from "./model.ts";
 import type { RowBatch } from "./row-batch.ts";
 
 /** Per place of a batch, what the trained policy makes of its target. */
@@ -29,15 +27,9 @@ export interface Gradient {
   readonly facts: readonly TokenFacts[];
 }
 
-type Columns = readonly [
-  samples: np.Array,
-  targets: np.Array,
-  logprobs: np.Array,
-  advantages: np.Array,
-  weights: np.Array,
-];
+const COLUMNS = ["samples", "targets", "logprobs", "advantages", "weights"] as const;
+type Columns = Readonly<Record<(typeof COLUMNS)[number], np.Array>>;
 type Facts = [logprobs: np.Array, entropies: np.Array, kept: np.Array];
-type Trained = { readonly model: ModelArrays; readonly embedded: np.Array };
 
 /** Once, before anything is computed: the engine is WebAssembly on one thread. */
 export async function startJax(): Promise<void> {
@@ -45,63 +37,52 @@ export async function startJax(): Promise<void> {
 }
 
 export class GradientOf {
-  readonly #differentiate: (trained: Trained, ...columns: Columns) => [[np.Array, Facts], Trained];
+  readonly #differentiate: (trainable: Trainable, columns: Columns) => [[np.Array, Facts], Trainable];
 
-  constructor(name: LossName) {
-    const loss = LOSSES[name];
-    this.#differentiate = jit((trained: Trained, ...columns: Columns) =>
-      valueAndGrad((trained: Trained) => objective(loss, trained, columns), { hasAux: true })(trained),
+  constructor(loss: Loss) {
+    const lossOf = (trainable: Trainable, columns: Columns) => sumLoss(loss, trainable, columns);
+    this.#differentiate = jit((trainable: Trainable, columns: Columns) =>
+      valueAndGrad((varied: Trainable) => lossOf(varied, columns), { hasAux: true })(trainable),
     );
   }
 
   async at(weights: Float32Array, batches: readonly RowBatch[]): Promise<Gradient> {
-    const parameters = viewParameters(POLICY, weights);
-    const vector = new Float32Array(parameterCount(POLICY));
-    const parts = viewParameters(POLICY, vector);
+    const vector = new Float32Array(weights.length);
     const facts: TokenFacts[] = [];
     let loss = 0;
     for (const batch of batches) {
-      const { rows, length } = batch.shape;
-      const embedded = np.array(embed(parameters, batch)).reshape([rows, length, POLICY.width]);
-      const trained = { model: arraysOf(parameters), embedded };
-      const [[partLoss, partFacts], gradient] = this.#differentiate(trained, ...columnsOf(batch));
+      const [[partLoss, [logprobs, entropies, kept]], gradient] = this.#differentiate(
+        trainableOf(weights, batch),
+        columnsOf(batch),
+      );
       loss += partLoss.item();
-      facts.push(factsOf(partFacts));
-      addArrays(gradient.model, parts);
-      addEmbeddingGradient(gradient.embedded.dataSync(), batch, parts);
+      facts.push({ logprobs: logprobs.dataSync(), entropies: entropies.dataSync(), kept: kept.dataSync() });
+      addGradient(gradient, batch, vector);
       await setImmediate();
     }
     return { loss, vector, facts };
   }
 }
 
-function objective(loss: Loss, { model, embedded }: Trained, columns: Columns): [np.Array, Facts] {
-  const [samples, targets, logprobs, advantages, weights] = columns;
-  const spoken = nn.logSoftmax(logits(model, embedded, samples.ref), -1);
-  const p = spoken.ref.mul(nn.oneHot(targets.ref, POLICY.vocabulary)).sum(-1);
+function sumLoss(loss: Loss, trainable: Trainable, columns: Columns): [np.Array, Facts] {
+  const { samples, targets, logprobs, advantages, weights } = columns;
+  const scores = nn.logSoftmax(logits(trainable, samples.ref), -1);
+  const p = scores.ref.mul(nn.oneHot(targets.ref, POLICY.vocabulary)).sum(-1);
   // Only reported: without this its gradient is computed, too, and thrown away.
-  const still = lax.stopGradient(spoken);
-  const entropies = np.exp(still.ref).mul(still).sum(-1).mul(-1);
+  const constant = lax.stopGradient(scores);
+  const entropies = np.exp(constant.ref).mul(constant).sum(-1).mul(-1);
   const token = loss(p.ref, logprobs.ref, advantages.ref);
   return [token.loss.mul(weights.ref).sum(), [p, entropies, token.kept]];
 }
 
-function factsOf([logprobs, entropies, kept]: Facts): TokenFacts {
+function columnsOf(batch: RowBatch): Columns {
+  const { rows, length } = batch.shape;
+  const array = (name: (typeof COLUMNS)[number]) => np.array(batch[name]).reshape([rows, length]);
   return {
-    logprobs: logprobs.dataSync(),
-    entropies: entropies.dataSync(),
-    kept: kept.dataSync(),
+    samples: array("samples"),
+    targets: array("targets"),
+    logprobs: array("logprobs"),
+    advantages: array("advantages"),
+    weights: array("weights"),
   };
-}
-
-function columnsOf({ shape: { rows, length }, ...columns }: RowBatch): Columns {
-  const array = (values: Int32Array<ArrayBuffer> | Float32Array<ArrayBuffer>) =>
-    np.array(values).reshape([rows, length]);
-  return [
-    array(columns.samples),
-    array(columns.targets),
-    array(columns.logprobs),
-    array(columns.advantages),
-    array(columns.weights),
-  ];
 }

@@ -55,6 +55,13 @@ export const LOSSES = {
   },
 } satisfies Record<string, Loss>;
 
+/** What pre-training imitates by: the logprob alone, weighed by the advantage. No run is trained on it. */
+export const crossEntropy: Loss = (p, q, advantage) => {
+  q.dispose();
+  const kept = np.ones(p.shape);
+  return { loss: p.mul(advantage).mul(-1), kept };
+};
+
 export type LossName = keyof typeof LOSSES;
 export const LOSS_NAMES = Object.keys(LOSSES) as readonly LossName[];
 

@@ -1,63 +1,87 @@
 /**
  * The policy as the trainer computes it: the decoder's own architecture, over whole rows, differentiable.
  *
- * Invariants. A row holds several samples one after another (packing.ts): a token sees the tokens of its own sample that
- * stand before it, and its position counts within its sample. Every operation consumes its arguments unless it is given
- * a `.ref`: jax-js counts references and throws when one is used once too often.
+ * Invariants. A row holds several samples one after another (row-batch.ts): a token sees the tokens of its own sample
+ * that stand before it, and its position counts within its sample. Every operation consumes its arguments unless it is
+ * given a `.ref`: jax-js counts references and throws when one is used once too often.
  */
 import { nn, numpy as np } from "@jax-js/jax";
-import { POLICY } from "../policy/model-config.ts";
-import type { Parameters } from "../policy/parameters.ts";
+import { type Parameters, POLICY, viewParameters } from "../policy/weights.ts";
+import type { RowBatch } from "./row-batch.ts";
 
-/** As the decoder's elementwise.ts has it. */
+/** As decoder.ts has it. */
 const NORM_EPSILON = 1e-5;
 /** Added to the score of a token that must not be seen. */
 const UNSEEN = -1e9;
 
-const { vocabulary: VOCABULARY, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
+const { vocabulary: VOCABULARY, context: CONTEXT, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 const HEAD_WIDTH = WIDTH / HEADS;
+/** Where the weights of the layers begin: after those of the tokens and positions. */
+const FIRST_LAYER_WEIGHT = (VOCABULARY + CONTEXT) * WIDTH;
+const LAYER_SHAPES = [[WIDTH], [WIDTH, 3 * WIDTH], [WIDTH, WIDTH], [WIDTH], [WIDTH, HIDDEN], [HIDDEN, WIDTH]];
+/** Of all parts but the tokens and positions, in the order of weights.ts. */
+const PART_SHAPES = [...Array.from({ length: POLICY.layers }, () => LAYER_SHAPES).flat(), [WIDTH], [WIDTH, VOCABULARY]];
 
-type Arrays<T> = T extends Float32Array
-  ? np.Array
-  : T extends readonly (infer E)[]
-    ? Arrays<E>[]
-    : { [K in keyof T]: Arrays<T[K]> };
-/** All that is trained but what the tokens and positions begin with (embedding.ts). */
-export type ModelArrays = Arrays<Omit<Parameters, "tokens" | "positions">>;
+/** What the gradient is computed for. */
+export interface Trainable {
+  /** All weights but those of the tokens and positions, part by part. */
+  readonly parts: np.Array[];
+  /** What each place begins with: rows × length × width. */
+  readonly embedded: np.Array;
+}
 
-/** A copy, so what it was made of may change afterwards. */
-export function arraysOf({ layers, finalGain, head }: Parameters): ModelArrays {
-  const vector = (view: Float32Array) => np.array(view.slice());
-  const matrix = (view: Float32Array, columns: number) => vector(view).reshape([-1, columns]);
+/** Copies, so the weights may change afterwards. */
+export function trainableOf(weights: Float32Array, batch: RowBatch): Trainable {
+  const { rows, length } = batch.shape;
+  let at = FIRST_LAYER_WEIGHT;
+  const parts = PART_SHAPES.map((shape) => {
+    const first = at;
+    at += shape.reduce((product, size) => product * size);
+    return np.array(weights.slice(first, at)).reshape(shape);
+  });
   return {
-    layers: layers.map((layer) => ({
-      attentionGain: vector(layer.attentionGain),
-      queryKeyValue: matrix(layer.queryKeyValue, 3 * WIDTH),
-      attentionOut: matrix(layer.attentionOut, WIDTH),
-      hiddenGain: vector(layer.hiddenGain),
-      hiddenIn: matrix(layer.hiddenIn, HIDDEN),
-      hiddenOut: matrix(layer.hiddenOut, WIDTH),
-    })),
-    finalGain: vector(finalGain),
-    head: matrix(head, VOCABULARY),
+    parts,
+    embedded: np.array(embed(viewParameters(POLICY, weights), batch)).reshape([rows, length, WIDTH]),
   };
 }
 
-/**
- * The logits of what follows each place: rows × length × vocabulary. `embedded` is rows × length × width, `samples` says
- * which sample of its row a place belongs to: rows × length.
- */
-export function logits(model: ModelArrays, embedded: np.Array, samples: np.Array): np.Array {
+/** Adds a gradient of the batch to the vector of all weights' gradients. */
+export function addGradient({ parts, embedded }: Trainable, batch: RowBatch, vector: Float32Array): void {
+  addEmbeddingGradient(embedded.dataSync(), batch, viewParameters(POLICY, vector));
+  let at = FIRST_LAYER_WEIGHT;
+  for (const part of parts) {
+    const values = part.dataSync();
+    for (let index = 0; index < values.length; index += 1) {
+      vector[at + index] = (vector[at + index] ?? 0) + (values[index] ?? 0);
+    }
+    at += values.length;
+  }
+}
+
+/** The logits of what follows each place of a batch: rows × length × vocabulary. */
+export function forward(weights: Float32Array, batch: RowBatch): np.Array {
+  const { rows, length } = batch.shape;
+  return logits(trainableOf(weights, batch), np.array(batch.samples).reshape([rows, length]));
+}
+
+/** As `forward`. `samples` says which sample of its row a place belongs to: rows × length. */
+export function logits({ parts, embedded }: Trainable, samples: np.Array): np.Array {
   const unseen = unseenOf(samples);
+  const next = parts.values();
+  const take = () => {
+    const { value } = next.next();
+    if (value === undefined) throw new RangeError("the model has more parts than were given");
+    return value;
+  };
   let stream = embedded;
-  for (const layer of model.layers) {
-    const attended = attend(np.matmul(normalize(stream.ref, layer.attentionGain), layer.queryKeyValue), unseen.ref);
-    stream = stream.add(np.matmul(attended, layer.attentionOut));
-    const hidden = nn.relu(np.matmul(normalize(stream.ref, layer.hiddenGain), layer.hiddenIn));
-    stream = stream.add(np.matmul(hidden, layer.hiddenOut));
+  for (let layer = 0; layer < POLICY.layers; layer += 1) {
+    const projected = np.matmul(normalize(stream.ref, take()), take());
+    stream = stream.add(np.matmul(attend(projected, unseen.ref), take()));
+    const hidden = nn.relu(np.matmul(normalize(stream.ref, take()), take()));
+    stream = stream.add(np.matmul(hidden, take()));
   }
   unseen.dispose();
-  return np.matmul(normalize(stream, model.finalGain), model.head);
+  return np.matmul(normalize(stream, take()), take());
 }
 
 function normalize(input: np.Array, gain: np.Array): np.Array {
@@ -83,23 +107,30 @@ function unseenOf(samples: np.Array): np.Array {
   return np.where(same, before.sub(1).mul(-UNSEEN), UNSEEN).reshape([rows, 1, length, length]);
 }
 
-/** Adds the arrays' numbers to the parts they are of. */
-export function addArrays(model: ModelArrays, parts: Parameters): void {
-  for (const [index, part] of parts.layers.entries()) {
-    const layer = model.layers[index];
-    if (layer === undefined) throw new RangeError(`the model has no layer ${index}`);
-    add(layer.attentionGain, part.attentionGain);
-    add(layer.queryKeyValue, part.queryKeyValue);
-    add(layer.attentionOut, part.attentionOut);
-    add(layer.hiddenGain, part.hiddenGain);
-    add(layer.hiddenIn, part.hiddenIn);
-    add(layer.hiddenOut, part.hiddenOut);
+// A look-up is all that the first layer is: it is far cheaper by hand than as an operation that autodiff has to scatter.
+
+/** What each place of the batch begins with: places × width. */
+function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
+  const embedded = new Float32Array(batch.tokens.length * WIDTH);
+  for (let place = 0; place < batch.tokens.length; place += 1) {
+    const token = (batch.tokens[place] ?? 0) * WIDTH;
+    const position = (batch.positions[place] ?? 0) * WIDTH;
+    for (let j = 0; j < WIDTH; j += 1) {
+      embedded[place * WIDTH + j] = (tokens[token + j] ?? 0) + (positions[position + j] ?? 0);
+    }
   }
-  add(model.finalGain, parts.finalGain);
-  add(model.head, parts.head);
+  return embedded;
 }
 
-function add(array: np.Array, to: Float32Array): void {
-  const values = array.dataSync();
-  for (let at = 0; at < to.length; at += 1) to[at] = (to[at] ?? 0) + (values[at] ?? 0);
+/** From the gradient of what `embed` gave to that of the tokens and positions, added to what is there. */
+function addEmbeddingGradient(gradient: ArrayLike<number>, batch: RowBatch, { tokens, positions }: Parameters): void {
+  for (let place = 0; place < batch.tokens.length; place += 1) {
+    const token = (batch.tokens[place] ?? 0) * WIDTH;
+    const position = (batch.positions[place] ?? 0) * WIDTH;
+    for (let j = 0; j < WIDTH; j += 1) {
+      const value = gradient[place * WIDTH + j] ?? 0;
+      tokens[token + j] = (tokens[token + j] ?? 0) + value;
+      positions[position + j] = (positions[position + j] ?? 0) + value;
+    }
+  }
 }

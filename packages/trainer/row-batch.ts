@@ -5,9 +5,16 @@
  * takes n - 1 places. Whatever is not a trainable target has weight 0: prompts, what tools said, padding. Places of
  * padding belong to sample 0, real samples count from 1 in each row.
  */
-import { BatchFault } from "./batch-fault.ts";
-import { packRows } from "./packing.ts";
-import type { TrainingSample } from "./training-sample.ts";
+
+/** One sequence to train on: the sample's tokens with the credit that its batch gives it. */
+export interface TrainingSample {
+  readonly ids: ArrayLike<number>;
+  /** The share in the loss of each token: 1 where it was sampled and trains, 0 where not. The first has none. */
+  readonly mask: ArrayLike<number>;
+  /** The logprob each was sampled with, under the policy at its temperature. */
+  readonly logprobs: ArrayLike<number>;
+  readonly advantage: number;
+}
 
 export interface Shape {
   readonly rows: number;
@@ -27,11 +34,11 @@ export interface RowBatch {
   readonly targets: Int32Array<ArrayBuffer>;
   readonly logprobs: Float32Array<ArrayBuffer>;
   readonly advantages: Float32Array<ArrayBuffer>;
-  /** 1 over the number of trainable tokens, or 0. */
+  /** What each target's loss counts in the whole; 0 where there is nothing to train. */
   readonly weights: Float32Array<ArrayBuffer>;
 }
 
-/** `weight` is what each trainable token counts. Throws BatchFault when a sample is longer than the model's context. */
+/** `weight` is what a token with a share of 1 counts. Throws BatchFault when a sample is longer than the model's context. */
 export function layOut(samples: readonly TrainingSample[], weight: number): RowBatch[] {
   const places = samples.map(({ ids }) => ids.length - 1);
   const longest = Math.max(0, ...places);
@@ -77,10 +84,56 @@ function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[
       batch.positions[place] = at;
       batch.samples[place] = index + 1;
       batch.targets[place] = ids[at + 1] ?? 0;
-      if (mask[at + 1] !== 1) continue;
+      const share = mask[at + 1] ?? 0;
+      if (share === 0) continue;
       batch.logprobs[place] = logprobs[at + 1] ?? 0;
       batch.advantages[place] = advantage;
-      batch.weights[place] = weight;
+      batch.weights[place] = share * weight;
     }
   }
+}
+
+/** The batch cannot be trained as it came: it does not read (`decode`), or this trainer has no use for it (`invalid`). */
+export class BatchFault extends Error {
+  override readonly name = "BatchFault";
+  readonly reason: "decode" | "invalid";
+
+  constructor(reason: "decode" | "invalid", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+/** The number of trainable tokens, which a token mean divides by; where shares are not 0 or 1, their sum. */
+export function trainableTokens(samples: readonly TrainingSample[]): number {
+  let count = 0;
+  for (const { mask } of samples) {
+    for (let at = 1; at < mask.length; at += 1) count += mask[at] ?? 0;
+  }
+  return count;
+}
+
+/**
+ * Samples of many lengths into rows of one length, so that little of a row is padding.
+ *
+ * First-fit decreasing: the longest sample first, each into the first row with room for it. The same lengths give the
+ * same rows.
+ */
+
+/** For each row, the indices of its samples. Throws RangeError when a sample is longer than a row. */
+export function packRows(lengths: readonly number[], capacity: number): number[][] {
+  const longestFirst = lengths.map((length, index) => ({ length, index }));
+  longestFirst.sort((one, other) => other.length - one.length || one.index - other.index);
+  const rows: { free: number; readonly samples: number[] }[] = [];
+  for (const { length, index } of longestFirst) {
+    if (length > capacity) throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
+    let row = rows.find(({ free }) => free >= length);
+    if (row === undefined) {
+      row = { free: capacity, samples: [] };
+      rows.push(row);
+    }
+    row.free -= length;
+    row.samples.push(index);
+  }
+  return rows.map(({ samples }) => samples);
 }

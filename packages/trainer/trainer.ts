@@ -11,15 +11,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, Registered } from "../../src/contract/trainer-wire.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
-import { downloadBatch } from "./batch-download.ts";
-import { BatchFault } from "./batch-fault.ts";
-import type { Batches, Registration } from "./batches.ts";
+import { type Batches, holdLease, type Registration } from "./batches.ts";
 import { type Checkpoint, writeCheckpoint } from "./checkpoint.ts";
 import { type Applied, Fleet, type PackedWeights, packWeights, type Replica } from "./fleet.ts";
-import { holdLease } from "./held-lease.ts";
 import type { Learner, LearnerState, Trained } from "./learner.ts";
-import { type BatchRead, ReadAhead } from "./read-ahead.ts";
-import { trainableTokens } from "./training-sample.ts";
+import { type BatchRead, downloadBatch, ReadAhead } from "./read-ahead.ts";
+import { BatchFault, trainableTokens } from "./row-batch.ts";
 
 export interface TrainerParts {
   readonly client: Omit<TrainerClient, "lease" | "object" | "stream" | "ledger">;

@@ -1,10 +1,15 @@
 /** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
 
 import { renderChat } from "../../packages/policy/chat-template.ts";
-import { ASSISTANT, END } from "../../packages/policy/vocabulary.ts";
+import { ASSISTANT, END } from "../../packages/policy/tokenizer.ts";
 import { seededRandom } from "../../src/contract/random.ts";
-import type { Example } from "./batch.ts";
 import { type Field, play, spoken } from "./playing-field.ts";
+
+/** A conversation as the policy reads it, with the weight of each token in the loss; the first is never predicted. */
+export interface Example {
+  readonly ids: readonly number[];
+  readonly weights: readonly number[];
+}
 
 /** What the policy hears counts a little: it helps it to read. */
 const HEARD_WEIGHT = 0.1;

@@ -1,5 +1,5 @@
 /**
- * `npm run pretrain`: makes packages/policy/base-weights.bin from nothing but this repository.
+ * `npm run pretrain`: makes packages/policy/base-weights.bin from nothing but this repository, with the trainer's model.
  *
  * Invariants. Seeded throughout and counted in steps, never in seconds: the same steps and examples give the same file
  * wherever it runs. The policy sees what it will be asked over HTTP: the demo's environments, the chat template, its own
@@ -7,20 +7,17 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { POLICY } from "../../packages/policy/model-config.ts";
 import { BASE_WEIGHTS_FILE, bytesFromWeights } from "../../packages/policy/weights.ts";
+import { startJax } from "../../packages/trainer/gradient.ts";
 import { seededRandom } from "../../src/contract/random.ts";
-import type { Example } from "./batch.ts";
-import { demonstrate } from "./demonstrations.ts";
-import { initialize } from "./initialize.ts";
+import { demonstrate, type Example } from "./demonstrations.ts";
+import { Imitation } from "./imitate.ts";
 import { type Level, measure } from "./measure.ts";
 import { loadFields } from "./playing-field.ts";
-import { Imitation } from "./train.ts";
-import { createTrainee } from "./trainee.ts";
 
 const HELP = `Usage: npm run pretrain -- [flags]
 
-Makes the policy's base weights; 10 to 15 minutes of one core. Progress goes to stderr, the levels reached to stdout.
+Makes the policy's base weights; 15 to 25 minutes of one core. Progress goes to stderr, the levels reached to stdout.
 
       --steps N       of training; default 5000
       --examples N    demonstrations of each environment; default 20000
@@ -48,23 +45,22 @@ async function pretrain({ steps, examples, measured }: Plan, file: string): Prom
     lessons.push(await demonstrate(field, examples));
     console.error(`${field.id}: ${examples} demonstrations`);
   }
-  const trainee = createTrainee(POLICY, EXAMPLES_PER_STEP * POLICY.context);
-  initialize(POLICY, trainee.parameters, seededRandom("initialize", 1));
-  const imitation = new Imitation(trainee, steps);
+  await startJax();
+  const imitation = new Imitation(steps, seededRandom("initialize", 1));
   const random = seededRandom("lessons", 1);
   let losses = 0;
   for (let step = 1; step <= steps; step += 1) {
-    losses += imitation.step(drawExamples(lessons, random));
+    losses += await imitation.step(drawExamples(lessons, random));
     if (step % REPORT_EVERY === 0) {
       console.error(`step ${step} of ${steps}, loss ${(losses / REPORT_EVERY).toFixed(4)}`);
       losses = 0;
     }
     if (step % MEASURE_EVERY === 0) {
-      console.error(tableOf(await measure(fields, trainee.weights, MEASURED_ON_THE_WAY)));
+      console.error(tableOf(await measure(fields, imitation.weights, MEASURED_ON_THE_WAY)));
     }
   }
-  writeFileSync(file, bytesFromWeights(trainee.weights));
-  return measure(fields, trainee.weights, measured);
+  writeFileSync(file, bytesFromWeights(imitation.weights));
+  return measure(fields, imitation.weights, measured);
 }
 
 /** An environment at random, then one of its demonstrations. */

@@ -6,8 +6,15 @@
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
-import { damagedMessage, isUnreadable } from "../runtime/kit/platform-fault.ts";
-import { failedForStorage, STORAGE_FULL, storageIsFull, storageTakes } from "../runtime/kit/storage-full.ts";
+
+import {
+  damagedMessage,
+  failedForStorage,
+  isUnreadable,
+  STORAGE_FULL,
+  storageIsFull,
+  storageTakes,
+} from "../runtime/kit/storage-faults.ts";
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { comparisonOperations } from "./comparisons.ts";

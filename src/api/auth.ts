@@ -8,10 +8,10 @@
 import type { MiddlewareHandler } from "hono";
 import type { Scope } from "../contract/scope.ts";
 import { parseId } from "../core/ids.ts";
-import { findKey } from "../db/keys.ts";
-import { findTrainerToken } from "../db/trainer-tokens.ts";
+import { findKey, findTrainerToken } from "../db/keys.ts";
+
 import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
-import { failedForStorage } from "../runtime/kit/storage-full.ts";
+import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 

@@ -6,7 +6,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { wholeNumber } from "../contract/query-number.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { readToEnd } from "../runtime/kit/byte-chunks.ts";
+import { readToEnd } from "../runtime/kit/body-chunks.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, objectOf, parseAs, queryOf, refuseEncoded } from "./input.ts";
 import { DATASET, DATASET_ROW } from "./openapi/examples.ts";

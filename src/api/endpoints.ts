@@ -1,7 +1,7 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
 import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
-import { endpointViewOf } from "../db/endpoint-view.ts";
-import { findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
+
+import { endpointViewOf, findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { BrokenBodyError, receivedChunks } from "../runtime/kit/byte-chunks.ts";
+import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
 /** As long as a column of most databases. */

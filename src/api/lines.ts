@@ -6,8 +6,8 @@
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
 import { LIMITS } from "../contract/limits.ts";
-import { Places } from "../runtime/kit/places.ts";
-import { type UnreadPage, UnreadPages } from "../runtime/trajectory/unread-pages.ts";
+import { Places, type UnreadPage, UnreadPages } from "../runtime/kit/places.ts";
+
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";

@@ -2,8 +2,8 @@
 import * as z from "zod";
 import { Metadata } from "../contract/eval-request.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
-import { runViewOf } from "../db/run-view.ts";
-import { getRun, listRuns } from "../db/runs.ts";
+
+import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf } from "./input.ts";

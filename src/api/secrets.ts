@@ -1,8 +1,8 @@
 /** Secrets of environments: create, list, read, change, delete. A value goes in and never comes out. */
 import { Deleted, SecretList, SecretPatch, SecretRequest, SecretView } from "../contract/endpoint.ts";
 import type { SecretRow } from "../db/schema.ts";
-import { secretViewOf } from "../db/secret-view.ts";
-import { deleteSecret, findSecret, listSecrets } from "../db/secrets.ts";
+
+import { deleteSecret, findSecret, listSecrets, secretViewOf } from "../db/secrets.ts";
 import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { parseAs, queryOf, readJson } from "./input.ts";

@@ -14,9 +14,9 @@ import type { Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
 import { readChatCompletion } from "../core/rollout/chat-completion.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
+import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { fetchReply } from "./bounded-body.ts";
-import { replyJson } from "./reply-json.ts";
-import { withoutKey } from "./without-key.ts";
+import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
 export interface Destination {
@@ -78,7 +78,7 @@ export async function callModel(call: ModelCall): Promise<CallOutcome> {
 }
 
 /** Never throws: what `read` throws, of a reply that is none, is an outcome as well. */
-export async function postCall<Response>(
+async function postCall<Response>(
   where: Destination,
   path: string,
   body: Readonly<Record<string, unknown>>,
@@ -190,4 +190,41 @@ function retryAfter(headers: Headers | undefined): number | null {
   const seconds = Number(asked);
   const ms = Number.isNaN(seconds) ? Date.parse(asked) - Date.now() : seconds * 1000;
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+// The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of a
+// key that the server repeats: what is said here are facts about the reply, never its words.
+
+/** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
+async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
+  const text = await response.text();
+  try {
+    const reply: unknown = JSON.parse(text);
+    return mayHoldKey(text, api_key) ? replyWithoutKey(reply, api_key) : reply;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) {
+      const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];
+      const as = withoutKey(type ?? "of no content type", api_key);
+      throw new InvalidModelResponseError(
+        `the reply is no JSON: status ${response.status}, ${as}, ${text.length} characters`,
+      );
+    }
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw new InvalidModelResponseError("the reply is nested too deep to be read");
+  }
+}
+
+/** The call of an embedding model: the conditions and the outcomes of a model call (`inference.ts`), with its own body. */
+export interface EmbeddingCall extends Destination {
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** Sent with it, such as `dimensions`; null for nothing. */
+  readonly extra_body: Sampling["extra_body"];
+}
+
+export async function callEmbeddings(call: EmbeddingCall): Promise<CallOutcome<Embeddings>> {
+  const { model, texts, extra_body } = call;
+  // Engines differ in what they send unasked: numbers, or bytes in base64.
+  const body = { model, input: texts, encoding_format: "float", ...extra_body };
+  return await postCall(call, "/embeddings", body, (reply) => readEmbeddings(reply, texts.length));
 }

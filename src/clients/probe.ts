@@ -1,17 +1,26 @@
 /**
  * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that asks
  * for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is asked
- * again with less. One that gives both ids and logprobs is asked how exact they are (`probe-exactness.ts`).
+ * again with less. One that gives both ids and logprobs is asked how exact they are, below.
  *
  * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
  * deadline. Nothing of what comes back holds the key.
  */
 import type { EndpointCapabilities, EngineExactness } from "../contract/endpoint.ts";
-import type { Sampling } from "../contract/sampling.ts";
-import { completionExtras, type ListedModel, listedModels } from "../core/probe-replies.ts";
-import { probeExactness } from "./probe-exactness.ts";
-import { type Answer, ask, ProbeFailure } from "./probe-request.ts";
-import { replyWithoutKey } from "./without-key.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { neutralFields, type Sampling } from "../contract/sampling.ts";
+import {
+  completionExtras,
+  differ,
+  firstTokens,
+  heedsPenalties,
+  type LikelyTokens,
+  type ListedModel,
+  listedModels,
+  scaleOf,
+} from "../core/training/engine-exactness.ts";
+import { LongBodyError, wholeText } from "./bounded-body.ts";
+import { replyWithoutKey, withoutKey } from "./without-key.ts";
 
 export interface Probe {
   readonly base_url: string;
@@ -156,4 +165,160 @@ function capabilities(
     error,
     checked_at: Math.floor(now / 1000),
   };
+}
+
+/**
+ * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
+ * the one that was checked, and reads no more than it was prepared for.
+ */
+export interface Answer {
+  readonly status: number;
+  /** Parsed; null when it is no JSON. */
+  readonly body: unknown;
+  /** What the server says went wrong, short and without the key; empty when it says nothing. */
+  readonly said: string;
+}
+
+/** The end of a probe, in words for whoever reads the endpoint. */
+class ProbeFailure extends Error {
+  override readonly name = "ProbeFailure";
+}
+
+interface Target {
+  readonly base_url: string;
+  readonly api_key: string | null;
+}
+
+const LONGEST_SAID = 200;
+
+/** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
+async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
+  const url = `${target.base_url.replace(/\/+$/, "")}${path}`;
+  try {
+    const response = await fetch(url, {
+      method: body === null ? "GET" : "POST",
+      headers: {
+        ...(body === null ? {} : { "content-type": "application/json" }),
+        ...(target.api_key === null ? {} : { authorization: `Bearer ${target.api_key}` }),
+      },
+      ...(body === null ? {} : { body: JSON.stringify(body) }),
+      redirect: "manual",
+      signal,
+    });
+    const parsed = parse(await wholeText(response, LIMITS.completionBytes));
+    return { status: response.status, body: parsed, said: said(parsed, target) };
+  } catch (thrown) {
+    if (thrown instanceof LongBodyError) throw new ProbeFailure("answers with more than 4 MiB");
+    const reason = short(thrown instanceof Error ? thrown.message : String(thrown), target);
+    // The runtime says no more than this of a name that no resolver knows.
+    const told = reason.startsWith("internal error") ? "no such server, or no way to it" : reason;
+    throw new ProbeFailure(`not reachable: ${told}`);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return null;
+    throw thrown;
+  }
+}
+
+/** OpenAI's `error.message`, or vLLM's and FastAPI's `message` and `detail`. */
+function said(body: unknown, target: Target): string {
+  const error = member(body, "error");
+  const candidates = [member(error, "message"), error, member(body, "message"), member(body, "detail")];
+  const message = candidates.find((candidate) => typeof candidate === "string");
+  return typeof message === "string" ? short(message, target) : "";
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** The key goes before the cut: a cut through it would leave a part. */
+function short(text: string, { api_key }: Target): string {
+  return withoutKey(text, api_key).slice(0, LONGEST_SAID);
+}
+
+// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties are in them, and
+// whether a request that says nothing is sampled neutrally.
+//
+// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every difference between
+// two logprobs, where they are of the distribution that is sampled from, and changes none where they are not. A penalty far from 1
+// moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
+// a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
+
+/** Who is asked, and what of the fields of training it is not to be sent. */
+export interface Asked {
+  readonly base_url: string;
+  readonly api_key: string | null;
+  readonly model: string;
+  /** Of the run; a null in it takes a field back. */
+  readonly sampling: Sampling;
+}
+
+/** As many as vLLM lists where nobody says otherwise. */
+const LISTED = 20;
+/** vLLM takes anything above 0, divides a logit above 0 by it and multiplies one below. */
+const LIFTING = 0.01;
+const SINKING = 100;
+const HALF = 0.5;
+/** Its own words and digits are the likeliest to follow: a penalty on them shows. */
+const PROMPT = "Go on: one, two, one, two, one,\n1\n2\n1\n2\n1";
+/** Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words whole. */
+const IN_PROMPT: ReadonlySet<string> = new Set(["1", "2", "\n", " one", " two", ","]);
+const SALT = "rollcall-probe";
+
+async function probeExactness(
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<Omit<EngineExactness, "one_logprob_a_token">> {
+  const neutral = neutralFields(asked.sampling, SALT);
+  const post = (fields: object) => ask(asked, "/chat/completions", { ...requestOf(asked.model), ...fields }, signal);
+  const [warm, cool, lifted, sunk, silent] = await Promise.all([
+    post({ ...neutral, temperature: 1 }),
+    post({ ...neutral, temperature: HALF }),
+    post({ ...neutral, temperature: 1, repetition_penalty: LIFTING }),
+    post({ ...neutral, temperature: 1, repetition_penalty: SINKING }),
+    post({}),
+  ]);
+  const first = tokensOf(warm);
+  const logprobs_mode = scaleOf(first, tokensOf(cool));
+  // Raw logprobs do not show what a penalty does, and one that is taken back is nobody's.
+  const shown = logprobs_mode === "processed";
+  const apart = differ(first, tokensOf(silent));
+  return {
+    logprobs_mode,
+    penalties:
+      shown && "repetition_penalty" in neutral
+        ? heedsPenalties(first, [tokensOf(lifted), tokensOf(sunk)], IN_PROMPT)
+        : null,
+    neutral_defaults: shown && apart !== null ? !apart : null,
+    refused: isRefusal(warm) ? await refusedWithoutList(asked, neutral, signal) : null,
+  };
+}
+
+/** A server may only be sparing with lists: of the fields themselves it is asked alone. */
+async function refusedWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
+  const { top_logprobs: _, ...request } = requestOf(asked.model);
+  const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
+  return isRefusal(answer) ? answer.said || `${answer.status}` : null;
+}
+
+function requestOf(model: string) {
+  return {
+    model,
+    messages: [{ role: "user", content: PROMPT }],
+    ...{ max_tokens: 1, logprobs: true, top_logprobs: LISTED },
+  };
+}
+
+function isRefusal({ status }: Answer): boolean {
+  return status === 400 || status === 422;
+}
+
+function tokensOf({ status, body }: Answer): LikelyTokens {
+  return status === 200 ? firstTokens(body) : new Map();
 }

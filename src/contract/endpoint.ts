@@ -117,9 +117,7 @@ export const EndpointCapabilities = z
     logprobs: z.boolean(),
     token_ids: z.boolean().describe("return_token_ids is honoured: training needs it"),
     tools: z.boolean().describe("a request with tools was accepted"),
-    exactness: EngineExactness.nullable()
-      .optional()
-      .describe("null without token ids and logprobs; absent where an earlier release asked"),
+    exactness: EngineExactness.nullable().describe("null without token ids and logprobs"),
     error: z.string().nullable().describe("what went wrong, where something did"),
     checked_at: Seconds,
   })

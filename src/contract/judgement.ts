@@ -5,8 +5,7 @@ import { Usage } from "./messages.ts";
 
 const Count = z.int().nonnegative();
 
-/** Judgements and reports of earlier releases say nothing of it. */
-const JudgeMicros = Micros.nullable().optional().describe("micro-dollars; null where that cannot be known");
+const JudgeMicros = Micros.nullable().describe("micro-dollars; null where that cannot be known");
 
 export const Judgement = z
   .object({
@@ -42,5 +41,5 @@ export type JudgeUsage = z.infer<typeof JudgeUsage>;
 
 /** What was spent, by what is reported of it. */
 export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
-  return { judge_micros: judge === undefined ? 0 : (judge.cost_micros ?? null) };
+  return { judge_micros: judge === undefined ? 0 : judge.cost_micros };
 }

@@ -13,7 +13,7 @@ import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./m
 import type { ForkedFrom } from "./run.ts";
 
 /** Raised, with a named migration (rollout-migrations.ts), whenever the stored shape changes. */
-export const ROLLOUT_SCHEMA = 2;
+export const ROLLOUT_SCHEMA = 1;
 const WHOLE_STATE_EVERY = 8;
 
 /** The tokens of one turn, verbatim from the engine. Blobs are base64 of little-endian arrays. */
@@ -66,7 +66,7 @@ export interface Turn {
   readonly first_policy_version?: string;
   /** Of a training run: the version its group was dispatched by. */
   readonly dispatch_version?: number;
-  /** Likewise: when the call that was answered left (epoch milliseconds). Absent in those of earlier releases. */
+  /** Likewise: when the call that was answered left (epoch milliseconds). */
   readonly sent_at?: number;
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
@@ -114,8 +114,7 @@ export interface Trajectory {
   readonly is_truncated: boolean;
   readonly error: SerializedError | null;
   readonly cleanup_errors: readonly SerializedError[];
-  /** Absent in those of schema 1. */
-  readonly failed_calls?: readonly FailedCall[];
+  readonly failed_calls: readonly FailedCall[];
   readonly cancelled: CancelReason | null;
   /** What the model was offered; absent where that was nothing. */
   readonly tools?: readonly ToolDefinition[];

@@ -1,5 +1,6 @@
 /** What an author of an environment imports from `rollcall`. */
 
+export { extractBoxedAnswer } from "../../packages/math-equivalence/extract.ts";
 export {
   BrowserSandboxError,
   EnvError,
@@ -41,24 +42,17 @@ export type {
 export { dataset } from "./environments/dataset.ts";
 export { defineEnvironment, type EnvironmentLoader } from "./environments/define-environment.ts";
 export { EnvGroup } from "./environments/env-group.ts";
-export { Environment } from "./environments/environment.ts";
+export { Environment, MultiTurnEnv, SingleTurnEnv } from "./environments/environment.ts";
 export { MCPEnv } from "./environments/mcp-env.ts";
-export { MultiTurnEnv } from "./environments/multi-turn-env.ts";
-export { SingleTurnEnv } from "./environments/single-turn-env.ts";
-export { StatefulToolEnv } from "./environments/stateful-tool-env.ts";
 export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
 export { inject, tool } from "./environments/tool.ts";
-export { ToolEnv } from "./environments/tool-env.ts";
-export { extractBoxedAnswer, extractHashAnswer } from "./parsers/extract.ts";
-export { Parser } from "./parsers/parser.ts";
-export { MaybeThinkParser, ThinkParser } from "./parsers/think-parser.ts";
+export { StatefulToolEnv, ToolEnv } from "./environments/tool-env.ts";
+export { extractHashAnswer, MaybeThinkParser, Parser, ThinkParser } from "./parsers/parser.ts";
 export { XMLParser } from "./parsers/xml-parser.ts";
-export { fenced } from "./rubrics/evidence.ts";
 export { GroupJudgeRubric } from "./rubrics/group-judge-rubric.ts";
-export { JudgeRubric } from "./rubrics/judge-rubric.ts";
+export { fenced, JudgeRubric } from "./rubrics/judge-rubric.ts";
 export { MathRubric } from "./rubrics/math-rubric.ts";
-export { Rubric } from "./rubrics/rubric.ts";
-export { RubricGroup } from "./rubrics/rubric-group.ts";
+export { Rubric, RubricGroup } from "./rubrics/rubric.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
 export { spendWork, WorkBudgetError } from "./rubrics/work.ts";
 export { sqlStatements } from "./sql/statements.ts";

@@ -1,4 +1,4 @@
-/** Where in a request something stands, as its caller would write it. */
+/** Names of fields as a caller would write them: of a place in a request, and of the options of a constructor. */
 
 /** `sampling.temperature`, `rows[16].question`, `metadata["a b"]`. */
 export function formatPath(path: readonly PropertyKey[]): string {
@@ -27,4 +27,11 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
     (inner, key) => (inner !== null && typeof inner === "object" ? Reflect.get(inner, key) : undefined),
     value,
   );
+}
+
+/** A misspelt option must not be ignored: constructors refuse what they do not know, by name. */
+export function refuseUnknownOptions(owner: string, options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).filter((key) => !known.includes(key));
+  if (unknown.length === 0) return;
+  throw new TypeError(`${owner} has no option ${unknown.join(", ")}; it takes ${known.join(", ")}`);
 }

@@ -3,13 +3,11 @@
  * The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "./rollout/play.ts";
+import { type PlayOptions, playTask, type Reply, type RolloutReport, type TestModel } from "./rollout/play.ts";
 import { buildTask, parseRow } from "./rollout/task.ts";
-import type { Reply, TestModel } from "./rollout/test-model.ts";
 
-export { tearDown } from "./environments/teardown.ts";
-export type { RolloutReport } from "./rollout/play.ts";
-export type { ModelRequest, Reply, TestModel } from "./rollout/test-model.ts";
+export { tearDown } from "./environments/any-environment.ts";
+export type { ModelRequest, Reply, RolloutReport, TestModel } from "./rollout/play.ts";
 export {
   type ScoredMember,
   type ScoredState,

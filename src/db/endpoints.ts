@@ -7,9 +7,9 @@
  */
 import { and, eq, inArray, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import type { EndpointView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
-import { violatedTable } from "./constraint.ts";
-import { insertOnce, type Remembered } from "./idempotency-keys.ts";
+import { insertOnce, type Remembered, violatedTable } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
 
@@ -150,4 +150,25 @@ function usedByUnfinished(id: string): (SQL | undefined)[] {
 
 function isNamed<Row extends { name: string | null }>(row: Row): row is Row & { name: string } {
   return row.name !== null;
+}
+
+/** A named endpoint in the shape of the wire, member by member: the sealed key is not for it. */
+export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
+  return {
+    object: "endpoint",
+    id: endpoint.id,
+    name: endpoint.name,
+    base_url: endpoint.base_url,
+    api_key_last4: endpoint.api_key_last4,
+    max_concurrent: endpoint.max_concurrent,
+    rpm: endpoint.rpm,
+    prices: endpoint.prices,
+    capabilities: endpoint.capabilities,
+    created_at: seconds(endpoint.created_at),
+    updated_at: seconds(endpoint.updated_at ?? endpoint.created_at),
+  };
+}
+
+function seconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
 }

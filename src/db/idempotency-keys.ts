@@ -6,7 +6,6 @@ import { and, eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { violatedTable } from "./constraint.ts";
 import { ownedBy, within } from "./page.ts";
 import { idempotencyKeys } from "./schema.ts";
 
@@ -52,4 +51,16 @@ export async function insertOnce(
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
+}
+
+/**
+ * The table whose unique constraint refused the write, or null for any other failure: SQLite names the columns in its
+ * message, and nowhere else.
+ */
+export function violatedTable(thrown: unknown): string | null {
+  for (let link = thrown; link instanceof Error; link = link.cause) {
+    const table = /UNIQUE constraint failed: (\w+)\./.exec(link.message)?.[1];
+    if (table !== undefined) return table;
+  }
+  return null;
 }

@@ -1,8 +1,9 @@
-/** API keys. The one look-up without a scope lives here, because it is what gives a request its scope. */
-import { eq } from "drizzle-orm";
+/** API keys and the tokens of trainers. Their look-ups have no scope, because they are what gives a request its scope. */
+import { and, eq, isNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { type ApiKeyRow, apiKeys } from "./schema.ts";
+import { ownedBy, within } from "./page.ts";
+import { type ApiKeyRow, apiKeys, type TrainerTokenRow, trainerTokens } from "./schema.ts";
 
 /** The key whose token has this SHA-256 (hex), or null. */
 export async function findKey(database: D1Database, hash: string): Promise<ApiKeyRow | null> {
@@ -20,4 +21,29 @@ export async function insertKey(
     .insert(apiKeys)
     .values({ ...key, org_id: scope.orgId, project_id: scope.projectId })
     .onConflictDoNothing({ target: apiKeys.hash });
+}
+
+/** The token that has this SHA-256 (hex), expired or not; or null. */
+export async function findTrainerToken(database: D1Database, hash: string): Promise<TrainerTokenRow | null> {
+  const rows = await drizzle(database).select().from(trainerTokens).where(eq(trainerTokens.hash, hash));
+  return rows[0] ?? null;
+}
+
+/** Adds a token of the run. Those before it work until `before_expire_at`, epoch milliseconds. */
+export async function replaceTrainerToken(
+  database: D1Database,
+  scope: Scope,
+  token: Pick<TrainerTokenRow, "hash" | "run_id" | "created_at">,
+  before_expire_at: number,
+): Promise<void> {
+  const d1 = drizzle(database);
+  const latest = and(
+    ...within(trainerTokens, scope),
+    eq(trainerTokens.run_id, token.run_id),
+    isNull(trainerTokens.expires_at),
+  );
+  await d1.batch([
+    d1.update(trainerTokens).set({ expires_at: before_expire_at }).where(latest),
+    d1.insert(trainerTokens).values({ ...token, ...ownedBy(scope), expires_at: null }),
+  ]);
 }

@@ -1,6 +1,7 @@
 /** Secrets of environments: names, and values sealed before they get here. */
 import { and, eq, inArray, or } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import type { SecretView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
 import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
@@ -65,4 +66,15 @@ export async function deleteSecret(database: D1Database, scope: Scope, id: strin
   await drizzle(database)
     .delete(secrets)
     .where(and(...within(secrets, scope), eq(secrets.id, id)));
+}
+
+/** A secret in the shape of the wire: everything but its value. */
+export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">): SecretView {
+  return {
+    object: "secret",
+    id: secret.id,
+    name: secret.name,
+    created_at: Math.floor(secret.created_at / 1000),
+    updated_at: Math.floor(secret.updated_at / 1000),
+  };
 }

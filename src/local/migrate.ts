@@ -5,7 +5,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Miniflare } from "miniflare";
+import { DirectoryUnusable } from "./directory-unusable.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
@@ -30,6 +32,45 @@ export async function migrate(database: Database, folder: string): Promise<strin
     ]);
   }
   return missing;
+}
+
+/**
+ * Throws DirectoryUnusable for a state directory whose data another release of Rollcall wrote: its database names a
+ * migration that is not in `folder`, and its objects may have other tables. Reads the file itself and writes nothing:
+ * to be called before workerd is started on it, which takes up at once what the directory left under way.
+ */
+export function refuseForeignData(directory: string, folder: string): void {
+  const known = new Set(migrationsIn(folder));
+  const foreign = appliedIn(join(directory, "store/d1")).find((name) => !known.has(name));
+  if (foreign === undefined) return;
+  const message = `${directory} was written by another release of Rollcall, whose data this one does not read: move it away`;
+  throw new DirectoryUnusable("directory_unusable", message, new Error(`it has the migration ${foreign}`));
+}
+
+/** Names of the migrations that databases below the folder say they have. */
+function appliedIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sqlite"));
+  return files.flatMap((file) => namesIn(join(folder, file)));
+}
+
+function namesIn(file: string): string[] {
+  let database: DatabaseSync | null = null;
+  try {
+    database = new DatabaseSync(file, { readOnly: true });
+    const table = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").get();
+    if (table === undefined) return [];
+    return database
+      .prepare("SELECT name FROM d1_migrations")
+      .all()
+      .map(({ name }) => String(name));
+  } catch (error) {
+    // A database that cannot be read, or has no room to be opened: the boot finds that by itself, and says so.
+    if (error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR") return [];
+    throw error;
+  } finally {
+    database?.close();
+  }
 }
 
 /** As drizzle-kit writes them: apart by a mark, which is a comment to whoever else reads the file. */

@@ -14,12 +14,10 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-
-import { migrate, seedApiKey } from "./migrate.ts";
+import { migrate, refuseForeignData, seedApiKey } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
-
 import {
   apiKeyOf,
   type Deaths,
@@ -129,6 +127,8 @@ interface Boot {
 
 async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
+  const migrations = join(root, "migrations");
+  refuseForeignData(directory, migrations);
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
@@ -172,7 +172,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     throw faultOf(error, bundle, options.environments ?? []);
   });
   options.signal?.throwIfAborted();
-  await prepareDatabase(miniflare, watch, join(root, "migrations"), key);
+  await prepareDatabase(miniflare, watch, migrations, key);
   options.signal?.throwIfAborted();
   letGoOn();
   await watch.begin();

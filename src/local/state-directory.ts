@@ -67,7 +67,7 @@ export function removeReadyFile(directory: string): void {
 }
 
 /**
- * How workerds ended that followed each other soon. What it is asked for: `src/runtime/environment/last-end.ts`.
+ * How workerds ended that followed each other soon. What it is asked for: `src/runtime/environment/suspects.ts`.
  *
  * Invariant. A kill from outside (by a person, a supervisor, the system for want of memory) is a death, of which nobody can
  * say that it would come again; what workerd does itself is a death by any other signal, or a silence that ends in our own kill.

@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { EndpointView } from "../../src/contract/endpoint.ts";
 import { unseal } from "../../src/runtime/kit/secrets.ts";
-import { changeEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/change-endpoint.ts";
-import { createEndpoint } from "../../src/runtime/service/create-endpoint.ts";
+import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/endpoints.ts";
+
 import { script } from "../runtime/script.ts";
 import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";

@@ -1,7 +1,7 @@
 /** What the API says while the disk of a local platform is full. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { storageTakes } from "../../src/runtime/kit/storage-full.ts";
+import { storageTakes } from "../../src/runtime/kit/storage-faults.ts";
 import { openDoor } from "./door.ts";
 
 /** What is noted of a full disk is known to the whole process. */

@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import { TrainerSecrets } from "../../src/contract/training-view.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { insertRun } from "../../src/db/runs.ts";
-import { minting } from "../../src/runtime/kit/minting.ts";
-import { issueToken } from "../../src/runtime/service/issue-trainer.ts";
-import { rotateTrainerToken } from "../../src/runtime/service/rotate-token.ts";
+import { minting } from "../../src/runtime/kit/secrets.ts";
+import { rotateTrainerToken } from "../../src/runtime/service/ask-trainer.ts";
+import { issueToken } from "../../src/runtime/service/issue-token.ts";
+
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 

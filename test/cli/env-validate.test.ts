@@ -7,7 +7,7 @@ import { loadEnvironment as gsm8k } from "../../environments/gsm8k/environment.t
 import { locate, onAnotherDay, unmetNeeds, uploadedRows } from "../../src/cli/commands/env-validate.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { EXIT } from "../../src/cli/exit.ts";
-import type { Check } from "../../src/core/validation/checks.ts";
+import type { Check } from "../../src/core/validation/validate.ts";
 import { rollcall } from "./run-rollcall.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rollcall-validate-"));

@@ -59,7 +59,7 @@ test("what an endpoint said reaches the terminal as text", () => {
 
 test("what judges cost stands apart from the policy's tokens, where any was asked", () => {
   const run = aRun({ scored: 1 });
-  const judge = { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234, calls: 3 };
+  const judge = { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234, calls: 3, cost_micros: null };
   const report = { ...run.report, usage: { ...run.report.usage, judge } };
   expect(resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY)).toContain(
     "  calculator: judges: 3 calls, 1,234 tokens",

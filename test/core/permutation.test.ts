@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { permute } from "../../src/core/permutation.ts";
+import { permute } from "../../src/core/shuffle.ts";
 
 function order(length: number, seed: number): number[] {
   return Array.from({ length }, (_, position) => permute(position, length, seed));

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { seededWords } from "../../src/contract/random.ts";
-import { permute } from "../../src/core/permutation.ts";
-import { shuffledOrder } from "../../src/core/shuffled-order.ts";
+import { permute, shuffledOrder } from "../../src/core/shuffle.ts";
 
 const DRAWS = 20_000;
 /** Of the standard normal distribution: one in 10,000 is beyond it. */

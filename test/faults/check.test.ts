@@ -158,7 +158,7 @@ function judged(changes: { asked?: readonly string[]; verdicts?: readonly Judgem
   );
   const { report } = good.told.run;
   const total_tokens = verdicts.reduce((sum, verdict) => sum + verdict.usage.total_tokens, 0);
-  const judge = { ...usage, total_tokens, calls: verdicts.length };
+  const judge = { ...usage, total_tokens, calls: verdicts.length, cost_micros: null };
   const run = { ...good.told.run, report: { ...report, usage: { ...report.usage, judge } } };
   return { ...good, judge_calls, told: { ...good.told, run, judgements: verdicts } };
 }
@@ -166,7 +166,7 @@ function judged(changes: { asked?: readonly string[]; verdicts?: readonly Judgem
 function verdictOf(key: string, verdict: string | null = "well"): Judgement {
   const usage = { prompt_tokens: 4, completion_tokens: 1, total_tokens: 5 };
   const said = { judge: "default", model: "m", verdict, reason: null, error: null, usage };
-  return { ...said, key, pass: 0, seed: null, left_out: 0, cached: false, calls: 1 };
+  return { ...said, key, pass: 0, seed: null, left_out: 0, cached: false, calls: 1, cost_micros: null };
 }
 
 test("a verdict that is lost, doubled or none is seen", () => {
@@ -181,7 +181,9 @@ test("a verdict that is lost, doubled or none is seen", () => {
 test("a judge's token counted twice or not at all is seen", () => {
   const good = judged();
   const { report } = good.told.run;
-  const judge = { ...report.usage.judge, total_tokens: 11 };
+  const spent = report.usage.judge;
+  if (spent === undefined) throw new Error("no judge was asked");
+  const judge = { ...spent, total_tokens: 11 };
   const run = { ...good.told.run, report: { ...report, usage: { ...report.usage, judge } } };
   expect(rules({ ...good, told: { ...good.told, run } })).toEqual(["judge_tokens"]);
   expect(rules({ ...good, told: { ...good.told, judgements: [] } })).toContain("judge_tokens");

@@ -15,16 +15,21 @@ const ROOMS = [
   ...["contract", "kit", "environment", "dataset", "endpoint", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
+const RUN = ROOMS.indexOf("src/runtime/run");
+const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
+/** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
+const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
-  "src/core": ["src/core", "src/contract", "zod"],
+  "src/core": ["src/core", "src/contract", "packages/math-equivalence", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
   "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
-  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...ROOMS.slice(0, floor + 1), ...BELOW_RUNTIME]])),
-  "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, "hono", "zod"],
+  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_RUNTIME]])),
+  ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_RUNTIME]])),
+  "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, ...INSIDE_RUN, "hono", "zod"],
   "src/sdk": ["src/sdk", "src/contract"],
   "src/local": ["src/local", "src/contract", "src/core", "packages/policy", ...IN_NODE, "miniflare", "wrangler"],
   "src/cli": [
@@ -32,6 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...["packages/policy", "packages/trainer", ...IN_NODE],
   ],
   "src/web": ["src/web", "src/contract", "src/sdk"],
+  "packages/math-equivalence": ["packages/math-equivalence"],
   "packages/policy": ["packages/policy", "src/contract", ...IN_NODE],
   "packages/trainer": ["packages/trainer", "packages/policy", "src/contract", "src/core", "src/sdk", ...IN_NODE],
 };
@@ -86,6 +92,7 @@ beforeAll(() => {
   }
   for (const folder of FOLDERS) writeProbes(folder);
   write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/run/target.ts";\nimport "./db/target.ts";\n');
+  write("src/runtime/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
   write("src/core/entry.ts", "export const entry = true;\n");
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
   write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
@@ -115,6 +122,11 @@ test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) =
   const refused = PACKAGES.filter((_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
+});
+
+test("the object of a run puts its rooms together, and no other file of the run knows them", () => {
+  expect(rulesFor("src/runtime/run/object.ts")).toEqual([]);
+  expect(rulesFor("src/runtime/run/probe-src-runtime-run-judging.ts")).toEqual(["the run knows no room inside it"]);
 });
 
 test("a cycle is reported even when it is made of type imports", () => {

@@ -1,10 +1,11 @@
 /** A state directory that cannot be used is said in one line, on every way to it. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DirectoryUnusable, directoryFault } from "../../src/local/directory-unusable.ts";
 import { rollcall } from "../cli/run-rollcall.ts";
 import { temporaryDirectory } from "../cli/temporary-directory.ts";
+import { withMigrations } from "./with-migrations.ts";
 
 test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])(
   "%j on a path that is no directory ends with 4 and one line",
@@ -17,6 +18,21 @@ test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])
   },
   30_000,
 );
+
+test("a directory of another release ends with 4 and one line, and is left as it was", async () => {
+  const directory = withMigrations(temporaryDirectory(), ["0000_initial.sql"]);
+  // SQLite makes its own scratch files beside a database that it reads.
+  const files = () =>
+    readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((it) => !/-(shm|wal)$/.test(it));
+  const before = files();
+  const { code, stdout, stderr } = await rollcall(["run", "list", "--json"], { ROLLCALL_DIR: directory });
+  expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: "directory_unusable" } }]);
+  expect(stderr).toMatch(
+    /^rollcall: .* was written by another release of Rollcall.*: move it away, or set ROLLCALL_DIR/,
+  );
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect(files()).toEqual(before);
+}, 30_000);
 
 test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by its number", () => {
   const directory = temporaryDirectory();

@@ -80,7 +80,7 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/parsers/think-parser.ts",
+    "src/core/parsers/parser.ts",
     ["core/parsers/think-parser"],
     [
       ["const close = text.lastIndexOf(CLOSE);", "const close = text.indexOf(CLOSE);"],
@@ -88,7 +88,7 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/parsers/extract.ts",
+    "packages/math-equivalence/extract.ts",
     ["core/parsers/extract"],
     [
       ["const box = text.lastIndexOf(BOX);", "const box = text.indexOf(BOX);"],
@@ -128,7 +128,7 @@ export const EDITS: readonly Edit[] = [
     [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
   ),
   ...editsOf(
-    "src/core/rubrics/step-credit.ts",
+    "src/core/rubrics/score.ts",
     ["core/divergences", "core/rubrics/scoring"],
     [["advantage: step.advantage ?? rollout.advantage,", "advantage: step.reward ?? rollout.advantage,"]],
   ),
@@ -167,7 +167,7 @@ export const EDITS: readonly Edit[] = [
     [["from: sent_at ?? answered_at", "from: answered_at ?? answered_at"]],
   ),
   ...editsOf(
-    "src/core/training/open-sample.ts",
+    "src/core/training/samples.ts",
     ["core/training/samples"],
     [["Math.min(dispatched, ...versions)", "Math.max(dispatched, ...versions)"]],
   ),
@@ -192,7 +192,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...editsOf("src/core/training/sample-row.ts", ["core/training/sample-encoding"], [["bit > 1 ||", "bit > 2 ||"]]),
   ...editsOf(
-    "src/core/training/sample-encoding.ts",
+    "src/core/training/sample-row.ts",
     ["core/training/sample-encoding"],
     [["return Number(value.toPrecision(9));", "return Number(value.toPrecision(8));"]],
   ),
@@ -216,7 +216,7 @@ export const EDITS: readonly Edit[] = [
     [["this.#squares / (this.count - 1) / this.count", "this.#squares / (this.count - 0) / this.count"]],
   ),
   ...editsOf(
-    "src/core/verifiers/numbers.ts",
+    "src/core/verifiers/metadata.ts",
     ["core/verifiers/numbers"],
     [
       ["reward === undefined ? 0 : reward", "reward === undefined ? null : reward"],
@@ -235,7 +235,7 @@ export const EDITS: readonly Edit[] = [
     [["b.priority - a.priority", "b.priority + a.priority"]],
   ),
   ...editsOf(
-    "src/core/environments/multi-turn-env.ts",
+    "src/core/environments/environment.ts",
     ["conformance/vectors"],
     [["turn >= this.maxTurns", "turn > this.maxTurns"]],
   ),
@@ -253,7 +253,7 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/environments/tool-schema.ts",
+    "src/core/environments/tool.ts",
     ["core/environments/tool-schema"],
     [
       ["additionalProperties: false,", "additionalProperties: true,"],
@@ -263,12 +263,12 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/environments/tool-arguments.ts",
+    "src/core/environments/tool-call.ts",
     ["core/environments/tool-arguments"],
     [["!needed.has(nameOf(path))", "needed.has(nameOf(path))"]],
   ),
   ...editsOf(
-    "src/core/environments/stateful-tool-env.ts",
+    "src/core/environments/tool-env.ts",
     ["core/environments/stateful-tool-env"],
     [["!hidden.includes(key)", "hidden.includes(key)"]],
   ),
@@ -292,9 +292,13 @@ export const EDITS: readonly Edit[] = [
       ["i <= Math.min(b, c)", "i < Math.min(b, c)"],
     ],
   ),
-  ...editsOf("src/core/statistics/wilson.ts", ["core/statistics/statistics"], [["share + z2n / 2", "share + z2n / 4"]]),
   ...editsOf(
-    "src/core/environments/group-route.ts",
+    "src/core/statistics/statistics.ts",
+    ["core/statistics/statistics"],
+    [["share + z2n / 2", "share + z2n / 4"]],
+  ),
+  ...editsOf(
+    "src/core/environments/env-group.ts",
     ["core/environments/env-group"],
     [
       ["members.size === 1", "members.size >= 1"],
@@ -302,7 +306,7 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/environments/tool-metrics.ts",
+    "src/core/environments/tool-env.ts",
     ["conformance/vectors"],
     [['metric("total_tool_calls", () => true)', 'metric("total_tool_calls", () => false)']],
   ),

@@ -8,7 +8,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["policy_version === undefined", "policy_version !== undefined"]],
   ),
   ...editsOf(
-    "src/runtime/service/refuse-engine.ts",
+    "src/runtime/service/check-training.ts",
     ["runtime/run/training/requests"],
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),
@@ -44,7 +44,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["if (whole_groups) store.suspects", "if (!whole_groups) store.suspects"]],
   ),
   ...editsOf(
-    "src/runtime/trainer/served-weights.ts",
+    "src/runtime/trainer/weight-ledger.ts",
     ["runtime/trainer/served-weights"],
     [
       ["appliedOf(state).min : published", "appliedOf(state).max : published"],
@@ -57,7 +57,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["spec.policy_version === undefined ? {}", "spec.policy_version !== undefined ? {}"]],
   ),
   ...editsOf(
-    "src/runtime/trajectory/consume-segments.ts",
+    "src/runtime/trajectory/store.ts",
     ["runtime/run/delivery"],
     [["await subrequests.object(() => run.folded(", "subrequests.object(() => run.folded("]],
   ),

@@ -1,9 +1,11 @@
 /** A run's ledger on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
+
 import { expect } from "vitest";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
 import type { RunSpec } from "../../src/runtime/contract/wire.ts";
 import { retry } from "../../src/runtime/run/control.ts";
 import { answer, dispatch, requestCancel, score } from "../../src/runtime/run/ledger.ts";
+import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
@@ -19,7 +21,7 @@ export class Hand {
   now = 1000;
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
-    this.store = new RunStore(storage);
+    this.store = new RunStore(storage, LEDGER_HOOKS);
     this.spec = { ...LEDGER_SPEC, ...given };
     this.store.create(this.spec);
   }

@@ -8,7 +8,7 @@ import type { RunMessage } from "../../src/runtime/contract/wire.ts";
 import { segmentKey } from "../../src/runtime/kit/names.ts";
 import { idMac } from "../../src/runtime/kit/secrets.ts";
 import { specOfRow } from "../../src/runtime/service/accept-run.ts";
-import type { SegmentLine } from "../../src/runtime/trajectory/consume-segments.ts";
+import type { SegmentLine } from "../../src/runtime/trajectory/store.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import type { Door } from "./platform.ts";
 

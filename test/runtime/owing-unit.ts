@@ -17,11 +17,14 @@ export function essayRun(judge: string, count: number, more: object = {}) {
   };
 }
 
-/** A run whose one rollout has answered and owes a verdict, and whose messages are lost. */
-export async function owing(platform: Door, judge: string) {
+/**
+ * A run whose one rollout has answered and owes a verdict, and whose messages are lost. `judge` answers for the run that
+ * it is made of, and `later` for the unit itself.
+ */
+export async function owing(platform: Door, judge: string, later = judge) {
   const template = await platform.finish(essayRun(judge, 1, { judge_cache: false }));
-  const asked = (await requestsOf(judge)).length;
-  const row = await acceptedOnly(platform, template.id);
+  const asked = (await requestsOf(later)).length;
+  const row = askedOf(await acceptedOnly(platform, template.id), later);
   const { within, judgements } = await createLossy(platform, row);
   const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
   if (!trajectory) throw new Error("the template has no trajectory");
@@ -49,13 +52,20 @@ export async function owing(platform: Door, judge: string) {
   return { id: row.id, within, judgements, asked };
 }
 
+/** The same run, whose judge is another model. */
+function askedOf(row: Awaited<ReturnType<typeof acceptedOnly>>, model: string): typeof row {
+  const { default: judge } = row.request.judges ?? {};
+  if (judge === undefined) throw new Error("the template has no judge");
+  return { ...row, request: { ...row.request, judges: { default: { ...judge, model } } } };
+}
+
 /** Two claims of the unit: the later is in force, and whoever has the first still asks. */
 export async function takenTwice(platform: Door, id: string, within: LossyRun["within"]) {
-  const first = await within((run) => run.takeJudging(1));
+  const first = await within((run) => run.takeJudging(1, { id: "first", attempt: 1 }));
   // Nothing was heard of it in time: it is sent once more, and somebody else takes it.
   await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
   await within((run) => run.alarm());
-  const second = await within((run) => run.takeJudging(1));
+  const second = await within((run) => run.takeJudging(1, { id: "second", attempt: 1 }));
   if (first === null || second === null) throw new Error("the unit was not to be taken");
   return [first, second] as const;
 }

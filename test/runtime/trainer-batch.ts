@@ -5,12 +5,12 @@ import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
 import { TrainerTarget } from "../../src/contract/training-request.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { batchId, CREDIT_FORMAT } from "../../src/core/training/batch.ts";
-import { encodeRows, formatOf } from "../../src/core/training/sample-encoding.ts";
-import type { SampleRow } from "../../src/core/training/sample-row.ts";
+
+import { encodeRows, formatOf, type SampleRow } from "../../src/core/training/sample-row.ts";
 import type { ReadyBatch, TrainerRpc } from "../../src/runtime/contract/training-wire.ts";
-import { minting } from "../../src/runtime/kit/minting.ts";
 import { batchKeys, sampleKey, trainerObject } from "../../src/runtime/kit/names.ts";
-import { issueTrainer } from "../../src/runtime/service/issue-trainer.ts";
+import { minting } from "../../src/runtime/kit/secrets.ts";
+import { issueTrainer } from "../../src/runtime/service/issue-token.ts";
 
 export interface Delivery {
   readonly run_id: string;

@@ -1,17 +1,20 @@
 /** A training run's ledger by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
+
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../src/index.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
+import { NO_TIME, sharesOf } from "../../src/runtime/contract/trainer-time.ts";
 import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/runtime/contract/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/contract/wire.ts";
 import { answer, dispatch, score } from "../../src/runtime/run/ledger.ts";
+import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { cutBatches } from "../../src/runtime/run/training/batches.ts";
 import { takeNews } from "../../src/runtime/run/training/news.ts";
 import { openable, openGroups, TaskOrder } from "../../src/runtime/run/training/plan.ts";
 import { voidStale } from "../../src/runtime/run/training/stale.ts";
-import type { TrainingState } from "../../src/runtime/run/training/state.ts";
+import type { TrainingState } from "../../src/runtime/run/training-state.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
 
@@ -35,7 +38,7 @@ export class TrainingLedger {
 
   constructor(storage: DurableObjectStorage, training: Partial<TrainingSpec> = {}, given: Partial<RunSpec> = {}) {
     this.storage = storage;
-    this.store = new RunStore(storage);
+    this.store = new RunStore(storage, LEDGER_HOOKS);
     this.#tasks = new TaskOrder(this.store);
     const group = { rollouts_per_example: 2, whole_groups: true, min_scored: 0 };
     this.spec = { ...LEDGER_SPEC, ...group, training: { ...TRAINING, ...training }, ...given };
@@ -49,7 +52,7 @@ export class TrainingLedger {
   }
 
   restart(): void {
-    this.store = new RunStore(this.storage);
+    this.store = new RunStore(this.storage, LEDGER_HOOKS);
     this.#tasks = new TaskOrder(this.store);
   }
 
@@ -100,6 +103,7 @@ export class TrainingLedger {
     const object = { sha256: `${group}`.padStart(64, "0"), bytes: 100, format: "rl.sample/1" };
     return {
       ...{ group, object, samples, untrainable: {} },
+      branches: { clean: 1, forked: 0, realigned: 0 },
       transitions: { clean: 1, forked: 0, realigned: 0 },
       lengths: Object.fromEntries(rows.map(({ id }) => [id, { output: 4, total: 10, turns: 1 }])),
     };
@@ -128,7 +132,7 @@ export class TrainingLedger {
       ...{ seq, epoch: 1, generation, reset_to, published, serving: published },
       applied: { min: published, max: published, by_replica: {} },
       ...{ acked_step: this.trainer.acked_step, leased_step: null, acks, dead: null },
-      ...{ trainer: null, ...change, seq },
+      ...{ trainer: null, time: sharesOf(NO_TIME), ...change, seq },
     };
     takeNews(this.store, this.spec, snapshot, { idOf, now: this.now });
   }

@@ -10,10 +10,9 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { Need } from "../../core/environments/contract.ts";
-import type { Check } from "../../core/validation/checks.ts";
 import type { Stage } from "../../core/validation/plays.ts";
 import type { GoldPolicy } from "../../core/validation/policies.ts";
-import { unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
+import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
 import {
   type EnvironmentPackage,
   environmentPackage,

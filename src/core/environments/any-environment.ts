@@ -1,14 +1,15 @@
 /** An environment as whoever runs it sees it: hooks and limits, without the types only its author knows. */
 
+import { asEnvError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { Messages, ToolDefinition } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Parser } from "../parsers/parser.ts";
-import type { RubricGroup } from "../rubrics/rubric-group.ts";
+import type { RubricGroup } from "../rubrics/rubric.ts";
 import type { Awaitable, Capabilities, LiveState, Need, RolloutFields, RoutedRow } from "./contract.ts";
 import type { Dataset } from "./dataset.ts";
 import type { HookState } from "./hook-state.ts";
-import type { CleanupHandler, StopCondition } from "./stops.ts";
+import { type CleanupHandler, inOrder, type StopCondition } from "./stops.ts";
 
 /** What a run is of: one environment, or several behind one dataset (`EnvGroup`). */
 export interface AnyEnvironment {
@@ -57,4 +58,29 @@ export interface PlayedEnvironment extends AnyEnvironment {
   closeLive(state: LiveState<unknown, object, unknown>): Awaitable<void>;
   getPromptMessages(state: LiveState<unknown, object, unknown>): Awaitable<Messages | string>;
   postRollout(state: LiveState<unknown, object, unknown>): Awaitable<void>;
+}
+
+/**
+ * Retires an instance: its teardown handlers run, those of its rubrics included, whatever fails. Returns what did. Nothing is
+ * built or played with it any more.
+ */
+export async function tearDown(environment: AnyEnvironment): Promise<SerializedError[]> {
+  const faults: SerializedError[] = [];
+  for (const { name, run } of environment.players.flatMap(handlersOf)) {
+    try {
+      await run();
+    } catch (thrown) {
+      faults.push(serializeError(asEnvError(thrown, `teardown ${name}`)));
+    }
+  }
+  return faults;
+}
+
+/** Whether anything is to be done for it when it is retired. */
+export function holdsSomething({ players }: AnyEnvironment): boolean {
+  return players.some((player) => handlersOf(player).length > 0);
+}
+
+function handlersOf({ teardownHandlers, rubric }: PlayedEnvironment): CleanupHandler<void>[] {
+  return [...teardownHandlers, ...rubric.teardownHandlers].sort(inOrder);
 }

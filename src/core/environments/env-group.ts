@@ -7,14 +7,13 @@
  * throughout the group, in nested groups by the names on its way, joined by "/".
  */
 
+import * as z from "zod";
+import { isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { RubricGroup } from "../rubrics/rubric-group.ts";
+import { type AnyRubric, Rubric, RubricGroup, type ScoreFunction } from "../rubrics/rubric.ts";
 import type { AnyEnvironment, PlayedEnvironment, Route } from "./any-environment.ts";
-import type { Need, RoutedRow } from "./contract.ts";
-import type { Dataset } from "./dataset.ts";
-import { groupDataset } from "./group-dataset.ts";
-import { takeRoute } from "./group-route.ts";
-import { groupRubric } from "./group-rubric.ts";
+import type { Cleanup, GroupArgs, Need, RewardArgs, RoutedRow, ScoringArgs, TaskRow } from "./contract.ts";
+import { type Dataset, dataset } from "./dataset.ts";
 
 export class EnvGroup implements AnyEnvironment {
   /** Never there at run time. */
@@ -77,4 +76,250 @@ function namesOf(members: readonly (readonly [string, AnyEnvironment])[]): strin
 
 function nameIn(group: string, member: string | null): string {
   return member === null ? group : `${group}/${member}`;
+}
+
+/** The way to a row's environment: `info.env_id`, a name, or in nested groups the names from the outermost group on. */
+type EnvId = string | readonly string[];
+
+/**
+ * The member whose row it is, and the row as that member knows it. Without a route it is the only member's. Throws
+ * RangeError where that is not clear, or nobody has the name.
+ */
+function takeRoute<Member>(
+  members: ReadonlyMap<string, Member>,
+  { task, info }: RoutedRow,
+): { readonly name: string; readonly member: Member; readonly inner: RoutedRow } {
+  const [first, ...rest] = routeOf(info);
+  const name = first ?? (members.size === 1 ? [...members.keys()][0] : undefined);
+  const known = [...members.keys()].join(", ");
+  if (name === undefined) throw new RangeError(`info.env_id is missing: it is one of ${known}`);
+  const member = members.get(name);
+  if (member === undefined) throw new RangeError(`no environment ${name}: it is one of ${known}`);
+  return { name, member, inner: { task: withoutRoute(task, rest), info: strip(info, rest) } };
+}
+
+/** The row of member `name` as the group carries it. */
+function addRoute(name: string, row: JsonObject): JsonObject {
+  const info = asObject(row["info"]);
+  const env_id: EnvId = [name, ...routeOf(info)];
+  return { ...row, info: { ...info, env_id: env_id.length === 1 ? name : env_id } };
+}
+
+function routeOf(info: Json): readonly string[] {
+  const { env_id } = asObject(info);
+  if (typeof env_id === "string") return [env_id];
+  const names: readonly Json[] = Array.isArray(env_id) ? env_id : [];
+  return names.filter((name) => typeof name === "string");
+}
+
+/** `info` goes with the route when nothing else is in it: it was there for the route alone. */
+function withoutRoute(task: JsonObject, rest: readonly string[]): JsonObject {
+  if (task["info"] === undefined) return task;
+  const { info, ...columns } = task;
+  const inner = strip(info ?? {}, rest);
+  return Object.keys(inner).length === 0 ? columns : { ...columns, info: inner };
+}
+
+function strip(info: Json, rest: readonly string[]): JsonObject {
+  const { env_id: _, ...others } = asObject(info);
+  if (rest.length === 0) return others;
+  return { ...others, env_id: rest.length === 1 ? (rest[0] ?? "") : rest };
+}
+
+/** `info` may be a JSON text, as in datasets whose rows differ in shape. */
+function asObject(info: Json | undefined): JsonObject {
+  const read = typeof info === "string" ? parsed(info) : (info ?? null);
+  return isRecord(read) ? read : {};
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The rows of several datasets as one, each with the name of its own.
+ *
+ * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route again
+ * afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that ends
+ * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
+ */
+type Member = readonly [name: string, rows: Dataset<unknown>];
+type Place = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
+
+function groupDataset(members: readonly Member[]): Dataset<unknown> {
+  const schema = routedSchema(new Map(members));
+  if (members.some(([, { kind }]) => kind === "uploaded")) return dataset(schema, "uploaded");
+  const made = ({ name, rows, index }: Place, random: () => number) => routedRow(name, rows.make(index, random));
+  const lengths = members.map(([, { length }]) => length);
+  if (lengths.includes(null)) {
+    return dataset(schema, (index, random) => made(inTurn(members, index), random));
+  }
+  const length = lengths.reduce<number>((sum, each) => sum + (each ?? 0), 0);
+  const row = (index: number, random: () => number) => made(inOrder(members, index), random);
+  return dataset(schema, { length, row });
+}
+
+function inTurn(members: readonly Member[], index: number): Place {
+  const [name, rows] = members[index % members.length] ?? nobody(index);
+  const round = Math.floor(index / members.length);
+  return { name, rows, index: rows.length === null ? round : round % Math.max(1, rows.length) };
+}
+
+function inOrder(members: readonly Member[], index: number): Place {
+  let left = index;
+  for (const [name, rows] of members) {
+    const { length } = rows;
+    if (length !== null && left < length) return { name, rows, index: left };
+    left -= length ?? 0;
+  }
+  return nobody(index);
+}
+
+function nobody(index: number): never {
+  throw new RangeError(`row ${index} is beyond the end`);
+}
+
+function routedRow(name: string, row: unknown): JsonObject {
+  if (!isRow(row)) throw new TypeError(`a row of ${name} is no object`);
+  return addRoute(name, row);
+}
+
+/** Any object on the way in; which one it must be follows from its route. */
+function routedSchema(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
+  const names = [...members.keys()].join(", ");
+  return z
+    .custom<JsonObject>(isRow, "must be an object")
+    .transform((row, context): unknown => {
+      const taken = routeTaken(members, row);
+      if (taken instanceof Error) {
+        context.addIssue({ code: "custom", path: ["info", "env_id"], message: taken.message });
+        return z.NEVER;
+      }
+      const parsed = taken.member.schema.safeParse(taken.inner.task);
+      if (parsed.success && isRow(parsed.data)) return addRoute(taken.name, parsed.data);
+      for (const { path, message } of parsed.error?.issues ?? []) {
+        context.addIssue({ code: "custom", path: [...path], message });
+      }
+      return z.NEVER;
+    })
+    .meta({ description: `a row of ${names}, with that name as info.env_id` });
+}
+
+function routeTaken(members: ReadonlyMap<string, Dataset<unknown>>, row: JsonObject) {
+  try {
+    return takeRoute(members, { task: row, info: row["info"] ?? {} });
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return thrown;
+    throw thrown;
+  }
+}
+
+/** What it holds is checked with every other row, once it is parsed. */
+function isRow(row: unknown): row is JsonObject {
+  return typeof row === "object" && row !== null && !Array.isArray(row);
+}
+
+/**
+ * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those of
+ * every other: so a row has its environment's reward, and all metrics.
+ */
+type Args = RewardArgs<unknown, unknown>;
+type State = Args["state"];
+/** The state as one environment knows it; null for a row of another. */
+type OwnState = (state: State) => State | null;
+
+function groupRubric(environments: ReadonlyMap<string, AnyEnvironment>): RubricGroup {
+  const rubrics = [...environments].flatMap(([name, { rubric }]) => {
+    const own = ownStates(environments, name);
+    return rubric.rubrics.map((each) => new MemberRubric(each, own));
+  });
+  return new RubricGroup(rubrics);
+}
+
+class MemberRubric extends Rubric {
+  readonly #rubric: AnyRubric;
+  readonly #own: OwnState;
+
+  constructor(rubric: AnyRubric, own: OwnState) {
+    const { parser, judges } = rubric;
+    super({ ...(parser && { parser }), judges, cleanup: ownCleanup(rubric, own) });
+    this.#rubric = rubric;
+    this.#own = own;
+  }
+
+  override get functions(): readonly ScoreFunction[] {
+    return [...this.#rubric.functions.map((fn) => this.#ofMember(fn)), ...super.functions];
+  }
+
+  override get objects(): Readonly<Record<string, unknown>> {
+    return { ...this.#rubric.objects, ...super.objects };
+  }
+
+  override async provided(args: ScoringArgs<unknown, unknown>) {
+    const own = ownArgs(args, this.#own);
+    const provided = own === null ? {} : await this.#rubric.provided(own);
+    return { ...provided, ...(await super.provided(args)) };
+  }
+
+  #ofMember(fn: ScoreFunction): ScoreFunction {
+    const { name, weight } = fn;
+    if (!fn.group) {
+      const score = (args: Args) => {
+        const own = ownArgs(args, this.#own);
+        return own === null ? 0 : fn.score(own);
+      };
+      return { name, weight, group: false, score };
+    }
+    // All members of a unit are rollouts of one row.
+    const score = (group: readonly Args[], shared: GroupArgs) => {
+      const own = group.map((args) => ownArgs(args, this.#own)).filter((args) => args !== null);
+      return own.length === 0 ? group.map(() => 0) : fn.score(own, shared);
+    };
+    return { name, weight, group: true, score };
+  }
+}
+
+function ownArgs<A extends ScoringArgs<unknown, unknown>>(args: A, own: OwnState): A | null {
+  const state = own(args.state);
+  if (state === null) return null;
+  return { ...args, state, task: state.task, info: state.info };
+}
+
+function ownCleanup({ cleanupHandlers }: AnyRubric, own: OwnState): Readonly<Record<string, Cleanup<State>>> {
+  const handlers = cleanupHandlers.map(({ name, priority, run }) => {
+    const ofMember = async (state: State) => {
+      const inner = own(state);
+      if (inner !== null) await run(inner);
+    };
+    return [name, { priority, run: ofMember }] as const;
+  });
+  return Object.fromEntries(handlers);
+}
+
+/** One inner state for each, so that a function reads what another wrote. */
+function ownStates(members: ReadonlyMap<string, AnyEnvironment>, name: string): OwnState {
+  const known = new WeakMap<object, State | null>();
+  return (state) => {
+    const made = known.get(state);
+    if (made !== undefined) return made;
+    const row = ownRow(members, name, state);
+    const own = row === null ? null : { ...state, ...row };
+    known.set(state, own);
+    return own;
+  };
+}
+
+function ownRow(members: ReadonlyMap<string, AnyEnvironment>, name: string, { task, info }: State): RoutedRow | null {
+  try {
+    const taken = takeRoute(members, { task: task as TaskRow, info });
+    return taken.name === name ? taken.inner : null;
+  } catch (thrown) {
+    // A row that is nobody's scores 0 throughout.
+    if (thrown instanceof RangeError) return null;
+    throw thrown;
+  }
 }

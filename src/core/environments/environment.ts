@@ -5,14 +5,34 @@
  * The rubric is always a group, because every kind of environment adds metrics of its own.
  */
 
-import type { Messages } from "../../contract/messages.ts";
+import { EnvError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { asMessages, type Messages, type ToolDefinition } from "../../contract/messages.ts";
 import { Sampling } from "../../contract/sampling.ts";
-import { refuseUnknownOptions } from "../options.ts";
+import { addUsage, historyOf } from "../../contract/trajectory.ts";
+import { refuseUnknownOptions } from "../field-path.ts";
 import { Parser } from "../parsers/parser.ts";
-import type { AnyRubric, RubricLike } from "../rubrics/rubric.ts";
-import { asRubric, type RubricGroup } from "../rubrics/rubric-group.ts";
-import type { Need } from "./contract.ts";
+import { type AnyRubric, asRubric, Rubric, type RubricGroup, type RubricLike } from "../rubrics/rubric.ts";
+import type { Route } from "./any-environment.ts";
+import type {
+  Awaitable,
+  Capabilities,
+  LiveState,
+  Need,
+  OwnState,
+  RolloutFields,
+  RoutedRow,
+  State,
+} from "./contract.ts";
 import type { Dataset } from "./dataset.ts";
+import {
+  type CleanupHandler,
+  type CleanupOptions,
+  cleanupHandlers,
+  type StopCondition,
+  type StopOptions,
+  stopConditions,
+} from "./stops.ts";
 
 export interface EnvironmentOptions<Task, S> {
   readonly dataset: Dataset<Task>;
@@ -31,7 +51,7 @@ export interface EnvironmentOptions<Task, S> {
   readonly rubric: RubricLike<NoInfer<Task>, NoInfer<S>>;
 }
 
-export const ENVIRONMENT_OPTIONS = [
+const ENVIRONMENT_OPTIONS = [
   "dataset",
   "evalDataset",
   "systemPrompt",
@@ -90,5 +110,185 @@ export abstract class Environment<Task, S> {
   /** The prompt of a task by the environment's own rule; null where its row says it. */
   makePrompt(task: Task): Messages | string | null {
     return this.#prompt?.(task) ?? null;
+  }
+}
+
+// An environment of several turns: hooks around a loop that is not its own.
+//
+// Invariants. There is no loop to override: the state machine of a rollout decides what happens next, and whoever runs
+// it calls these hooks. Each hook is an option first; the method of the same name calls the option, so a subclass may
+// override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
+
+/** A hook's state as options see it: what `setupState` and `openLive` gave is known, not inferred again. */
+type HookArgument<Task, S, Live> = LiveState<NoInfer<Task>, NoInfer<S>, NoInfer<Live>>;
+
+export interface RolloutHooks<Task, S, Live> {
+  /** Returns the environment's own fields: JSON, and no name of ours. */
+  readonly setupState?: (state: RolloutFields<NoInfer<Task>>, can: Capabilities) => Awaitable<S>;
+  /** Returns handles. Called again after every restart; what it writes on the state is not kept. */
+  readonly openLive?: (state: State<NoInfer<Task>, NoInfer<S>>, can: Capabilities) => Awaitable<Live>;
+  /** Closes the handles, and only those: it also runs when a rollout merely moves to another process. */
+  readonly closeLive?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
+  /** Puts what scoring needs into the state; runs for truncated, timed-out and failed rollouts too. */
+  readonly postRollout?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
+  readonly stops?: StopOptions<HookArgument<Task, S, Live>>;
+  readonly cleanup?: CleanupOptions<HookArgument<Task, S, Live>>;
+  /** Run when this instance is retired: what it holds for all its rollouts is freed. */
+  readonly teardown?: CleanupOptions<void>;
+  /** Model calls at most; 0 or less = no limit (the default of MultiTurnEnv). */
+  readonly maxTurns?: number;
+  /**
+   * Completion tokens of all turns, as the endpoint counts them: no further call once so many are reached. 0 or less = no
+   * limit, the default. Where the endpoint counts nothing, nothing is reached.
+   */
+  readonly maxTotalCompletionTokens?: number;
+  readonly timeoutMs?: number;
+}
+
+export interface MultiTurnOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
+  /** What the environment says to the last completion; `messages` is the whole history. */
+  readonly envResponse?: (messages: Messages, state: HookArgument<Task, S, Live>) => Awaitable<Messages | string>;
+}
+
+export const HOOK_OPTIONS = [
+  ...ENVIRONMENT_OPTIONS,
+  "setupState",
+  "openLive",
+  "closeLive",
+  "postRollout",
+  "stops",
+  "cleanup",
+  "teardown",
+  "maxTurns",
+  "maxTotalCompletionTokens",
+  "timeoutMs",
+] as const;
+
+/** What a subclass of the library adds: further options and metrics, another default. */
+export interface MultiTurnKind extends EnvironmentKind {
+  readonly maxTurns: number;
+}
+
+const MULTI_TURN: MultiTurnKind = {
+  options: [...HOOK_OPTIONS, "envResponse"],
+  monitors: [],
+  maxTurns: -1,
+};
+
+export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined> extends Environment<Task, S> {
+  readonly maxTurns: number;
+  readonly maxTotalCompletionTokens: number;
+  readonly timeoutMs: number | null;
+  readonly stopConditions: readonly StopCondition<LiveState<Task, S, Live>>[];
+  readonly cleanupHandlers: readonly CleanupHandler<LiveState<Task, S, Live>>[];
+  readonly teardownHandlers: readonly CleanupHandler<void>[];
+  readonly #hooks: MultiTurnOptions<Task, S, Live>;
+
+  /** Throws TypeError naming an unknown option. `kind` is for subclasses that bring options of their own. */
+  constructor(options: MultiTurnOptions<Task, S, Live>, kind: MultiTurnKind = MULTI_TURN) {
+    const turns = new Rubric({ metrics: { num_turns: countTurns } });
+    super(options, { options: kind.options, monitors: [turns, ...kind.monitors] });
+    this.#hooks = options;
+    this.maxTurns = options.maxTurns ?? kind.maxTurns;
+    this.maxTotalCompletionTokens = options.maxTotalCompletionTokens ?? -1;
+    this.timeoutMs = options.timeoutMs ?? null;
+    const { stops = {}, cleanup = {}, teardown = {} } = options;
+    this.stopConditions = stopConditions(this.stopEntries(), stops);
+    this.cleanupHandlers = cleanupHandlers(this.cleanupEntries(), cleanup);
+    this.teardownHandlers = cleanupHandlers(this.teardownEntries(), teardown, "teardown");
+  }
+
+  /** It plays its rows itself. */
+  get players(): readonly this[] {
+    return [this];
+  }
+
+  get members(): readonly string[] {
+    return [];
+  }
+
+  route(row: RoutedRow): Route {
+    return { environment: this, member: null, ...row };
+  }
+
+  get toolDefinitions(): readonly ToolDefinition[] {
+    return [];
+  }
+
+  toolDefinitionsOf(_state: JsonObject): readonly ToolDefinition[] {
+    return this.toolDefinitions;
+  }
+
+  /**
+   * The stop conditions of the class. A subclass overrides it, spreads `super.stopEntries()` and adds its own; `null` takes
+   * one away. Asked once, in the constructor: what a condition reads of `this` it must read when it is called.
+   */
+  protected stopEntries(): StopOptions<LiveState<Task, S, Live>> {
+    return {
+      has_final_env_response: ({ final_env_response }) => final_env_response !== null,
+      max_total_completion_tokens_reached: ({ trajectory }) => this.#isSpent(trajectory),
+      max_turns_reached: ({ turn }) => this.maxTurns > 0 && turn >= this.maxTurns,
+    };
+  }
+
+  /** The cleanup handlers of the class; likewise. */
+  protected cleanupEntries(): CleanupOptions<LiveState<Task, S, Live>> {
+    return {};
+  }
+
+  /** The teardown handlers of the class; likewise. */
+  protected teardownEntries(): CleanupOptions<void> {
+    return {};
+  }
+
+  setupState(state: RolloutFields<Task>, can: Capabilities): Awaitable<S> {
+    // Without the hook there are no fields, and S is its default.
+    return this.#hooks.setupState?.(state, can) ?? ({} as S);
+  }
+
+  openLive(state: State<Task, S>, can: Capabilities): Awaitable<Live> {
+    return this.#hooks.openLive?.(state, can) ?? (undefined as Live);
+  }
+
+  closeLive(state: LiveState<Task, S, Live>): Awaitable<void> {
+    return this.#hooks.closeLive?.(state);
+  }
+
+  postRollout(state: LiveState<Task, S, Live>): Awaitable<void> {
+    return this.#hooks.postRollout?.(state);
+  }
+
+  envResponse(messages: Messages, state: LiveState<Task, S, Live>): Awaitable<Messages | string> {
+    if (this.#hooks.envResponse === undefined) {
+      throw new EnvError(`${this.constructor.name} has no envResponse: give the option or override it`);
+    }
+    return this.#hooks.envResponse(messages, state);
+  }
+
+  /** The whole prompt of the next call: the task's, then everything said, then the environment's reply. */
+  async getPromptMessages(state: LiveState<Task, S, Live>): Promise<Messages | string> {
+    if (state.turn === 0) return state.prompt;
+    const history = historyOf(state.trajectory);
+    return [...history, ...asMessages(await this.envResponse(history, state))];
+  }
+
+  #isSpent(trajectory: RolloutFields<Task>["trajectory"]): boolean {
+    const budget = this.maxTotalCompletionTokens;
+    return budget > 0 && addUsage(trajectory).completion_tokens >= budget;
+  }
+}
+
+function countTurns({ state }: { readonly state: { readonly turn: number } }): number {
+  return state.turn;
+}
+
+/** One question, one answer: the environment has nothing to say, and is never asked. */
+export class SingleTurnEnv<Task> extends MultiTurnEnv<Task> {
+  constructor(options: EnvironmentOptions<Task, object>) {
+    super(options, { options: ENVIRONMENT_OPTIONS, monitors: [], maxTurns: 1 });
+  }
+
+  override envResponse(): Messages {
+    throw new EnvError("a SingleTurnEnv makes no reply");
   }
 }

@@ -11,9 +11,8 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Messages } from "../../contract/messages.ts";
 import { tokenUsage } from "../../contract/trajectory.ts";
 import { completionOf, type Rollout } from "../rollout/rollout.ts";
-import { exceedsUtf8, utf8Bytes } from "../utf8.ts";
-import type { LiveState, RoutedRow } from "./contract.ts";
-import type { StageLimit } from "./stages.ts";
+import { exceedsUtf8, utf8Bytes } from "../size.ts";
+import type { Awaitable, LiveState, RoutedRow } from "./contract.ts";
 
 /** A state whose task, own fields and handles nobody here needs to know. */
 export type HookState = LiveState<unknown, object, unknown>;
@@ -136,3 +135,18 @@ function requireStorable(key: string, value: unknown): void {
   const advice = /^(NaN|-?Infinity)$/.test(bad.found) ? "" : "; return it from openLive";
   throw new EnvError(`state.${key} cannot be stored${advice} (${bad.path} is ${bad.found})`);
 }
+
+/**
+ * The parts of a rollout that run environment code. `setup`: setupState, and openLive whenever handles are opened. `turn`: the stop conditions and the environment's reply.
+ * `tool`: one tool call of it. `cleanup`: postRollout, each cleanup handler and closeLive, and handles opened for them.
+ */
+export type Stage = "setup" | "turn" | "tool" | "cleanup";
+
+/**
+ * What `work` gives, or a rejection with StageTimeoutError once the stage's time is over. `what` names the code in the
+ * error. The work itself goes on: nothing can stop it.
+ */
+export type StageLimit = <T>(stage: Stage, what: string, work: Awaitable<T>) => Promise<T>;
+
+/** Core has no timers: without a limit from whoever runs a rollout, as in an author's tests, nothing is cut short. */
+export const unlimited: StageLimit = async (_stage, _what, work) => await work;

@@ -11,12 +11,11 @@
 import { EnvError, SqlWorkError } from "../../contract/errors.ts";
 import { findNonJson, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { exceedsUtf8 } from "../size.ts";
 import type { SqlDatabase, SqlValue } from "../sql/database.ts";
 import { about } from "../sql/expansion.ts";
-import { requireOffered, requireShort } from "../sql/refusals.ts";
-import { type Statement, statementsOf } from "../sql/statements.ts";
+import { requireOffered, requireShort, type Statement, statementsOf } from "../sql/statements.ts";
 import { workOf } from "../sql/work.ts";
-import { exceedsUtf8 } from "../utf8.ts";
 import type { Awaitable } from "./contract.ts";
 
 export type { SqlValue };

@@ -23,14 +23,23 @@ import type { Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../../contract/messages.ts";
 import { shortText } from "../../contract/short-text.ts";
-import type { AnyTool, Call, LiveState, OwnState, RolloutFields, ToolArgs } from "./contract.ts";
-import type { EnvironmentOptions } from "./environment.ts";
+import { Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
+import type {
+  AnyTool,
+  Awaitable,
+  Call,
+  Capabilities,
+  LiveState,
+  OwnState,
+  RolloutFields,
+  ScoringArgs,
+  ToolArgs,
+} from "./contract.ts";
+import { type EnvironmentOptions, HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./environment.ts";
 import { contextOf } from "./hook-state.ts";
-import { HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./multi-turn-env.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
 import { badArguments, decodeArguments, isObject, noObject, requireHidden, runTool } from "./tool-call.ts";
-import { ToolMonitor } from "./tool-metrics.ts";
 
 export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
@@ -214,4 +223,74 @@ function callOf(state: RolloutFields<unknown>, calls: readonly ToolCall[], index
   const earlier = calls.slice(0, index).filter((call) => call.id === id).length;
   const suffix = earlier === 0 ? "" : `#${earlier + 1}`;
   return { id, idempotencyKey: `${rolloutId}:${state.turn - 1}:${id}${suffix}`, signal };
+}
+
+/**
+ * `total_tool_calls`, and `<tool>_calls` for each tool there is when a rollout is scored. Attempts count, failed ones included; a
+ * call of an unknown tool counts in the total only.
+ */
+class ToolMonitor extends Rubric {
+  readonly #names: () => Iterable<string>;
+
+  constructor(names: () => Iterable<string>) {
+    super();
+    this.#names = names;
+  }
+
+  override get functions(): readonly ScoreFunction[] {
+    const each = [...this.#names()].map((name) => metric(`${name}_calls`, (call) => call.function.name === name));
+    return [metric("total_tool_calls", () => true), ...each, ...super.functions];
+  }
+}
+
+function metric(name: string, counts: (call: ToolCall) => boolean): ScoreFunction {
+  return { name, weight: 0, group: false, score: (args) => callsIn(args).filter(counts).length };
+}
+
+function callsIn({ completion }: Pick<ScoringArgs<unknown, unknown>, "completion">): ToolCall[] {
+  return completion.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
+}
+
+/**
+ * Tools with arguments the model neither sees nor sets: each call's arguments pass through `updateToolArgs`, which adds
+ * what belongs to this rollout. Values the model sends under a hidden name are dropped first.
+ */
+export interface StatefulToolOptions<Task, S, Live> extends ToolOptions<Task, S, Live> {
+  readonly setupState: (state: RolloutFields<NoInfer<Task>>, can: Capabilities) => Awaitable<S>;
+  /** Runs for every call that could be decoded, unknown tools included. An error in it ends the rollout. */
+  readonly updateToolArgs: (
+    name: string,
+    args: Record<string, Json>,
+    messages: Messages,
+    state: LiveState<NoInfer<Task>, NoInfer<S>, NoInfer<Live>>,
+  ) => Readonly<Record<string, unknown>>;
+}
+
+export class StatefulToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends ToolEnv<Task, S, Live> {
+  readonly #updateToolArgs: StatefulToolOptions<Task, S, Live>["updateToolArgs"];
+
+  constructor(options: StatefulToolOptions<Task, S, Live>) {
+    super(options, { options: [...TOOL_OPTIONS, "updateToolArgs"], providesHidden: true });
+    this.#updateToolArgs = options.updateToolArgs;
+  }
+
+  updateToolArgs(
+    name: string,
+    args: Record<string, Json>,
+    messages: Messages,
+    state: LiveState<Task, S, Live>,
+  ): Readonly<Record<string, unknown>> {
+    return this.#updateToolArgs(name, args, messages, state);
+  }
+
+  protected override prepareArguments(
+    name: string,
+    args: ToolArgs,
+    messages: Messages,
+    state: LiveState<Task, S, Live>,
+  ): Readonly<Record<string, unknown>> {
+    const hidden = this.toolNamed(name, state)?.hidden ?? [];
+    const sent = Object.entries(args).filter(([key]) => !hidden.includes(key));
+    return this.updateToolArgs(name, Object.fromEntries(sent), messages, state);
+  }
 }

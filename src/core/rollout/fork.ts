@@ -7,8 +7,8 @@
  */
 
 import { type Trajectory, unpackTurns } from "../../contract/trajectory.ts";
+import { sizeOf } from "../size.ts";
 import { newRollout, type Rollout, type RolloutTask } from "./rollout.ts";
-import { sizeOf } from "./size.ts";
 import { lastIds } from "./tokens.ts";
 
 /** The part of a trajectory that rollouts going on behind `turn` need: its turns to that one, and the prompt of the next. */

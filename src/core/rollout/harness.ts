@@ -33,12 +33,21 @@ import { historyOf } from "../../contract/trajectory.ts";
 import type { AnyEnvironment, PlayedEnvironment } from "../environments/any-environment.ts";
 import { gateCapabilities, type OfferedCapabilities } from "../environments/capabilities.ts";
 import type { Awaitable, Capabilities, Need, RoutedRow, Sql } from "../environments/contract.ts";
-import { addOwn, type HookContext, type HookState, openState, ownState } from "../environments/hook-state.ts";
+import {
+  addOwn,
+  type HookContext,
+  type HookState,
+  openState,
+  ownState,
+  type Stage,
+  type StageLimit,
+  unlimited,
+} from "../environments/hook-state.ts";
 import type { SqlRunner } from "../environments/rollout-sql.ts";
-import { type Stage, type StageLimit, unlimited } from "../environments/stages.ts";
+
 import { redact } from "../redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
-import { rowTools } from "./row-tools.ts";
+import { rowTools } from "./task.ts";
 
 /** The effects an environment answers; the model answers `sample`. */
 export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;

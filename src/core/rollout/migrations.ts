@@ -17,23 +17,20 @@ export interface RolloutMigration {
   readonly change: <Stored extends StoredRollout>(stored: Stored) => StoredRollout;
 }
 
-export const ROLLOUT_MIGRATIONS: readonly RolloutMigration[] = [
-  {
-    name: "failed calls are listed",
-    from: 1,
-    change: (stored) => ({ ...stored, failed_calls: [] }),
-  },
-];
+/** None yet: this is the first release. */
+export const ROLLOUT_MIGRATIONS: readonly RolloutMigration[] = [];
 
 /** The same rollout in this release's shape. Throws for one that a later release wrote: it is to wait for that. */
-export function migrateRollout(stored: StoredRollout): StoredRollout {
-  if (stored.schema > ROLLOUT_SCHEMA) {
+export function migrateRollout(
+  stored: StoredRollout,
+  { schema, steps } = { schema: ROLLOUT_SCHEMA, steps: ROLLOUT_MIGRATIONS },
+): StoredRollout {
+  if (stored.schema > schema) {
     throw new RolloutError(
-      `this rollout was stored with schema ${stored.schema}, and this release knows ${ROLLOUT_SCHEMA}: deploy the newer release again`,
+      `this rollout was stored with schema ${stored.schema}, and this release knows ${schema}: deploy the newer release again`,
     );
   }
-  return ROLLOUT_MIGRATIONS.filter(({ from }) => from >= stored.schema).reduce<StoredRollout>(
-    (rollout, { from, change }) => ({ ...change(rollout), schema: from + 1 }),
-    stored,
-  );
+  return steps
+    .filter(({ from }) => from >= stored.schema)
+    .reduce<StoredRollout>((rollout, { from, change }) => ({ ...change(rollout), schema: from + 1 }), stored);
 }

@@ -4,18 +4,25 @@
  * Invariants. The loop is the platform's own: the same state machine, the same harness, the same scoring. Nothing here
  * decides anything about a rollout. The model is the outside world, so a restart does not touch it.
  */
-
 import { OverlongPromptError, RolloutError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { FinishReason, Message, Messages, Usage } from "../../contract/messages.ts";
+import {
+  type FinishReason,
+  type Message,
+  type Messages,
+  type ToolDefinition,
+  textOf,
+  type Usage,
+} from "../../contract/messages.ts";
 import type { ModelResponse, Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import type { Capabilities } from "../environments/contract.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
-import type { ScoreRecord } from "../rubrics/score.ts";
-import { databaseOf, type SqliteHandle } from "../sql/sqlite-handle.ts";
+import type { JudgeAsk, Verdict } from "../rubrics/judges.ts";
+import { type Scorable, type ScoreRecord, type ScoringOffer, scoreJudged, scoreUnit } from "../rubrics/score.ts";
+import { readVerdict } from "../rubrics/verdict.ts";
+import { databaseOf, type SqliteHandle } from "../sql/database.ts";
 import { type Harness, offeredTools, openHarness } from "./harness.ts";
-import { scorePlayed, type TestJudges } from "./play-judges.ts";
 import {
   advance,
   type Event,
@@ -26,7 +33,6 @@ import {
   type RolloutTask,
   trajectoryOf,
 } from "./rollout.ts";
-import type { Reply, TestModel } from "./test-model.ts";
 
 export interface PlayOptions {
   readonly model: TestModel;
@@ -231,3 +237,71 @@ function messageOf(reply: Reply, turn: number): Message {
   }));
   return { role: "assistant", content, tool_calls };
 }
+
+// Scores a rollout that was played in this process, with judges that are functions too.
+
+/** One for the judge `default`, or one for each name. */
+export type TestJudges = TestModel | Readonly<Record<string, TestModel>>;
+
+/** Throws what a judge throws, unless that is an error of the library: then there is no verdict. */
+async function scorePlayed(
+  environment: Scorable,
+  trajectory: Trajectory,
+  judges: TestJudges | undefined,
+  offer: Omit<ScoringOffer, "judges"> = {},
+): Promise<ScoreRecord | undefined> {
+  if (judges === undefined) return (await scoreUnit(environment, [trajectory], offer))[0];
+  const models = typeof judges === "function" ? { default: judges } : judges;
+  const ask = async (owed: readonly JudgeAsk[]) => {
+    const given = new Map<string, Verdict>();
+    for (const one of owed) given.set(one.key, await verdictOf(models[one.judge], one));
+    return given;
+  };
+  const court = { known: new Map(), named: Object.keys(models), hash: (text: string) => text, ask };
+  const scored = await scoreJudged(court, 1, (bench) =>
+    scoreUnit(environment, [trajectory], { ...offer, judges: bench }),
+  );
+  return scored.kind === "scored" ? scored.records[0] : undefined;
+}
+
+async function verdictOf(model: TestModel | undefined, ask: JudgeAsk): Promise<Verdict> {
+  if (model === undefined) throw new Error(`no judge ${ask.judge} is scripted`);
+  try {
+    const reply = await model({ messages: ask.messages, tools: [], turn: 0 });
+    const read = readVerdict(ask.menu, textOfReply(reply));
+    return read.ok ? read : { value: null, error: read.error, retryable: true };
+  } catch (thrown) {
+    if (!(thrown instanceof RolloutError)) throw thrown;
+    return { value: null, error: thrown.message, retryable: thrown.retryable };
+  }
+}
+
+function textOfReply(reply: Reply): string {
+  return typeof reply === "string" ? reply : textOf({ content: reply.content ?? null });
+}
+
+/** A model that is a function: what it is asked, and what it may say. */
+export interface ModelRequest {
+  readonly messages: Messages;
+  readonly tools: readonly ToolDefinition[];
+  /** 0 for the first call. */
+  readonly turn: number;
+}
+
+/** What a model says: a text, or a text and tool calls. An object as arguments is sent as its JSON. */
+export type Reply =
+  | string
+  | {
+      readonly content?: string | null;
+      readonly tool_calls?: readonly {
+        readonly name: string;
+        readonly arguments: string | object;
+        readonly id?: string;
+      }[];
+      /** By default what the reply is: "tool_calls" or "stop". "length" marks the turn as truncated. */
+      readonly finish_reason?: FinishReason;
+      /** None by default, as from an endpoint that does not count. */
+      readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
+    };
+/** An error of the library that it throws is what the endpoint would have failed with; any other is a bug of the test. */
+export type TestModel = (request: ModelRequest) => Reply | Promise<Reply>;

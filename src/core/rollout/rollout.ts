@@ -31,7 +31,7 @@ import {
   type Trajectory,
   type Turn,
 } from "../../contract/trajectory.ts";
-import { sizeOf, stateSize } from "./size.ts";
+import { sizeOf, stateSize } from "../size.ts";
 import { packTokens } from "./tokens.ts";
 
 /** What a rollout is started with; frozen for its whole life. */

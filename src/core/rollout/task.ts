@@ -4,16 +4,23 @@
  * Invariants. A generated row depends on the seed and its index alone. A parsed row is JSON, deep-frozen, and shares
  * nothing with what it was parsed from. The shuffled order is computed per position and never stored.
  */
-import type * as z from "zod";
+import * as z from "zod";
 import { isError, messageOf } from "../../contract/errors.ts";
-import { canonicalJson, cloneJson, deepFreeze, findNonJson, findOddity, type Json } from "../../contract/json.ts";
-import { asMessages, Messages } from "../../contract/messages.ts";
+import {
+  canonicalJson,
+  cloneJson,
+  deepFreeze,
+  findNonJson,
+  findOddity,
+  isRecord,
+  type Json,
+} from "../../contract/json.ts";
+import { asMessages, Messages, type ToolDefinition } from "../../contract/messages.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { RoutedRow, TaskRow } from "../environments/contract.ts";
 import type { Dataset } from "../environments/dataset.ts";
-import { permute } from "../permutation.ts";
+import { permute } from "../shuffle.ts";
 import type { RolloutTask } from "./rollout.ts";
-import { rowTools } from "./row-tools.ts";
 
 /** A row that cannot be a task. `path` is the field as a request would name it: `rows[16].question`. */
 export class RowError extends Error {
@@ -213,4 +220,37 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 /** Only asked of what `findNonJson` has passed. */
 function isTaskRow(value: unknown): value is TaskRow {
   return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/**
+ * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the environment's
+ * own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its older shapes are
+ * refused, as there.
+ */
+const RowTools = z.array(
+  z.strictObject({
+    name: z.string().min(1),
+    description: z.string(),
+    parameters: z.record(z.string(), z.unknown()),
+    strict: z.boolean().nullish(),
+  }),
+);
+
+/** Null where the row brings none. Throws TypeError for a shape that is not this one. */
+export function rowTools(info: Json): readonly ToolDefinition[] | null {
+  if (!isRecord(info)) return null;
+  if (info["oai_tools"] !== undefined) {
+    throw new TypeError("info.oai_tools is verifiers' old name: call it tool_defs");
+  }
+  if (info["tool_defs"] === undefined || info["tool_defs"] === null) return null;
+  const parsed = RowTools.safeParse(info["tool_defs"]);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const path = ["info", "tool_defs", ...(issue?.path ?? [])].join(".");
+    throw new TypeError(`${path}: ${issue?.message}; a tool is {name, description, parameters}`);
+  }
+  return parsed.data.map(({ strict, ...tool }) => ({
+    type: "function",
+    function: { ...tool, ...(typeof strict === "boolean" && { strict }) },
+  }));
 }

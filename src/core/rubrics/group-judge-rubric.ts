@@ -14,9 +14,9 @@
 import { commonPrefix, type Messages } from "../../contract/messages.ts";
 import { seededRandom, seededWords } from "../../contract/random.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
-import { refuseUnknownOptions } from "../options.ts";
-import { shuffledOrder } from "../shuffled-order.ts";
-import { cutMiddle, fenced, transcriptOf } from "./evidence.ts";
+import { refuseUnknownOptions } from "../field-path.ts";
+import { shuffledOrder } from "../shuffle.ts";
+import { cutMiddle, fenced, transcriptOf } from "./judge-rubric.ts";
 import type { Judge } from "./judges.ts";
 import { Rubric } from "./rubric.ts";
 

@@ -77,7 +77,7 @@ export type Verdict =
   | { readonly value: null; readonly error: string; readonly retryable: boolean };
 
 /** A judge that gave no verdict, after its retries. */
-export class UnjudgedError extends NoScoreError {
+class UnjudgedError extends NoScoreError {
   override readonly retryable: boolean;
 
   constructor(message: string, retryable: boolean) {

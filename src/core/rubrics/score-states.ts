@@ -7,10 +7,9 @@ import type { Messages } from "../../contract/messages.ts";
 import { gateForScoring } from "../environments/capabilities.ts";
 import { advantagesOf } from "../training/advantage.ts";
 import { NO_JUDGES } from "./judges.ts";
-import type { AnyRubric } from "./rubric.ts";
-import { RubricGroup } from "./rubric-group.ts";
+import { type AnyRubric, RubricGroup } from "./rubric.ts";
+import { creditOf, type StepCredit } from "./score.ts";
 import { type AnyRewardArgs, type Scored, type ScoringFailure, type Sheet, scoreSheets, settle } from "./scoring.ts";
-import { creditOf, type StepCredit } from "./step-credit.ts";
 
 /** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
 export interface StateToScore {

@@ -5,7 +5,6 @@
  * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one that
  * fails is noted among the scoring errors and hides no score.
  */
-
 import { firstErrors, isError, messageOf, ScoringError } from "../../contract/errors.ts";
 import { cloneJson, deepFreeze } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -14,8 +13,8 @@ import type { Route } from "../environments/any-environment.ts";
 import { gateForScoring, type OfferedForScoring } from "../environments/capabilities.ts";
 import type { Need, RoutedRow } from "../environments/contract.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { type Judges, NO_JUDGES } from "./judges.ts";
-import type { RubricGroup } from "./rubric-group.ts";
+import { type JudgeAsk, JudgeBench, type Judges, NO_JUDGES, type Verdict } from "./judges.ts";
+import type { RubricGroup } from "./rubric.ts";
 import {
   failureOf,
   type Scored,
@@ -25,7 +24,6 @@ import {
   scoreSheets,
   settle,
 } from "./scoring.ts";
-import type { StepCredit } from "./step-credit.ts";
 
 export interface ScoreRecord extends Scored {
   readonly rollout_id: string;
@@ -235,4 +233,58 @@ function newSheet(member: Trajectory): Sheet {
   const end = { is_truncated, stop_condition, error, usage: tokenUsage(member.turns) };
   const said = { prompt, completion, answer, info, task, trajectory, turn, final_env_response };
   return { rollout_id, columns: task, state: { ...own, ...said, ...end }, verdicts: [] };
+}
+
+/** What one step was worth; null where nobody has said. */
+export interface StepCredit {
+  readonly reward: number | null;
+  readonly advantage: number | null;
+}
+
+/** A step's own numbers, and the rollout's for those it has not. */
+export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCredit {
+  return {
+    reward: step.reward ?? rollout.reward,
+    advantage: step.advantage ?? rollout.advantage,
+  };
+}
+
+/**
+ * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until nothing
+ * is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
+ */
+export interface Court {
+  /** Verdicts there are, by key; those that `ask` gives are added. */
+  readonly known: Map<string, Verdict>;
+  /** Judges that may be asked. */
+  readonly named: readonly string[];
+  readonly hash: (text: string) => string;
+  /** Verdicts for asks, by key. What is left out is not to be had now. */
+  readonly ask: (owed: readonly JudgeAsk[]) => Promise<ReadonlyMap<string, Verdict>>;
+}
+
+export type JudgedScore =
+  | { readonly kind: "scored"; readonly records: ScoreRecord[] }
+  /** Without these verdicts there are no scores. */
+  | { readonly kind: "owed"; readonly owed: readonly JudgeAsk[] };
+
+/** The judges of one pass over `members` rollouts. */
+export function newBench({ known, named, hash }: Omit<Court, "ask">, members: number): JudgeBench {
+  return new JudgeBench({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
+}
+
+/** `score`: one pass of the rubric over the unit's `members` rollouts. */
+export async function scoreJudged(
+  court: Court,
+  members: number,
+  score: (judges: Judges) => Promise<ScoreRecord[]>,
+): Promise<JudgedScore> {
+  for (;;) {
+    const bench = newBench(court, members);
+    const records = await score(bench);
+    if (bench.owed.length === 0) return { kind: "scored", records };
+    for (const [key, verdict] of await court.ask(bench.owed)) court.known.set(key, verdict);
+    const owed = bench.owed.filter(({ key }) => !court.known.has(key));
+    if (owed.length > 0) return { kind: "owed", owed };
+  }
 }

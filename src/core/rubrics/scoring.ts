@@ -12,8 +12,8 @@ import { serializeError, type UnscoredCause } from "../../contract/errors.ts";
 import type { GroupArgs, RewardArgs, ScoringCapabilities } from "../environments/contract.ts";
 import { Parser } from "../parsers/parser.ts";
 import type { Judges } from "./judges.ts";
-import type { AnyRubric, ScoreFunction } from "./rubric.ts";
-import type { RubricGroup } from "./rubric-group.ts";
+import type { AnyRubric, RubricGroup, ScoreFunction } from "./rubric.ts";
+
 import { causeOf, NoScoreError, toScore } from "./score-value.ts";
 import { unitWork, WORK, type Work } from "./work.ts";
 

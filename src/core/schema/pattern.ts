@@ -8,7 +8,7 @@
 import { RE2JS, RE2JSException } from "re2js";
 import { grouped, type Work, WorkBudgetError } from "../rubrics/work.ts";
 
-export const PATTERN_LIMITS = {
+const PATTERN_LIMITS = {
   characters: 4000,
   /** A repetition has those of what it repeats, as often as it may be repeated. */
   instructions: 10_000,

@@ -1,3 +1,6 @@
+/** The database behind `can.sql`, as either runtime offers it, and one made of `node:sqlite` for an author's tests. */
+import { LIMITS } from "../../contract/limits.ts";
+
 /** What is asked of a database, whichever runtime has it. */
 export type SqlValue = string | number | null;
 
@@ -8,4 +11,68 @@ export interface SqlDatabase {
   /** Undoes what was written when `run` throws. */
   atomically<T>(run: () => T): T;
   sizeBytes(): number;
+}
+
+/**
+ * A database of `node:sqlite` as `can.sql` needs it. core has no Node: what is asked of the handle is written down here,
+ * and Node's `DatabaseSync` has it.
+ */
+export interface SqliteHandle {
+  /** What SQLite refuses by itself. */
+  readonly limits?: Partial<Record<keyof typeof PLATFORM, number>>;
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+}
+
+export interface SqliteStatement {
+  setReadBigInts(enabled: boolean): void;
+  iterate(...params: SqlValue[]): Iterable<Record<string, unknown>>;
+  get(): Record<string, unknown> | undefined;
+}
+
+/** The limits of the platform's SQLite: a query that passes in a test passes there. */
+const PLATFORM = {
+  length: LIMITS.sqlValueBytes,
+  sqlLength: 2 * LIMITS.sqlQueryBytes,
+  column: LIMITS.sqlColumns,
+  exprDepth: LIMITS.sqlDepth,
+  compoundSelect: LIMITS.sqlUnions,
+  vdbeOp: LIMITS.sqlOps,
+  likePatternLength: LIMITS.sqlPatternBytes,
+  variableNumber: LIMITS.sqlParameters,
+  triggerDepth: LIMITS.sqlTriggerDepth,
+};
+
+export function databaseOf(handle: SqliteHandle): SqlDatabase {
+  Object.assign(handle.limits ?? {}, PLATFORM);
+  return {
+    rows: (query, params) => rowsOf(handle, query, params),
+    atomically(run) {
+      handle.exec("savepoint call");
+      try {
+        const result = run();
+        handle.exec("release call");
+        return result;
+      } catch (thrown) {
+        handle.exec("rollback to call; release call");
+        throw thrown;
+      }
+    },
+    sizeBytes() {
+      const size = handle.prepare("select page_count * page_size as bytes from pragma_page_count, pragma_page_size");
+      return Number(size.get()?.["bytes"] ?? 0);
+    },
+  };
+}
+
+function* rowsOf(handle: SqliteHandle, query: string, params: readonly SqlValue[]) {
+  const statement = handle.prepare(query);
+  // As numbers, like the platform gives them: of itself the handle refuses integers beyond 2^53.
+  statement.setReadBigInts(true);
+  for (const row of statement.iterate(...params)) yield withNumbers(row);
+}
+
+function withNumbers(row: Record<string, unknown>): Record<string, unknown> {
+  const members = Object.entries(row).map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]);
+  return Object.fromEntries(members);
 }

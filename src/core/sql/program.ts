@@ -146,3 +146,131 @@ export function entriesOf(program: Program): ReadonlySet<number> {
 
 /** Behind these, others have run: or nothing comes from here. */
 const LEAVES = words("Goto Halt Return EndCoroutine Yield Gosub InitCoroutine Program Jump Init");
+
+/**
+ * The loops of a graph: its strongly connected components, by Tarjan's algorithm, without recursion.
+ *
+ * Invariant. They come in the order of the graph: none can be reached from one that comes later.
+ */
+export function componentsOf(
+  nodes: readonly number[],
+  next: (node: number) => readonly number[],
+): readonly (readonly number[])[] {
+  const search = new Search(next);
+  for (const node of nodes) search.from(node);
+  return search.found.toReversed();
+}
+
+interface Step {
+  readonly node: number;
+  readonly left: number[];
+}
+
+class Search {
+  readonly found: number[][] = [];
+  readonly #next: (node: number) => readonly number[];
+  readonly #order = new Map<number, number>();
+  readonly #low = new Map<number, number>();
+  readonly #held: number[] = [];
+  readonly #isHeld = new Set<number>();
+
+  constructor(next: (node: number) => readonly number[]) {
+    this.#next = next;
+  }
+
+  from(root: number): void {
+    if (this.#order.has(root)) return;
+    const path = [this.#enter(root)];
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const to = top.left.pop();
+      if (to === undefined) {
+        path.pop();
+        this.#leave(top.node, path.at(-1));
+      } else if (!this.#order.has(to)) {
+        path.push(this.#enter(to));
+      } else if (this.#isHeld.has(to)) {
+        this.#lower(top.node, this.#order.get(to) ?? 0);
+      }
+    }
+  }
+
+  #enter(node: number): Step {
+    this.#order.set(node, this.#order.size);
+    this.#lower(node, this.#order.size - 1);
+    this.#held.push(node);
+    this.#isHeld.add(node);
+    return { node, left: [...this.#next(node)] };
+  }
+
+  #leave(node: number, above: Step | undefined): void {
+    const low = this.#low.get(node) ?? 0;
+    if (low === this.#order.get(node)) {
+      const component = this.#held.splice(this.#held.lastIndexOf(node));
+      for (const member of component) this.#isHeld.delete(member);
+      this.found.push(component);
+    }
+    if (above !== undefined) this.#lower(above.node, low);
+  }
+
+  #lower(node: number, to: number): void {
+    this.#low.set(node, Math.min(this.#low.get(node) ?? to, to));
+  }
+}
+
+// Loops over those rows of an index that are equal in its first columns: a join by a key. They are as many as the value that is
+// met most often, and not the whole table.
+//
+// Invariant. A cursor counts as such only when it is set nowhere but at the first of those rows, and left right behind the last.
+
+/** How such a loop begins, and the op that ends it. */
+const BEGINS: Readonly<Record<string, string>> = { SeekGE: "IdxGT", SeekLE: "IdxLT" };
+const OTHER_POSITIONS = words(`
+  Rewind Last Sort SeekLT SeekGT SeekRowid NotExists NotFound Found NoConflict SeekEnd`);
+
+/** How many columns are compared, or null for any other loop. */
+export function equalityOf(program: Program, cursor: number): number | null {
+  let fewest: number | null = null;
+  for (const [at, op] of program.entries()) {
+    if (op.p1 !== cursor) continue;
+    if (OTHER_POSITIONS.has(op.opcode)) return null;
+    const end = BEGINS[op.opcode];
+    if (end === undefined) continue;
+    if (!ends(program[at + 1], op, end)) return null;
+    fewest = Math.min(fewest ?? Number(op.p4), Number(op.p4));
+  }
+  return fewest;
+}
+
+/** The same key in the same registers, and asked anew for every row. */
+function ends(op: Op | undefined, { p1, p3, p4 }: Op, opcode: string): boolean {
+  return op?.opcode === opcode && op.p1 === p1 && op.p3 === p3 && op.p4 === p4 && Number(p4) > 0;
+}
+
+/** Which columns of which cursor an index is made of that the statement makes for itself. */
+export function keysOf(
+  program: Program,
+  cursor: number,
+  count: number,
+): { readonly cursor: number; readonly columns: readonly number[] } | null {
+  const opened = program.filter(({ opcode, p1 }) => opcode === "OpenAutoindex" && p1 === cursor);
+  const filled = program.findIndex(({ opcode, p1 }) => opcode === "IdxInsert" && p1 === cursor);
+  const record = program[filled - 1]?.opcode === "FilterAdd" ? filled - 2 : filled - 1;
+  const made = program[record];
+  if (opened.length !== 1 || made?.opcode !== "MakeRecord" || !isBinary(opened[0]?.p4, count)) {
+    return null;
+  }
+  const first = record - made.p2;
+  const reads = program.slice(first, first + count);
+  const [source] = reads;
+  const plain = reads.every(
+    ({ opcode, p1, p3 }, index) => opcode === "Column" && p1 === source?.p1 && p3 === made.p1 + index,
+  );
+  if (source === undefined || !plain) return null;
+  return { cursor: source.p1, columns: reads.map(({ p2 }) => p2) };
+}
+
+/** `k(3,B,B,)`: how the first columns are compared. */
+function isBinary(keys: string | undefined, count: number): boolean {
+  const collations = /^k\(\d+,(.*)\)$/.exec(keys ?? "")?.[1]?.split(",") ?? [];
+  return collations.length >= count && collations.slice(0, count).every((name) => name === "B");
+}

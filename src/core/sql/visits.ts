@@ -6,9 +6,20 @@
  * smaller ones, which are counted alike. A loop that has no such op is one that may never end, and is refused: a recursive
  * query without a limit is found this way, and nothing needs to know what one looks like.
  */
-import { componentsOf } from "./components.ts";
-import { equalityOf, keysOf } from "./equality.ts";
-import { calledBy, nextOf, type Op, type Part, type Program, reachedIn, UncountableError, words } from "./program.ts";
+
+import {
+  calledBy,
+  componentsOf,
+  equalityOf,
+  keysOf,
+  nextOf,
+  type Op,
+  type Part,
+  type Program,
+  reachedIn,
+  UncountableError,
+  words,
+} from "./program.ts";
 
 /** What a program's loops go over. */
 export interface Extents {

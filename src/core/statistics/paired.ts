@@ -2,8 +2,7 @@
  * Two runs over the same tasks, compared task by task: what is hard for one is hard for the other, so the differences
  * spread far less than the means do. Pairs come one at a time and are not kept.
  */
-import { Spread } from "./spread.ts";
-import { tTwoSidedP } from "./student-t.ts";
+import { Spread, tTwoSidedP } from "./spread.ts";
 
 /** Means of equal rewards in another order may differ in their last digits; that is no win. */
 const TIE = 1e-12;

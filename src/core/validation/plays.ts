@@ -1,11 +1,13 @@
 /** Plays every policy on every example, and once more with a restart after each step. */
-
-import { cloneJson, type Json } from "../../contract/json.ts";
+import { cloneJson, type Json, type JsonObject } from "../../contract/json.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
+import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
+import { openHarness } from "../rollout/harness.ts";
 import { type PlayOptions, playTask, type RolloutReport } from "../rollout/play.ts";
-import { firstDifference } from "./difference.ts";
+import { newRollout, type RolloutTask } from "../rollout/rollout.ts";
+import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
+import { databaseOf } from "../sql/database.ts";
 import { type GoldPolicy, goldPolicies, nullPolicy, type Policy, type PolicyName, randomPolicy } from "./policies.ts";
-import { type Example, SEED } from "./rows.ts";
 
 /** A rollout that is asked more often than this, with no limit of its own, is taken to have no end. */
 const MOST_TURNS = 100;
@@ -112,4 +114,119 @@ function differenceOf(first: Attempt, second: Attempt): string | null {
 /** An attempt holds nothing but JSON; its type is wider. */
 function asJson(attempt: Attempt): Json {
   return cloneJson<unknown>(attempt) as Json;
+}
+
+/** Where two JSON values first differ, and what stands there: "state.turns is 3 and then 0". */
+const SHOWN_CHARACTERS = 60;
+
+/** Null when they are equal. The values are read as JSON stores them: members that are undefined do not count. */
+export function firstDifference(first: Json, second: Json, path: string): string | null {
+  if (JSON.stringify(first) === JSON.stringify(second)) return null;
+  const members = membersOf(first);
+  const others = membersOf(second);
+  if (members === null || others === null || Array.isArray(first) !== Array.isArray(second)) {
+    return `${path} is ${shown(first)} and then ${shown(second)}`;
+  }
+  const keys = new Set([...members.keys(), ...others.keys()]);
+  for (const key of keys) {
+    const at = Array.isArray(first) ? `${path}[${key}]` : `${path}.${key}`;
+    const found = firstDifference(members.get(key) ?? null, others.get(key) ?? null, at);
+    if (found !== null) return found;
+  }
+  // The same members in another order: equal for everyone who reads them by name.
+  return null;
+}
+
+function membersOf(value: Json): ReadonlyMap<string, Json> | null {
+  return value === null || typeof value !== "object" ? null : new Map(Object.entries(value));
+}
+
+function shown(value: Json): string {
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;
+}
+
+/** The rows a validation plays: the first ones of the dataset, each parsed once, as a run would. */
+const SEED = 0;
+
+export interface Example {
+  /** Which row of the dataset it is. */
+  readonly index: number;
+  readonly task: Omit<RolloutTask, "id" | "task_key">;
+}
+
+export interface ReadRows {
+  readonly examples: readonly Example[];
+  /** Rows that are none, each with the path of what is wrong. */
+  readonly faults: readonly string[];
+}
+
+/** At most `count` rows; `uploaded` are those of a dataset whose rows come with the run. */
+export function readRows(environment: AnyEnvironment, count: number, uploaded: readonly unknown[]): ReadRows {
+  const { kind, length } = environment.dataset;
+  const available = kind === "uploaded" ? uploaded.length : (length ?? count);
+  const examples: Example[] = [];
+  const faults: string[] = [];
+  for (let index = 0; index < Math.min(count, available); index += 1) {
+    try {
+      examples.push(readExample(environment, index, uploaded));
+    } catch (thrown) {
+      if (!(thrown instanceof RowError)) throw thrown;
+      faults.push(`${thrown.path}: ${thrown.message}`);
+    }
+  }
+  return { examples, faults };
+}
+
+/** Throws `RowError`. */
+function readExample(environment: AnyEnvironment, index: number, uploaded: readonly unknown[]): Example {
+  const { dataset } = environment;
+  const row = dataset.kind === "uploaded" ? parseRow(dataset, uploaded[index], index) : rowAt(dataset, index, SEED);
+  return { index, task: buildTask(environment, row, index) };
+}
+
+// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second copy
+// of the environment: what was drawn while the first was loaded or built is then drawn again.
+
+/** What differs, by example. A setup that fails is not judged here: its rollouts say so. */
+export async function unsteadyResets(
+  stage: Stage,
+  examples: readonly Example[],
+  uploaded: readonly unknown[],
+): Promise<string[]> {
+  const made = (environment: AnyEnvironment) => () =>
+    Promise.all(examples.map((example) => reset({ ...stage, environment }, example, uploaded)));
+  const first = await made(stage.environment)();
+  const second = await stage.later(made(stage.twin));
+  return examples.flatMap(({ index }, at) => {
+    const found = firstDifference(first[at] ?? null, second[at] ?? null, "");
+    return found === null ? [] : [`row ${index}: ${found.slice(1)}`];
+  });
+}
+
+async function reset(stage: Stage, { index }: Example, uploaded: readonly unknown[]): Promise<JsonObject> {
+  try {
+    const example = readExample(stage.environment, index, uploaded);
+    return { row: example.task.task, state: await stateAfterSetup(stage, example) };
+  } catch (thrown) {
+    // The copies may have different numbers of rows.
+    if (!(thrown instanceof RowError || thrown instanceof RangeError)) throw thrown;
+    // A row that is refused only sometimes differs by that.
+    return { row: thrown.message, state: null };
+  }
+}
+
+async function stateAfterSetup(
+  { environment, capabilities, openSqlite }: Stage,
+  { task }: Example,
+): Promise<JsonObject | null> {
+  const rollout = newRollout({ ...task, id: "rollout", task_key: "task" }, 0);
+  const harness = openHarness(environment, rollout, {
+    rolloutId: "rollout",
+    seed: SEED,
+    capabilities: { now: () => 0, ...capabilities },
+    sql: openSqlite && new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL),
+  });
+  const event = await harness.perform({ kind: "setup" }, rollout);
+  return event.type === "set_up" ? event.state : null;
 }

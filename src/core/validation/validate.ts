@@ -5,26 +5,11 @@
  * Invariants. A validation never throws for what the environment does; every fault is a check. The same environment and
  * rows give the same validation, as far as the environment itself is the same each time.
  */
-import { tearDown } from "../environments/teardown.ts";
-import {
-  type Check,
-  checkGold,
-  checkNeeds,
-  checkReset,
-  checkRestarts,
-  checkRewards,
-  checkRollouts,
-  checkRows,
-  checkTeardown,
-  checkTools,
-  checkVariety,
-  rewardsOf,
-  skipped,
-} from "./checks.ts";
-import { type Play, playAll, type Stage } from "./plays.ts";
+
+import type { SerializedError } from "../../contract/errors.ts";
+import { type AnyEnvironment, tearDown } from "../environments/any-environment.ts";
+import { type Example, type Play, playAll, type ReadRows, readRows, type Stage, unsteadyResets } from "./plays.ts";
 import { answerIsEnough, type PolicyName } from "./policies.ts";
-import { unsteadyResets } from "./reset.ts";
-import { type Example, readRows } from "./rows.ts";
 
 export interface ValidationOptions {
   /** Rows to play, from the first on. */
@@ -110,4 +95,167 @@ function summary(plays: readonly Play[], policy: PolicyName): { mean: number | n
   const rewards = rewardsOf(plays.filter((play) => play.policy === policy));
   const mean = rewards.length === 0 ? null : rewards.reduce((a, b) => a + b, 0) / rewards.length;
   return { mean, n: rewards.length };
+}
+
+/**
+ * What a validation concludes. Each check reads what was played and says one thing: what was found and, unless all is
+ * well, what to do about it.
+ */
+export interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warning" | "error" | "skipped";
+  readonly message: string;
+}
+
+/** Rewards this close are the same; sums of weights are seldom exact. */
+const TOLERANCE = 1e-9;
+
+function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
+  const { needs } = environment;
+  const { judges } = environment.rubric;
+  const listed = [...needs, ...judges.map((judge) => `the judge ${judge}`)];
+  const message = listed.length === 0 ? "it needs nothing" : `it needs ${listed.join(", ")}`;
+  if (unmet.length > 0) return bad("needs", unmet);
+  return { name: "needs", status: "ok", message };
+}
+
+function checkRows({ examples, faults }: ReadRows): Check {
+  if (faults.length > 0) return bad("rows", faults);
+  if (examples.length === 0) return bad("rows", ["the dataset is empty"]);
+  return ok("rows", `${examples.length} fit the schema and are JSON`);
+}
+
+function checkReset(differences: readonly string[]): Check {
+  if (differences.length === 0) return ok("reset", "the same seed gives the same rows and states");
+  const advice = "draw from the `random` that the dataset and can.random() give, not Math.random";
+  return bad("reset", differences, `${advice} or Date`);
+}
+
+function checkRollouts(plays: readonly Play[]): Check {
+  const faults = plays.flatMap((play) => {
+    const { report } = play;
+    const errors = report === null ? [] : [report.error, ...report.cleanup_errors];
+    const said = errors.flatMap((error) => (error === null ? [] : `${error.error}: ${error.message}`));
+    return [play.fault, ...said].flatMap((fault) => (fault === null ? [] : at(play, fault)));
+  });
+  if (faults.length > 0) return bad("rollouts", faults);
+  return ok("rollouts", `${plays.length} played to their end, and no hook failed`);
+}
+
+function checkRestarts(plays: readonly Play[]): Check {
+  const lost = plays.flatMap((play) => (play.restarted === null ? [] : at(play, play.restarted)));
+  if (lost.length > 0) {
+    const advice = "keep what must last in the state, and open handles in openLive";
+    return bad("restarts", lost, advice);
+  }
+  const unsteady = plays.flatMap((play) => (play.unsteady === null ? [] : at(play, play.unsteady)));
+  if (unsteady.length > 0) {
+    const advice =
+      "each time it is played it differs, so nothing is known about restarts; " +
+      "keep what must last in the state, and draw from can.random()";
+    return { ...bad("restarts", unsteady, advice), status: "warning" };
+  }
+  return ok("restarts", "a restart after every step changes nothing");
+}
+
+/** Scores of a judge are not asked for here, and not missed. */
+function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Check {
+  const judged = new Set(
+    environment.rubric.rubrics
+      .filter((rubric) => rubric.judges.length > 0)
+      .flatMap((rubric) => rubric.functions.map((fn) => fn.name)),
+  );
+  const faults = plays.flatMap((play) =>
+    (play.report?.scoring_errors ?? [])
+      .filter((failure) => !judged.has(failure.function))
+      .map((failure) => at(play, `${failure.function}: ${failure.error}`)),
+  );
+  if (faults.length > 0) return bad("rewards", faults);
+  return ok("rewards", "every reward function gave a finite score");
+}
+
+/** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
+function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
+  const rewards = rewardsOf(plays);
+  const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
+  if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
+  if (most - least > TOLERANCE) return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
+  const found = `every play scores ${text(most)}`;
+  if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
+    const advice = "export goldPolicy(task) to show that something scores more";
+    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+  }
+  const functions = rubric.rubrics.flatMap((one) => one.functions);
+  if (functions.some((fn) => fn.group && fn.weight !== 0)) {
+    const advice = "group rewards compare rollouts of one task, and here each is alone";
+    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+  }
+  return bad("variety", [found], "the rubric must tell good play from bad");
+}
+
+/** `exported`: the gold plays are the author's own policy. */
+function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolean): Check {
+  const gold = plays.filter(({ policy }) => policy === "gold");
+  const scored = gold.flatMap((play) => {
+    const reward = play.report?.reward ?? null;
+    return reward === null ? [] : [{ play, reward }];
+  });
+  if (gold.length === 0) {
+    return skipped("gold", "no row has an answer; export goldPolicy(task) to play one that is right");
+  }
+  if (scored.length === 0) return skipped("gold", "no gold play has a reward");
+  const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
+  if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
+  const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
+  if (goldIsSure) {
+    const unless = "or export goldPolicy(task) that says it as the rubric wants it";
+    const advice = "correct the rubric, or the row's answer";
+    return bad("gold", found, exported ? advice : `${advice}, ${unless}`);
+  }
+  const advice = "the answer was merely said: export goldPolicy(task) that plays the right way";
+  return { ...bad("gold", found, advice), status: "warning" };
+}
+
+function checkTools({ players }: AnyEnvironment): Check {
+  const toolDefinitions = players.flatMap((player) => player.toolDefinitions);
+  if (toolDefinitions.length === 0) return skipped("tools", "it has none");
+  const bare = toolDefinitions.filter((tool) => tool.function.description.trim() === "");
+  const names = toolDefinitions.map((tool) => tool.function.name).join(", ");
+  if (bare.length === 0) return ok("tools", `described: ${names}`);
+  const found = bare.map((tool) => `${tool.function.name} has no description`);
+  const advice = "the model knows nothing else about a tool";
+  return { ...bad("tools", found, advice), status: "warning" };
+}
+
+/** Only listed when something is wrong: most environments hold nothing. */
+function checkTeardown(faults: readonly SerializedError[]): Check[] {
+  const found = faults.map(({ message }) => message);
+  return found.length === 0 ? [] : [bad("teardown", found)];
+}
+
+function skipped(name: string, message: string): Check {
+  return { name, status: "skipped", message };
+}
+
+function rewardsOf(plays: readonly Play[]): number[] {
+  return plays.flatMap(({ report }) => report?.reward ?? []);
+}
+
+function ok(name: string, message: string): Check {
+  return { name, status: "ok", message };
+}
+
+/** The first of the faults, how many more there are, and what to do. */
+function bad(name: string, [first = "", ...more]: readonly string[], advice?: string): Check {
+  const rest = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  const message = `${first}${rest}${advice === undefined ? "" : `; ${advice}`}`;
+  return { name, status: "error", message };
+}
+
+function at({ example, policy }: Play, fault: string): string {
+  return `row ${example}, ${policy} play: ${fault}`;
+}
+
+function text(reward: number): string {
+  return String(Math.round(reward * 1000) / 1000);
 }

@@ -31,14 +31,13 @@ export type AskOutcome =
 
 /** What the run had on record of an ask: `calls` made so far, and how many `replies` they got. */
 export interface Recorded {
-  /** Absent where a run's object of an earlier release gave the unit. */
-  readonly calls?: number | undefined;
+  readonly calls: number;
   readonly replies: number;
 }
 
 /**
  * `recorded`: as it was when the call was made, by which the run knows a call that it has counted. Absent of what was not
- * asked for, and where an earlier release asked.
+ * asked for.
  */
 export type ToldOutcome = AskOutcome & { readonly recorded?: Recorded | undefined };
 

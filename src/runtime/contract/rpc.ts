@@ -96,7 +96,7 @@ export interface RunRpc {
   /** These units have no scores before judges have answered; or they are given back so. */
   owe(owing: readonly Owing[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
-  takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null>;
+  takeJudging(unit: number, by: Delivery): Promise<JudgingUnit | null>;
   /**
    * Names a suspect before it computes, in how many deaths it was the one that was named (suspects.ts). `died`: the process
    * before this `boot` did not end in order. Null: it is given up, and must not begin.
@@ -165,7 +165,7 @@ export interface RolloutRpc {
   ask(): Promise<RolloutStanding>;
   cancel(reason: CancelReason): Promise<RolloutStanding>;
   /** The call to be made for it; null when it waits for that one no longer, or another delivery makes it. */
-  pendingCall(turn: number, call: number, delivery?: Delivery): Promise<PendingCall | null>;
+  pendingCall(turn: number, call: number, delivery: Delivery): Promise<PendingCall | null>;
   /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
   modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */

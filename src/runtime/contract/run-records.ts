@@ -22,8 +22,8 @@ export type LiveView = Pick<
   "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters"
 > & {
   readonly settled_at: number | null;
-  /** Absent in what an earlier release answers; null for an eval. */
-  readonly training?: TrainingView | null;
+  /** Null for an eval. */
+  readonly training: TrainingView | null;
 };
 
 /** What the object keeps beside the counts that the API shows. */
@@ -127,7 +127,7 @@ export type RolloutEntry = {
   /** Null where no group of environments plays, or nobody knows whose task it was. */
   member: string | null;
   digest: string | null;
-  /** Hash of what was said; null where its release did not report one. */
+  /** Hash of what was said; null of one that left nothing. */
   said: string | null;
   bytes: number;
   stop_condition: string | null;

@@ -35,7 +35,7 @@ export interface GroupSamples {
   /** Rollouts no sample could be made of, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
   readonly untrainable: Readonly<Record<string, number>>;
   /** The rows: rollouts' first ones, those begun anew, and those of which something was overwritten. */
-  readonly branches?: GroupSamples["transitions"];
+  readonly branches: GroupSamples["transitions"];
   /** Between turns: continued by exact prefix, started anew. */
   readonly transitions: {
     readonly clean: number;
@@ -102,8 +102,7 @@ export interface TrainerSnapshot {
     readonly kind: string;
     readonly last_seen_at: number | null;
   } | null;
-  /** Absent where an earlier release told it. */
-  readonly time?: TrainerShares;
+  readonly time: TrainerShares;
 }
 
 export type TrainerRefusal =

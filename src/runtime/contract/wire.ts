@@ -98,7 +98,7 @@ export interface RolloutSpec extends Place {
   readonly from?: ForkPoint;
   /** Of a training run: the weights its group was dispatched by, */
   readonly policy_version?: number;
-  /** and the resets of the run before it began; absent in one of an earlier release, which counts as 0. */
+  /** and the resets of the run before it began. */
   readonly policy_generation?: number;
 }
 

@@ -5,11 +5,18 @@
  * block. Rollouts of a run ask for neighbours, so blocks stay in memory, except one that is a single long row.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { chunksOf } from "../kit/byte-chunks.ts";
-import { Recent } from "../kit/recent.ts";
+import { chunksOf } from "../kit/body-chunks.ts";
+import { Recent } from "../kit/caches.ts";
 import { RowLines } from "../kit/row-lines.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { DatasetIndex, IndexWriter } from "./index.ts";
+
+const ENTRY_BYTES = 8;
+
+export interface BlockStart {
+  readonly row: number;
+  /** Of the row's first byte in the file. */
+  readonly offset: number;
+}
 
 /** Where the rows are: two keys of R2. */
 export interface RowsFile {
@@ -112,14 +119,6 @@ async function indexOf(env: Env, { index_key }: RowsFile, subrequests: Subreques
   return index;
 }
 
-const ONE_BLOCK = oneBlock();
-
-function oneBlock(): DatasetIndex {
-  const index = new IndexWriter();
-  index.note(0, 0, 0);
-  return new DatasetIndex(index.encode().buffer);
-}
-
 async function blockOf(
   env: Env,
   { key }: RowsFile,
@@ -149,4 +148,74 @@ async function readBlock(env: Env, key: string, index: DatasetIndex, number: num
     characters += text.length;
   }
   return { block, characters };
+}
+
+/**
+ * Where the blocks of an uploaded file begin: for each, the number of its first row and the byte offset of that row, as
+ * two unsigned 32-bit numbers, little endian. 1 GiB of rows, the most a dataset may have, needs no more.
+ *
+ * A block has at most 256 rows and 1 MiB, or is one longer row: it is read whole to read a row of it.
+ */
+
+/** Gathers the index while the rows pass by. */
+export class IndexWriter {
+  readonly #starts: BlockStart[] = [];
+
+  /** Told of every row, in order. */
+  note(row: number, offset: number, bytes: number): void {
+    const last = this.#starts.at(-1);
+    const fits =
+      last !== undefined &&
+      row - last.row < LIMITS.datasetBlockRows &&
+      offset + bytes - last.offset <= LIMITS.datasetBlockBytes;
+    if (!fits) this.#starts.push({ row, offset });
+  }
+
+  encode(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(this.#starts.length * ENTRY_BYTES);
+    const view = new DataView(bytes.buffer);
+    for (const [block, { row, offset }] of this.#starts.entries()) {
+      view.setUint32(block * ENTRY_BYTES, row, true);
+      view.setUint32(block * ENTRY_BYTES + 4, offset, true);
+    }
+    return bytes;
+  }
+}
+
+export class DatasetIndex {
+  readonly #view: DataView;
+
+  constructor(bytes: ArrayBuffer) {
+    this.#view = new DataView(bytes);
+  }
+
+  /** The block that has the row, or would have it if the file went on. */
+  blockOf(row: number): number {
+    let [low, high] = [0, this.#view.byteLength / ENTRY_BYTES];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.start(middle).row <= row) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  start(block: number): BlockStart {
+    const at = block * ENTRY_BYTES;
+    return { row: this.#view.getUint32(at, true), offset: this.#view.getUint32(at + 4, true) };
+  }
+
+  /** Where the block ends (not including that byte); null for the last one, which ends with the file. */
+  end(block: number): number | null {
+    const next = block + 1;
+    return next * ENTRY_BYTES < this.#view.byteLength ? this.start(next).offset : null;
+  }
+}
+
+const ONE_BLOCK = oneBlock();
+
+function oneBlock(): DatasetIndex {
+  const index = new IndexWriter();
+  index.note(0, 0, 0);
+  return new DatasetIndex(index.encode().buffer);
 }

@@ -3,10 +3,31 @@
  * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
-import { AuthenticationError, serializeError } from "../../contract/errors.ts";
+import { AuthenticationError, RolloutError, serializeError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { advance, isAway, type Rollout } from "../../core/rollout/rollout.ts";
+import { getEndpoint } from "../../db/endpoints.ts";
+import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
-import { type EndpointAccess, EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
+import type { RolloutSpec } from "../contract/wire.ts";
+import { ShortMemory } from "../kit/caches.ts";
+import { logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
+import { sealContext, unseal } from "../kit/secrets.ts";
+
+/** Those that waited do not all come back at once. */
+const SPREAD_MS = 1000;
+
+const TOO_MANY_REQUESTS = 429;
+
+export interface EndpointAccess {
+  readonly base_url: string;
+  readonly api_key: string | null;
+}
+
+const opened = new ShortMemory<EndpointAccess>(5 * 60_000);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
@@ -73,4 +94,84 @@ async function givenAnotherKey(
   const stored = await openedOr(open, true);
   if (stored instanceof EndpointUnusable) return false;
   return stored.api_key !== used.api_key || stored.base_url !== used.base_url;
+}
+
+/**
+ * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
+ * and kept in the isolate's memory for five minutes. A changed key or address counts from then on at the latest.
+ */
+
+/** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */
+export class EndpointUnusable extends RolloutError {
+  override readonly name: string = "EndpointUnusable";
+}
+
+export function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
+  return opened.get(nameOf(scope, endpointId), now, async () => {
+    const row = await getEndpoint(env.DB, scope, endpointId);
+    if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
+    if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
+    return await accessOf(env, scope, row);
+  });
+}
+
+/** This isolate opens the endpoint anew; others know it for as long as they keep it. */
+export function forgetEndpoint(scope: Scope, endpointId: string): void {
+  opened.forget(nameOf(scope, endpointId));
+}
+
+/** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
+export async function accessOf(
+  env: Env,
+  scope: Scope,
+  { id, base_url, sealed_key }: Pick<EndpointRow, "id" | "base_url" | "sealed_key">,
+): Promise<EndpointAccess> {
+  if (sealed_key === null) return { base_url, api_key: null };
+  try {
+    const api_key = await unseal(env.ROLLCALL_SECRET, sealed_key, sealContext(scope, id));
+    return { base_url, api_key };
+  } catch (cause) {
+    throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });
+  }
+}
+
+function nameOf(scope: Scope, endpointId: string): string {
+  return `${scope.orgId}/${scope.projectId}/${endpointId}`;
+}
+
+/**
+ * What a rollout does before it tries a failed call again: it asks the endpoint's object whether the endpoint is down,
+ * and waits for it if so. One question a try; a call that does not fail asks nothing.
+ *
+ * Invariants. Waiting spends none of the tries that `max_retries` counts. A call waits `LIMITS.endpointWaitMs` in all,
+ * however often; then it goes on with the tries it has left.
+ */
+
+/** The rollout as it is, or waiting. */
+export type HoldCall = (rollout: Rollout) => Promise<Rollout>;
+
+export function callHolder(env: Env, spec: RolloutSpec, now: () => number): HoldCall {
+  const { scope, endpoint_id, rollout_id, model } = spec;
+  return async (rollout) => {
+    const { intent } = rollout;
+    if (intent === null || intent.failures === 0 || isAway(rollout)) return rollout;
+    if (now() >= (intent.held_until ?? Number.POSITIVE_INFINITY)) return rollout;
+    // An endpoint that replies 429 is there, and its calls are paced by other means.
+    const limited = rollout.failed_calls.at(-1)?.status === TOO_MANY_REQUESTS;
+    try {
+      const endpoint = endpointObject(env, scope, endpoint_id);
+      const { again_at } = await endpoint.failing({ rollout_id, model, limited });
+      if (again_at === null) return rollout;
+      const until = now() + LIMITS.endpointWaitMs;
+      return advance(rollout, { type: "held", not_before: again_at + spread(rollout_id), until });
+    } catch (thrown) {
+      // Nobody knows: it is tried as it would be with the endpoint up.
+      logError("endpoint does not answer", endpoint_id, thrown);
+      return rollout;
+    }
+  };
+}
+
+function spread(rolloutId: string): number {
+  return Math.round(SPREAD_MS * seededRandom("held", rolloutId)());
 }

@@ -18,7 +18,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./endpoints.ts";
+import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
 import { foundDown, probed, renewed } from "./health.ts";
 import {
   ask,
@@ -31,7 +31,7 @@ import {
   told,
   toTell,
 } from "./ledger.ts";
-import { runOf } from "./run-permits.ts";
+import { runOf } from "./run-lease.ts";
 import { checked, cleared, type ProbeFault, suspect, UNSUSPECTED } from "./suspicion.ts";
 
 /** What is kept: whose endpoint it is, what was decided, and when its settings were last read. */

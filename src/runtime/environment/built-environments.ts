@@ -1,16 +1,7 @@
-/**
- * Environments built in this isolate, each with its arguments, for whoever asks next.
- *
- * Invariants. What is asked for is under lease for as long as an invocation may hold it. Beyond `kept` the one that was
- * used longest ago goes, and one that has something to tear down no sooner than its lease is over. A build that failed, or
- * that somebody waited for in vain, is not remembered: the next one who asks builds anew. Each who waits has a timer of its
- * own, since the invocation that began a build may be gone. An isolate that is thrown away tears nothing down: what must be freed for sure belongs to a rollout's
- * cleanup.
- */
+/** Environments as they are built, kept, and let go. */
 
 import { EnvError } from "../../contract/errors.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { holdsSomething } from "../../core/environments/teardown.ts";
+import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
 
 export interface ShelfLife {
   readonly kept: number;
@@ -29,6 +20,15 @@ interface Built {
   used: number;
 }
 
+/**
+ * Environments built in this isolate, each with its arguments, for whoever asks next.
+ *
+ * Invariants. What is asked for is under lease for as long as an invocation may hold it. Beyond `kept` the one that was
+ * used longest ago goes, and one that has something to tear down no sooner than its lease is over. A build that failed, or
+ * that somebody waited for in vain, is not remembered: the next one who asks builds anew. Each who waits has a timer of its
+ * own, since the invocation that began a build may be gone. An isolate that is thrown away tears nothing down: what must be freed for sure belongs to a rollout's
+ * cleanup.
+ */
 export class BuiltEnvironments {
   readonly #life: ShelfLife;
   /** The one used longest ago first. */
@@ -72,7 +72,7 @@ export class BuiltEnvironments {
   }
 }
 
-async function inTime<T>(made: Promise<T>, ms: number): Promise<T> {
+export async function inTime<T>(made: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     reject(new EnvError(`its build did not settle within ${ms / 1000} s`));

@@ -9,8 +9,17 @@ import { EnvError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { HeldEnvironment } from "./environments.ts";
-import { lastEnd } from "./last-end.ts";
-import { besideSuspects, deathsOf, GIVEN_UP, MOST_DEATHS, type NamedEntry, type Names, Suspect } from "./suspects.ts";
+
+import {
+  besideSuspects,
+  deathsOf,
+  GIVEN_UP,
+  lastEnd,
+  MOST_DEATHS,
+  type NamedEntry,
+  type Names,
+  Suspect,
+} from "./suspects.ts";
 
 /** What `work` comes to, or the error that it is not tried again. Rejects as `work` does. */
 export async function behindRoute<T>(

@@ -7,8 +7,8 @@ import { ENVIRONMENTS, type RegisteredEnvironment } from "../../../environments/
 import { EnvError, messageOf } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { tearDown } from "../../core/environments/teardown.ts";
+import { type AnyEnvironment, tearDown } from "../../core/environments/any-environment.ts";
+
 import type { EnvironmentPin } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
@@ -21,7 +21,7 @@ const held: HeldEnvironment[] = [...ENVIRONMENTS];
 const BUILT_KEPT = 64;
 /** No invocation holds one longer: an alarm or a batch of messages may take so long. */
 const LEASE_MS = 15 * 60_000;
-const built = new BuiltEnvironments({
+export const built = new BuiltEnvironments({
   kept: BUILT_KEPT,
   leaseMs: LEASE_MS,
   buildMs: LIMITS.buildMs,

@@ -6,7 +6,7 @@
  */
 
 import type { RunSpec } from "../contract/wire.ts";
-import { isLocal } from "../kit/storage-full.ts";
+import { isLocal } from "../kit/storage-faults.ts";
 import { findEnvironment } from "./environments.ts";
 
 /** Objects, a rollout with a database counted for what that keeps open. */

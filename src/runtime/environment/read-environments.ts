@@ -1,7 +1,7 @@
 /** The environments of this deployment, as the API shows them. */
 
 import type { EnvironmentView } from "../../contract/run.ts";
-import { inputSchema } from "../../core/schema/input-schema.ts";
+import { inputSchema } from "../../core/schema/json-schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { builtOrError } from "./choose-environment.ts";
 import { behindRoute } from "./code-behind-route.ts";

@@ -5,11 +5,10 @@
  * stage ends with the rollout's own deadline at the latest, and at once when the rollout is cancelled; closing is let
  * finish, each hook within its own time. A synchronous loop without end cannot be stopped from inside an isolate.
  */
-
 import { StageTimeoutError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Stage, StageLimit } from "../../core/environments/stages.ts";
+import type { Stage, StageLimit } from "../../core/environments/hook-state.ts";
 
 /** Milliseconds. */
 export type StageTimes = Readonly<Record<Stage, number>>;
@@ -123,4 +122,22 @@ async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
   promise.then(settle, settle);
   for (let tick = 0; tick < PROMPT_TICKS && !settled; tick += 1) await null;
   return settled;
+}
+
+/**
+ * `process.exit` in a Worker ends no process: it cancels the invocation without anything that could be caught, so that a
+ * rollout whose hook calls it would wait for ever, and with it the object that plays it. Here it is an error like any other,
+ * as are its two other names. An environment that imports them from `process` gets these, too: its bundle puts the global in
+ * the place of that module (local/bundle.ts).
+ */
+
+/** To be called before any code of an environment runs. */
+export function refuseExit(): void {
+  process.exit = () => refuse("exit");
+  process.abort = () => refuse("abort");
+  Object.assign(process, { reallyExit: () => refuse("reallyExit") });
+}
+
+function refuse(name: string): never {
+  throw new Error(`process.${name} was called: an environment has no process of its own to end`);
 }

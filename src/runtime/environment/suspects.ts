@@ -13,8 +13,33 @@ import type { OfferedForScoring } from "../../core/environments/capabilities.ts"
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
 import type { SuspectKey } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
-import { handBack } from "./hand-back.ts";
-import { bootId, lastEnd } from "./last-end.ts";
+
+interface LocalEnv extends Env {
+  readonly LAST_END?: Fetcher;
+}
+
+/** How the processes before this one ended, one soon after the other. */
+export interface LastEnd {
+  /** Of how many nobody says that they were stopped in order: they died, hung until they were ended, or were killed. */
+  readonly deaths: number;
+  /** How many of these died or hung by what they did themselves. */
+  readonly byItself: number;
+}
+
+const IN_ORDER: LastEnd = { deaths: 0, byItself: 0 };
+
+let told: LastEnd | undefined;
+
+let boot: string | undefined;
+
+type SuspectRow = { deaths: number; boot: string | null };
+
+/**
+ * Hands a model's answer to the object that waits for it. Whoever holds it holds the only one, and a second costs as much
+ * as the first: an object that went while it was called is addressed again. `call` takes a stub of its own each time,
+ * since one whose object went stays broken.
+ */
+const TRIES = 3;
 
 /** Who keeps the names: the run of a suspect (rpc.ts), or the store (code-behind-route.ts). */
 export interface Names<Key extends string = SuspectKey> {
@@ -219,4 +244,56 @@ export function deathsOf(known: NamedEntry | null, by: { readonly boot: string; 
 /** Why a suspect was given up; `during`: what it did each time, as a sentence. */
 export function stoppedPlatform(during: string): string {
   return `the platform died, or hung until it was ended, ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
+}
+
+export async function handBack<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (thrown) {
+      const overloaded = thrown instanceof Error && "overloaded" in thrown;
+      if (tries === TRIES || overloaded) throw thrown;
+    }
+  }
+}
+
+/** Suspects of a run (run-suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */
+export class SuspectStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  find(key: SuspectKey): NamedEntry | null {
+    const found = "select deaths, boot from suspects where key = ?";
+    return this.#sql.exec<SuspectRow>(found, key).toArray()[0] ?? null;
+  }
+
+  name(key: SuspectKey, boot: string | null, deaths: number): void {
+    this.#sql.exec("insert or replace into suspects values (?, ?, ?)", key, deaths, boot);
+  }
+
+  drop(key: SuspectKey): void {
+    this.#sql.exec("delete from suspects where key = ?", key);
+  }
+}
+
+/**
+ * How the process before this one ended. Locally whoever starts workerd knows, and says so through LAST_END; a deployment
+ * has no such binding, and an alarm that is repeated says it of its own object alone.
+ */
+
+/** Answered once the platform is through its boot: whoever asks is about to do what may have ended the process before. */
+export async function lastEnd(env: LocalEnv): Promise<LastEnd> {
+  if (told !== undefined || env.LAST_END === undefined) return told ?? IN_ORDER;
+  const reply = await env.LAST_END.fetch("http://last-end/");
+  told = await reply.json<LastEnd>();
+  return told;
+}
+
+/** This process (deployed: this isolate), and no other. */
+export function bootId(): string {
+  boot ??= crypto.randomUUID();
+  return boot;
 }

@@ -1,6 +1,6 @@
 /** The Worker's log: one JSON line per thing an operator may have to look at. What a user must know is in the API. */
 import { serializeError } from "../../contract/errors.ts";
-import { noteStorage } from "./storage-full.ts";
+import { noteStorage } from "./storage-faults.ts";
 
 /** A failed statement repeats its parameters: the beginning says what went wrong. */
 const LONGEST = 500;

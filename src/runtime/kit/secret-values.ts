@@ -6,9 +6,9 @@ import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
+import { ShortMemory } from "./caches.ts";
 import { logError } from "./log.ts";
 import { sealContext, unseal } from "./secrets.ts";
-import { ShortMemory } from "./short-memory.ts";
 
 const PREFIX = "secret:";
 const opened = new ShortMemory<ReadonlyMap<string, string>>(5 * 60_000);

@@ -5,6 +5,8 @@
  */
 import { createHash, createHmac, hkdfSync } from "node:crypto";
 import type { Scope } from "../../contract/scope.ts";
+import type { Minting } from "../../core/ids.ts";
+import type { EndpointRow } from "../../db/schema.ts";
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const MAC_CHARACTERS = 8;
@@ -101,4 +103,27 @@ function utf8(text: string): Uint8Array {
 
 function base64(data: Uint8Array): string {
   return Buffer.from(data).toString("base64");
+}
+
+/** What making ids takes: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. */
+export function minting(env: Env, now: number): Minting {
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  return { now, random, mac: idMac(env.ROLLCALL_SECRET) };
+}
+
+/** An endpoint's key as it is stored: sealed, beside what may be shown of it. */
+export async function sealedKey(
+  env: Env,
+  scope: Scope,
+  endpointId: string,
+  key: string | null,
+): Promise<Pick<EndpointRow, "sealed_key" | "api_key_last4">> {
+  if (key === null) return { sealed_key: null, api_key_last4: null };
+  const sealed_key = await seal(env.ROLLCALL_SECRET, key, sealContext(scope, endpointId));
+  return { sealed_key, api_key_last4: last4Of(key) };
+}
+
+/** Enough to recognise a key by; nothing of one so short that four characters would give it away. */
+function last4Of(key: string): string | null {
+  return key.length < 12 ? null : key.slice(-4);
 }

@@ -24,8 +24,7 @@ import { rolloutObject, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.ts";
-import { carryOver, isCarried } from "../trajectory/carry-over.ts";
-import { readForkPoint } from "../trajectory/fork-point.ts";
+import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
 export async function startGroups(
   env: Env,

@@ -19,7 +19,7 @@ import {
 import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
-import type { HoldCall } from "../endpoint/held-call.ts";
+import type { HoldCall } from "../endpoint/call.ts";
 import type { StageClock } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";

@@ -8,7 +8,7 @@
  */
 import { EnvError, isError, messageOf, type SerializedError, serializeError } from "../../contract/errors.ts";
 import { RowError } from "../../core/rollout/task.ts";
-import { refusalOf } from "../kit/refused-value.ts";
+import { refusalOf } from "../kit/storage-faults.ts";
 
 /** Between tries of what the platform itself owes (store, report): it is not the rollout's failure. */
 const RETRY_MS = 500;

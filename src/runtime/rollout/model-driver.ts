@@ -5,15 +5,20 @@
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
  */
-
 import { RolloutError } from "../../contract/errors.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
-import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
+import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
+import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
+import { handBack } from "../environment/suspects.ts";
+import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
+import { logError } from "../kit/log.ts";
+import { rolloutObject } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 
 export interface Departure {
@@ -81,7 +86,7 @@ export function awaitInAlarm(spec: RolloutSpec, environment: AnyEnvironment, ope
   };
 }
 
-/** The call is a message: its consumer asks for the prompt, calls, and hands the answer back (`consume-model-calls.ts`). */
+/** The call is a message: its consumer asks for the prompt, calls, and hands the answer back. */
 export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number): ModelDriver {
   return {
     call: async ({ waitMs, leave, stay }) => {
@@ -111,4 +116,55 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
   throw new RolloutError(
     `MODEL_DRIVER is "${driver}": set it to "alarm" or "queue" under [vars] in wrangler.toml, and deploy`,
   );
+}
+
+/**
+ * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
+ * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
+ * idempotency key, and the first answer counts.
+ *
+ * A cancel cannot reach whoever makes the call, and one that hangs would keep its place from the calls of others for
+ * the rest of its time. So the consumer looks from time to time whether the rollout is over, and hangs up then.
+ */
+
+/** `firstLookMs`: tests shrink it. */
+export async function makeModelCall(
+  env: Env,
+  { scope, rollout_id, turn, call }: ModelCallMessage,
+  delivery: Delivery,
+  subrequests: Subrequests,
+  firstLookMs = FIRST_LOOK_MS,
+): Promise<void> {
+  const asking = rolloutObject(env, scope, rollout_id);
+  const pending = await subrequests.object(() => asking.pendingCall(turn, call, delivery));
+  if (pending === null) return;
+  const { endpoint_id, wait_ms, ...asked } = pending;
+  const makeIt = (controller: AbortController) =>
+    subrequests.fetch(() =>
+      callEndpoint({
+        open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
+        call: () => asked,
+        waitMs: wait_ms,
+        controller,
+      }),
+    );
+  const isOver = () => isRolloutOver(env, scope, rollout_id, subrequests);
+  const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
+  // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
+  if (outcome.kind === "aborted") return;
+  await handBack(() => {
+    const waiting = rolloutObject(env, scope, rollout_id);
+    return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
+  });
+}
+
+/** An object that does not answer says nothing about its rollout: the call goes on. */
+async function isRolloutOver(env: Env, scope: Scope, rolloutId: string, subrequests: Subrequests): Promise<boolean> {
+  try {
+    const { state } = await subrequests.object(() => rolloutObject(env, scope, rolloutId).ask());
+    return state !== "running";
+  } catch (thrown) {
+    logError("rollout does not answer", rolloutId, thrown);
+    return false;
+  }
 }

@@ -32,8 +32,8 @@ import {
   type RolloutStanding,
   START_MESSAGE_LIFE_MS,
 } from "../contract/wire.ts";
-import { endpointOpener } from "../endpoint/call.ts";
-import { callHolder } from "../endpoint/held-call.ts";
+import { callHolder, endpointOpener } from "../endpoint/call.ts";
+
 import { rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
@@ -42,8 +42,8 @@ import type { Suspect } from "../environment/suspects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
-import { RefusedValueError } from "../kit/refused-value.ts";
 import { openSecrets } from "../kit/secret-values.ts";
+import { RefusedValueError } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import {
   bareReport,
@@ -103,7 +103,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.#standing();
   }
 
-  async pendingCall(turn: number, call: number, by?: Delivery): Promise<PendingCall | null> {
+  async pendingCall(turn: number, call: number, by: Delivery): Promise<PendingCall | null> {
     const spec = this.#store.spec();
     if (spec === null || this.#store.cancelRequest() !== null) return null;
     return await this.#attend(async () => {

@@ -19,9 +19,12 @@ import {
   type SqlRunner,
   type SqlValue,
 } from "../../core/environments/rollout-sql.ts";
+import type { SqlDatabase } from "../../core/sql/database.ts";
 import type { RolloutSqlRpc, Serves } from "../contract/rpc.ts";
-import { rolloutDatabase } from "./database.ts";
 import type { RolloutStore } from "./store.ts";
+
+/** Rows read on of a query that gave too many: its tables stay locked until it has ended. */
+const READ_ON = 100_000;
 
 /** Every facet of an object has a name. */
 const FACET = "sql";
@@ -65,14 +68,9 @@ export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes
   };
   return {
     async exec(place, query, params) {
-      const writes = store.writes();
-      if (writes === null) {
-        const message = "its database is where an earlier release of the platform kept it: retry it";
-        throw new InfraError(message);
-      }
       store.noteSql();
       const outcome = await database()
-        .exec(writes, place, query, params)
+        .exec(store.writes(), place, query, params)
         .catch((cause: unknown) => {
           throw new InfraError("the rollout's database did not answer", { cause });
         });
@@ -80,4 +78,24 @@ export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes
       return outcome.rows;
     },
   };
+}
+
+/** The SQLite of an object, as `can.sql` needs it. */
+export function rolloutDatabase(storage: DurableObjectStorage): SqlDatabase {
+  return {
+    rows: (query, params) => rowsOf(storage.sql, query, params),
+    atomically: (run) => storage.transactionSync(run),
+    sizeBytes: () => storage.sql.databaseSize,
+  };
+}
+
+function* rowsOf(sql: SqlStorage, query: string, params: readonly SqlValue[]) {
+  const cursor = sql.exec(query, ...params);
+  try {
+    for (let row = cursor.next(); row.done !== true; row = cursor.next()) yield row.value;
+  } finally {
+    // Nothing commits while a statement that writes is left unfinished. Its writes are done before its first row.
+    let left = cursor.rowsWritten > 0 ? Number.POSITIVE_INFINITY : READ_ON;
+    while (left > 0 && cursor.next().done !== true) left -= 1;
+  }
 }

@@ -7,7 +7,7 @@ import type { RolloutEntry } from "../contract/run-records.ts";
 import type { TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import type { RunStore } from "./store.ts";
-import type { Credit } from "./training/state.ts";
+import type { Credit } from "./training-state.ts";
 
 /** By `seq`. Those in a group that is still under way, in a group of one, or superseded have none. */
 export function advantagesIn(

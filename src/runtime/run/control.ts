@@ -42,7 +42,7 @@ export function deadlineOf(
 
 /** Why a rollout is to stop; null when nobody asked. */
 export function cancelReasonOf({ stop }: RunHead, row: { readonly cancel: CancelReason | null }): CancelReason | null {
-  if (stop?.kind === "cancel") return stop.reason ?? "user";
+  if (stop?.kind === "cancel") return stop.reason;
   return stop?.code === STOPS_PLATFORM ? "overload" : row.cancel;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction.
+ * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction. What judging
+ * and training make of an end (`LedgerHooks`) is part of the transaction that it is written in.
  *
  * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
  * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
@@ -18,12 +19,11 @@ import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Place, RolloutReport, RunSpec, ScoredMember } from "../contract/wire.ts";
-import { afterDispatch, afterEnd } from "../endpoint/run-gate.ts";
-import { chargeJudges } from "./judging/charge.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
+
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
-import { closeGroup } from "./training/groups.ts";
 
 /** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
 export const FIRST_ASK_MS = 5000;
@@ -126,7 +126,7 @@ export function answer(
       store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
     } else {
       end(store, row, columns, { ...ended, reward: null, record: null });
-      closeGroup(store, spec, row.group_index, null);
+      store.hooks.onGroupEnded(store, spec, row.group_index, null);
     }
     const unit = completedUnit(store, spec, row);
     settle(store, spec, now);
@@ -145,7 +145,7 @@ export function score(
   store.transaction(() => {
     for (const member of members) scoreOne(store, member);
     for (const group of new Set(members.map(({ group }) => group))) {
-      closeGroup(store, spec, group, samples.find((made) => made.group === group) ?? null);
+      store.hooks.onGroupEnded(store, spec, group, samples.find((made) => made.group === group) ?? null);
     }
     settle(store, spec, now);
   });
@@ -193,7 +193,7 @@ export function giveUp(
     if (outcome === "unscored") {
       store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
     }
-    closeGroup(store, spec, current.group_index, null);
+    store.hooks.onGroupEnded(store, spec, current.group_index, null);
     const unit = completedUnit(store, spec, current);
     settle(store, spec, now);
     return unit;
@@ -275,7 +275,7 @@ function end(
   const { id, example_id, group_index, turns, stop_condition, bytes } = { ...row, ...columns };
   store.setRollout(row.seq, {
     ...columns,
-    ...chargeJudges(store, row),
+    ...store.hooks.onEnded(store, row),
     status: "done",
     outcome,
     reason,

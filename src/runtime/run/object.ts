@@ -9,21 +9,9 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
-import type { StepMetrics } from "../../contract/training-view.ts";
-import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "../contract/judge-outcome.ts";
-import type { Answered, ExportPage, FinishedPage, RunRpc, Serves, SourcePage } from "../contract/rpc.ts";
-import type {
-  AuditRow,
-  InFlightEntry,
-  InFlightQuery,
-  KeyRange,
-  LiveView,
-  RolloutRecord,
-  RunRecords,
-  SegmentEntry,
-  StoredEvent,
-  TaskMean,
-} from "../contract/run-records.ts";
+import type { JudgedAsk, Owing } from "../contract/judge-outcome.ts";
+import type { Answered, RunRpc, Serves } from "../contract/rpc.ts";
+import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
   Delivery,
@@ -35,15 +23,13 @@ import type {
   RunSpec,
   ScoredMember,
   SourcePlace,
-  Starter,
   SuspectKey,
-  Unit,
 } from "../contract/wire.ts";
-import { RunPermits } from "../endpoint/run-permits.ts";
+import { RunPermits } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-import { orRefusal } from "../kit/refused-value.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
@@ -53,21 +39,28 @@ import { eventsAfter, WaitingReaders } from "./events.ts";
 import { exportPage } from "./export-page.ts";
 import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
 import { inFlightIn } from "./in-flight.ts";
+import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { owe, takeUnit } from "./judging/ledger.ts";
+import { judgeFlow, owe, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { RunPump } from "./pump.ts";
 import { auditRows, recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
-import { policyGate, RunStore } from "./store.ts";
+import { type LedgerHooks, policyGate, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
-import { takeScores, takeVerdicts } from "./take-scores.ts";
+import { takeScores } from "./take-scores.ts";
 import { taskMeans } from "./task-means.ts";
 import type { AcceptEval } from "./training/evals.ts";
+import { closeGroup } from "./training/groups.ts";
 import { TrainingLoop } from "./training/loop.ts";
-import { stepsOf } from "./training/view.ts";
+import { GroupOpenings } from "./training/plan.ts";
+import { trainingRecords } from "./training/records.ts";
+import { stepsOf, trainingFlow, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
+
+/** What judging and training make of the ends of rollouts. */
+export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeJudges, onGroupEnded: closeGroup };
 
 /** How long answers are gathered before the next dispatch and sends leave. */
 const GATHER_MS = 10;
@@ -93,15 +86,20 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const now = () => this.now();
-    this.#store = new RunStore(ctx.storage);
-    this.#pump = new RunPump(env, this.#store, now);
+    this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
+    this.#pump = new RunPump(env, this.#store, now, new GroupOpenings(this.#store));
     this.#permits = new RunPermits(env, policyGate(this.#store), now);
     this.#judging = new RunJudging(env, this.#store, now);
     this.#training = new TrainingLoop(env, this.#store, now, {
       toScore: (unit) => this.#pump.toScore(unit),
       acceptEval: (...asked) => this.acceptEval(...asked),
     });
-    this.#views = new LiveViews(this.#store, now, (spec) => this.#pump.hindrance(spec));
+    this.#views = new LiveViews(this.#store, now, {
+      hindrance: (spec) => this.#pump.hindrance(spec),
+      judgeFlow: (spec) => judgeFlow(this.#store, spec, now()),
+      trainingFlow: (spec) => trainingFlow(this.#store, spec),
+      training: (spec) => trainingView(this.#store, spec),
+    });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
   }
@@ -115,7 +113,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#flush(spec);
   }
 
-  async admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null> {
+  async admit(places: readonly Place[]) {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
@@ -132,7 +130,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return { known: taken.known };
   }
 
-  async unitsToScore(asked: readonly number[], hold = false): Promise<{ spec: RunSpec; units: Unit[] } | null> {
+  async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
@@ -155,14 +153,14 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#gather(spec);
   }
 
-  async takeJudging(unit: number, by?: Delivery): Promise<JudgingUnit | null> {
+  async takeJudging(unit: number, by: Delivery) {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
     return takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
   }
 
-  accuse(key: SuspectKey, boot: string, died: boolean): { deaths: number } | null {
+  accuse(key: SuspectKey, boot: string, died: boolean) {
     const spec = this.#open();
     if (spec === null) return null;
     const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
@@ -174,7 +172,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (this.#open() !== null) this.#suspects.clear(key, ended);
   }
 
-  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): JudgedReply | null {
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]) {
     const spec = this.#open();
     if (spec === null) return null;
     const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
@@ -182,7 +180,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return reply;
   }
 
-  segmentRows(segment: number): RolloutRecord[] | null {
+  segmentRows(segment: number) {
     return this.#open() === null ? null : unfoldedRows(this.#store, segment);
   }
 
@@ -225,7 +223,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return known;
   }
 
-  stepMetrics(after: number, limit: number): StepMetrics[] | null {
+  stepMetrics(after: number, limit: number) {
     return this.#open() === null ? null : stepsOf(this.#store, after, limit);
   }
 
@@ -237,54 +235,54 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#gather(spec);
   }
 
-  auditRecords(): RunRecords | null {
+  auditRecords() {
     const spec = this.#open();
-    return spec === null ? null : recordsOf(this.ctx.storage.sql, spec, this.#store.head());
+    return spec && recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords);
   }
 
-  auditRows(after: number): AuditRow[] {
+  auditRows(after: number) {
     return this.#open() === null ? [] : auditRows(this.ctx.storage.sql, after);
   }
 
-  view(): LiveView | null {
+  view() {
     const spec = this.#open();
     return spec === null ? null : this.#views.of(spec);
   }
 
-  taskMeans(metric: string | null, range: KeyRange): TaskMean[] | null {
+  taskMeans(metric: string | null, range: KeyRange) {
     return this.#open() === null ? null : taskMeans(this.ctx.storage.sql, metric, range);
   }
 
-  rollout(place: Place): RolloutRecord | null {
+  rollout(place: Place) {
     const spec = this.#open();
     const row = spec === null ? null : this.#store.rollout(place);
     if (spec === null || row === null) return null;
     return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
   }
 
-  inFlight(query: InFlightQuery): InFlightEntry[] | null {
+  inFlight(query: InFlightQuery) {
     return this.#open() === null ? null : inFlightIn(this.#store, query);
   }
 
-  segmentOf(finishSeq: number): SegmentEntry | null {
+  segmentOf(finishSeq: number) {
     return this.#open() === null ? null : segmentOf(this.#store, finishSeq);
   }
 
-  sources(places: readonly SourcePlace[]): SourcePage | null {
+  sources(places: readonly SourcePlace[]) {
     return this.#open() === null ? null : sourcesIn(this.#store, places);
   }
 
-  finished(after: number, limit: number, outcome: string | null): FinishedPage | null {
+  finished(after: number, limit: number, outcome: string | null) {
     const spec = this.#open();
     return spec === null ? null : finishedPage(this.#store, spec, after, limit, outcome);
   }
 
-  exportPage(query: ExportQuery): ExportPage | null {
+  exportPage(query: ExportQuery) {
     const spec = this.#open();
     return spec && exportPage(this.#store, spec, this.ctx.storage.sql, query);
   }
 
-  async events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null> {
+  async events(after: number, waitMs: number) {
     const spec = this.#open();
     if (spec === null) return null;
     if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);

@@ -8,19 +8,18 @@ import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { Place, RunSpec } from "../contract/wire.ts";
-import { gateRoom, type Need } from "../endpoint/run-gate.ts";
+import { gateRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
 import { idMac } from "../kit/secrets.ts";
-import { STORAGE_FULL, storageIsFull } from "../kit/storage-full.ts";
+import { STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
 import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./queues.ts";
 import { Standings } from "./rollout-standing.ts";
-import { pendingOf, trainsOn } from "./standing.ts";
+import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
-import { allCut, isBehind, openable, openGroups, TaskOrder } from "./training/plan.ts";
 
 /** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 500;
@@ -30,11 +29,21 @@ const MOST_UNREACHABLE_TELLS = 12;
 const LONGEST_TELL_MS = 60_000;
 const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
 
+/** Groups beyond those that were planned: a training run opens them as it goes, any other opens none. */
+export interface Openings {
+  /** Rollouts of groups that may be opened now, a group's size at a time. */
+  openable(spec: RunSpec): number;
+  /** Opens as many groups as so many more rollouts need. Inside a transaction. */
+  open(spec: RunSpec, rollouts: number): void;
+  /** Whether more are to be expected soon: the run then keeps its permits while it has nothing to open. */
+  goOn(spec: RunSpec): boolean;
+}
+
 export class RunPump {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #tasks: TaskOrder;
+  readonly #openings: Openings;
   /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
   #places: Place[] = [];
   #units: number[] = [];
@@ -43,11 +52,11 @@ export class RunPump {
   /** Rollouts whose objects did not open when they were last asked, by `seq`. */
   readonly #unreadable = new Map<number, string>();
 
-  constructor(env: Env, store: RunStore, now: () => number) {
+  constructor(env: Env, store: RunStore, now: () => number, openings: Openings) {
     this.#env = env;
     this.#store = store;
     this.#now = now;
-    this.#tasks = new TaskOrder(store);
+    this.#openings = openings;
   }
 
   toScore(unit: number | null): void {
@@ -74,7 +83,7 @@ export class RunPump {
     const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const gate = gateRoom(head.gate, head.running, this.#now());
-    const more = pendingOf(spec, head) + openable(spec, head);
+    const more = pendingOf(spec, head) + this.#openings.openable(spec);
     return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
   }
 
@@ -103,15 +112,11 @@ export class RunPump {
     return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
   }
 
-  /** Rollouts that are still to come. A training run keeps its permits through the moments it has nothing to open. */
+  /** Rollouts that are still to come. */
   #pending(spec: RunSpec): number {
     const head = this.#store.head();
-    const { training } = spec;
-    const goes = training !== undefined && head.training !== null && trainsOn(spec, head);
-    if (!goes || allCut(training, head.training) || isBehind(training, head.training)) {
-      return pendingOf(spec, head);
-    }
-    return Math.max(pendingOf(spec, head), maxConcurrentOf(spec, head) - head.running);
+    const pending = pendingOf(spec, head);
+    return this.#openings.goOn(spec) ? Math.max(pending, maxConcurrentOf(spec, head) - head.running) : pending;
   }
 
   dispatch(spec: RunSpec): void {
@@ -120,7 +125,7 @@ export class RunPump {
     const mac = idMac(this.#env.ROLLCALL_SECRET);
     const idOf = (place: Place) => rolloutId(spec.run_id, place, mac);
     const places = this.#store.transaction(() => {
-      openGroups(this.#store, spec, this.#tasks, count - pendingOf(spec, this.#store.head()));
+      this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));
       return dispatch(this.#store, spec, count, idOf, this.#now());
     });
     this.#places.push(...places);

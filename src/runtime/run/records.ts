@@ -10,7 +10,6 @@ import type { RunSpec } from "../contract/wire.ts";
 import { countsOf } from "./report.ts";
 import type { RunHead } from "./schema.ts";
 import { slotsOf } from "./standing.ts";
-import { trainingRecords } from "./training/records.ts";
 
 /** For minutes rollouts are told to stop, those that do not answer too; then each has the time of its closing. */
 const TOLD_MS = 15 * 60_000;
@@ -28,7 +27,13 @@ export function auditRows(sql: SqlStorage, after: number): AuditRow[] {
     .toArray();
 }
 
-export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRecords {
+/** `trainingOf`: the same of its training, by whoever knows its tables. */
+export function recordsOf(
+  sql: SqlStorage,
+  spec: RunSpec,
+  head: RunHead,
+  trainingOf: (sql: SqlStorage, head: RunHead) => RunRecords["training"],
+): RunRecords {
   const segments = sql
     .exec<{ first_seq: number; last_seq: number; key: string | null }>(
       "select first_seq, last_seq, key from segments order by first_seq",
@@ -52,7 +57,7 @@ export function recordsOf(sql: SqlStorage, spec: RunSpec, head: RunHead): RunRec
     settled: head.settled_at !== null,
     status: head.status,
     row_current: head.row_current,
-    training: trainingRecords(sql, head),
+    training: trainingOf(sql, head),
     ...(draining && { draining }),
   };
 }
@@ -62,7 +67,7 @@ function drainingOf(
   { limits }: RunSpec,
   { stop, settled_at }: RunHead,
 ): RunRecords["draining"] | null {
-  if (settled_at !== null || stop?.kind !== "cancel" || stop.at === undefined) return null;
+  if (settled_at !== null || stop?.kind !== "cancel") return null;
   const waiting = sql.exec<{ id: string }>(
     "select id from rollouts where status != 'done' order by seq limit ?",
     ROLLOUTS_NAMED,

@@ -3,14 +3,12 @@ import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { gateFlow } from "../endpoint/run-gate.ts";
+import { gateFlow } from "../endpoint/run-lease.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
-import { judgeFlow } from "./judging/ledger.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf, plannedOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
-import { trainingFlow, trainingView } from "./training/view.ts";
 
 export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
   return {
@@ -26,19 +24,18 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
-function flowOf(store: RunStore, spec: RunSpec, now: number, hindrance: () => RunView["flow"]): RunView["flow"] {
-  const head = store.head();
+function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView["flow"] {
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
-  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason ?? "user"] };
-  const trainer = trainingFlow(store, spec);
+  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
+  const trainer = told.trainingFlow(spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
   const gated = gateFlow(gate, running, now);
   // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
-  return waits ?? hindrance() ?? judgeFlow(store, spec, now) ?? { state: "active", reason: null };
+  return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
 
 const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
@@ -48,21 +45,29 @@ const ROWS_WALKED_PER_S = 20_000;
 
 const PROGRESS_EVERY_MS = 1000;
 
+/** What others know of how the run stands. A `flow` says why it waits; null when that is not the reason. */
+export interface Told {
+  /** What neither its owner nor its endpoint did. */
+  readonly hindrance: (spec: RunSpec) => RunView["flow"];
+  readonly judgeFlow: (spec: RunSpec) => RunView["flow"];
+  readonly trainingFlow: (spec: RunSpec) => RunView["flow"];
+  readonly training: (spec: RunSpec) => LiveView["training"];
+}
+
 /** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #hindrance: (spec: RunSpec) => RunView["flow"];
+  readonly #told: Told;
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
   #lastProgressAt = 0;
 
-  /** `hindrance`: why it waits on what neither its owner nor its endpoint did. */
-  constructor(store: RunStore, now: () => number, hindrance: (spec: RunSpec) => RunView["flow"] = () => null) {
+  constructor(store: RunStore, now: () => number, told: Told) {
     this.#store = store;
     this.#now = now;
-    this.#hindrance = hindrance;
+    this.#told = told;
   }
 
   of(spec: RunSpec): LiveView {
@@ -71,12 +76,12 @@ export class LiveViews {
       status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      flow: flowOf(this.#store, spec, this.#now(), () => this.#hindrance(spec)),
+      flow: flowOf(spec, head, this.#now(), this.#told),
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
       report: this.#report(spec, head),
-      training: trainingView(this.#store, spec),
+      training: this.#told.training(spec),
     };
   }
 

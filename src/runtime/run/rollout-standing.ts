@@ -9,7 +9,7 @@ import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutStanding, RunSpec } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutObject } from "../kit/names.ts";
-import { isUnreadable } from "../kit/platform-fault.ts";
+import { isUnreadable } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { Heard } from "./sweep.ts";
 

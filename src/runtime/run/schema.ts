@@ -1,122 +1,57 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import { NEW_GATE, type RunGate } from "../endpoint/run-gate.ts";
+import { NEW_GATE, type RunGate } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
-import { TRAINING_MIGRATION, type TrainingState } from "./training/state.ts";
+import { JUDGING_SCHEMA } from "./judging-store.ts";
+import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
+  // `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
+  // environments. `steps` (what single turns are worth) and `judgements` are JSON.
   `create table if not exists rollouts (
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
     ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
-    told integer not null default 0,
-    example_id integer, task_key text, digest text, bytes integer not null default 0,
+    told integer not null default 0, cancel text, carries integer,
+    example_id integer, task_key text, member text, digest text, said text, bytes integer not null default 0,
     stop_condition text, is_truncated integer not null default 0,
     turns integer not null default 0, calls integer not null default 0,
     prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
     started_at integer, ended_at integer, error text,
-    reward real, scores text, scoring_errors text,
+    reward real, scores text, scoring_errors text, steps text,
+    judge_calls integer not null default 0, judge_prompt_tokens integer not null default 0,
+    judge_completion_tokens integer not null default 0, judge_micros integer, judgements text,
     finish_seq integer, drained integer not null default 0,
     unique (group_index, slot, attempt))`,
   "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
+  "create index if not exists rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
   "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
   "create index if not exists rollouts_undrained on rollouts (finish_seq) where drained = 0 and finish_seq is not null",
+  // Ended rollouts whose next attempt is still to be dispatched.
+  "create table if not exists retries (seq integer primary key)",
+  // Requests made with an Idempotency-Key: a repeat changes nothing.
+  "create table if not exists requests (operation text not null, key text not null, hash text not null, primary key (operation, key))",
   // Small trajectories of rollouts that no segment covers yet.
   "create table if not exists trajectories (seq integer primary key, text text not null)",
   // Finished rollouts first_seq..last_seq, folded into one R2 object once `key` is set.
   `create table if not exists segments (
     segment integer primary key, first_seq integer not null, last_seq integer not null,
     key text, ask_at integer not null, asks integer not null default 0)`,
+  "create index if not exists segments_to_fold on segments (ask_at) where key is null",
   "create table if not exists events (id integer primary key, event text not null, data text not null)",
   // Messages that ended in a dead-letter queue: recorded, and covered by the sweep.
   "create table if not exists dead_letters (id integer primary key autoincrement, queue text not null, body text not null, at integer not null)",
+  // Work that may have ended the process: in how many deaths it was the one that was named, and by whom it is named now.
+  "create table if not exists suspects (key text primary key, deaths integer not null, boot text)",
+  ...JUDGING_SCHEMA,
+  ...TRAINING_SCHEMA,
 ];
 
-/** Changes since, for objects made before them as for new ones; applied once, in order, by name. */
-export const RUN_MIGRATIONS: readonly Migration[] = [
-  {
-    name: "control",
-    statements: [
-      // Why this rollout alone was asked to stop.
-      "alter table rollouts add column cancel text",
-      "create index rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
-      // Ended rollouts whose next attempt is still to be dispatched.
-      "create table retries (seq integer primary key)",
-      // Requests made with an Idempotency-Key: a repeat changes nothing.
-      "create table requests (operation text not null, key text not null, hash text not null, primary key (operation, key))",
-    ],
-  },
-  {
-    name: "segments_to_fold",
-    statements: ["create index segments_to_fold on segments (ask_at) where key is null"],
-  },
-  {
-    name: "carried",
-    statements: [
-      // `seq` of the attempt whose trajectory this one takes over.
-      "alter table rollouts add column carries integer",
-      // What single turns are worth, where scoring functions said so: JSON.
-      "alter table rollouts add column steps text",
-    ],
-  },
-  {
-    name: "judging",
-    statements: [
-      // What its judges cost, and what they said.
-      "alter table rollouts add column judge_calls integer not null default 0",
-      "alter table rollouts add column judge_prompt_tokens integer not null default 0",
-      "alter table rollouts add column judge_completion_tokens integer not null default 0",
-      "alter table rollouts add column judgements text",
-      // Units that owe verdicts. Verdicts stand apart, by what was asked, until their unit has its scores.
-      `create table judging (
-        unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
-        stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null)`,
-      "create index judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
-      `create table verdicts (
-        unit integer not null, key text not null, rollout_id text, judge text not null,
-        pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
-        tries integer not null default 0, replies integer not null default 0, next_at integer not null default 0, verdict text,
-        calls integer not null default 0, prompt_tokens integer not null default 0, completion_tokens integer not null default 0,
-        primary key (unit, key))`,
-    ],
-  },
-  { name: "said", statements: ["alter table rollouts add column said text"] },
-  TRAINING_MIGRATION,
-  {
-    name: "judge_cost",
-    statements: [
-      "alter table rollouts add column judge_micros integer",
-      // Replies without usage: what they cost nobody can know.
-      "alter table verdicts add column unmetered integer not null default 0",
-    ],
-  },
-  {
-    name: "suspects",
-    statements: [
-      // Work that may have ended the process: in how many deaths it was the one that was named, and by whom it is named now.
-      "create table suspects (key text primary key, deaths integer not null, boot text)",
-    ],
-  },
-  {
-    name: "member",
-    statements: [
-      // Whose task it is, of a group of environments.
-      "alter table rollouts add column member text",
-    ],
-  },
-  {
-    name: "judging_taker",
-    statements: [
-      // Which message took the unit, and at which try; and how often in a row it was sent and taken by none.
-      "alter table judging add column taker text",
-      "alter table judging add column attempt integer not null default 0",
-      "alter table judging add column unheard integer not null default 0",
-    ],
-  },
-];
+/** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
+export const RUN_MIGRATIONS: readonly Migration[] = [];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {
@@ -126,9 +61,9 @@ export interface RunHead {
   readonly stop:
     | {
         readonly kind: "cancel";
-        readonly reason?: "user" | "deadline";
-        /** Epoch milliseconds; absent where an earlier release stopped it. */
-        readonly at?: number;
+        readonly reason: "user" | "deadline";
+        /** Epoch milliseconds. */
+        readonly at: number;
       }
     | { readonly kind: "fail"; readonly code: string; readonly message: string }
     | null;

@@ -6,20 +6,29 @@ import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
 import type { RolloutEntry, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
+import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Place, RunSpec } from "../contract/wire.ts";
-import type { GateSlot } from "../endpoint/run-permits.ts";
-import { SuspectStore } from "../environment/suspect-store.ts";
+import type { GateSlot } from "../endpoint/run-lease.ts";
+import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
-import { JudgingStore } from "./judging/store.ts";
+import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { NEW_HEAD, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
-import { NEW_TRAINING } from "./training/state.ts";
-import { TrainingStore } from "./training/store.ts";
+import { NEW_TRAINING } from "./training-state.ts";
+import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
   finish_seq`;
+
+/** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
+export interface LedgerHooks {
+  /** A rollout ends: the columns that it gets besides. */
+  readonly onEnded: (store: RunStore, row: RolloutEntry) => Partial<RolloutEntry>;
+  /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
+  readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
+}
 
 type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
 
@@ -30,11 +39,13 @@ export class RunStore {
   readonly retries: RetryStore;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
+  readonly hooks: LedgerHooks;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
 
-  constructor(storage: DurableObjectStorage) {
+  constructor(storage: DurableObjectStorage, hooks: LedgerHooks) {
+    this.hooks = hooks;
     this.#storage = storage;
     this.#sql = storage.sql;
     this.judging = new JudgingStore(storage.sql);
@@ -62,8 +73,7 @@ export class RunStore {
   }
 
   head(): RunHead {
-    // Heads stored by an earlier version lack what was added since.
-    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    this.#head ??= this.#storage.kv.get<RunHead>("head") ?? NEW_HEAD;
     return this.#head;
   }
 

@@ -8,8 +8,8 @@
  */
 
 import type { RunSpec, SuspectKey } from "../contract/wire.ts";
-import { lastEnd } from "../environment/last-end.ts";
-import { deathsOf, MOST_DEATHS, stoppedPlatform } from "../environment/suspects.ts";
+
+import { deathsOf, lastEnd, MOST_DEATHS, stoppedPlatform } from "../environment/suspects.ts";
 import { STOPS_PLATFORM } from "./control.ts";
 import { giveUp } from "./ledger.ts";
 import type { RunStore } from "./store.ts";

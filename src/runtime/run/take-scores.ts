@@ -1,14 +1,11 @@
 /**
- * What is handed to a run by whoever scores and judges, where its store may refuse it for what it is: that unit, or that
- * verdict, ends without, with a short reason, and holds up no other. Trouble of the store itself is thrown, and passes.
+ * What is handed to a run by whoever scores, where its store may refuse it for what it is: that unit ends without, with a
+ * short reason, and holds up no other. Trouble of the store itself is thrown, and passes.
  */
 import { ScoringError, serializeError } from "../../contract/errors.ts";
-import type { JudgedAsk, JudgedReply, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
-import { orRefusal } from "../kit/refused-value.ts";
-import { judged } from "./judging/ledger.ts";
-import type { JudgingEntry } from "./judging/store.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
 import { score } from "./ledger.ts";
 import type { RunStore } from "./store.ts";
 
@@ -49,26 +46,8 @@ function withoutScores({ record, ...place }: ScoredMember, why: string): ScoredM
   return { ...place, record: { rollout_id, ...none } };
 }
 
-export function takeVerdicts(
-  store: RunStore,
-  spec: RunSpec,
-  of: Pick<JudgingEntry, "unit" | "claim">,
-  asks: readonly JudgedAsk[],
-  now: number,
-): JudgedReply {
-  const taken = orRefusal(() => judged(store, spec, of, asks, now));
-  if (!("refused" in taken)) return taken;
-  const without = asks.map((ask) => ({ ...ask, outcome: withoutVerdict(ask, taken.refused) }));
-  return judged(store, spec, of, without, now);
-}
-
-function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
-  const error = reasonOf("its verdict", why);
-  const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
-  return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
-}
-
-function reasonOf(what: string, why: string): string {
+/** What stands in the place of a value that could not be stored. */
+export function reasonOf(what: string, why: string): string {
   const { error, message } = serializeError(new ScoringError(`${what} could not be stored: ${why}`));
   return `${error}: ${message}`;
 }

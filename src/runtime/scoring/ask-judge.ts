@@ -2,18 +2,31 @@
  * One call of a judge, wherever it is awaited: called within its time, its reply read, and what came of it made plain. What
  * is asked says of which kind the call is: a cosine is asked of an embedding model, all else is a question.
  */
-import { callEmbeddings } from "../../clients/embeddings.ts";
-import { callModel } from "../../clients/inference.ts";
+
+import { callEmbeddings, callModel } from "../../clients/inference.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import { type ReadVerdict, readCosine, readVerdict } from "../../core/rubrics/verdict.ts";
+import { type CachedVerdict, findVerdicts, keepVerdict } from "../../db/judge-verdicts.ts";
 import type { TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { AskOutcome } from "../contract/judge-outcome.ts";
 import type { JudgeTarget, RunSpec } from "../contract/wire.ts";
-import { endpointOpener, reachEndpoint } from "../endpoint/call.ts";
+import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
+import { logError } from "../kit/log.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { chunksOf } from "../run/queues.ts";
+
+/** D1 binds at most 100 parameters. */
+const KEYS_PER_QUERY = 64;
+
+export interface Addressed {
+  readonly ask: JudgeAsk;
+  readonly target: JudgeTarget;
+}
 
 /** Throws only what passes and is the platform's own, such as a database that is down. */
 export async function askJudge(
@@ -22,6 +35,7 @@ export async function askJudge(
   { endpoint_id, model, sampling }: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
+  controller: AbortController,
 ): Promise<AskOutcome> {
   const { messages, menu } = ask;
   const settings = asSent({ ...sampling, ...ask.sampling });
@@ -29,7 +43,7 @@ export async function askJudge(
   const way = {
     open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
     waitMs: seconds * 1000,
-    controller: new AbortController(),
+    controller,
   };
   if (menu.kind === "cosine") {
     const { extra_body } = settings;
@@ -85,4 +99,62 @@ function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutc
   if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const error = `${read.error}${cut}`;
   return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage };
+}
+
+/**
+ * Verdicts that were paid for once, in D1. The key is everything that decides a verdict: the judge's address, model and
+ * settings, the whole question with its form, which pass it is. Nothing depends on the table: what is not found is asked
+ * for, and a verdict that could not be kept was given all the same.
+ */
+export class JudgeCache {
+  readonly #env: Env;
+  readonly #spec: RunSpec;
+  readonly #subrequests: Subrequests;
+
+  constructor(env: Env, spec: RunSpec, subrequests: Subrequests) {
+    this.#env = env;
+    this.#spec = spec;
+    this.#subrequests = subrequests;
+  }
+
+  /** Verdicts that are there, by the keys of their asks. */
+  async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedVerdict>> {
+    const found = new Map<string, CachedVerdict>();
+    if (this.#spec.judge_cache === false) return found;
+    try {
+      const keyed = await Promise.all(
+        addressed.map(async (one) => ({ ask: one.ask.key, key: await this.#keyOf(one) })),
+      );
+      for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
+        const keys = slice.map(({ key }) => key);
+        const rows = await this.#subrequests.inTurn(() => findVerdicts(this.#env.DB, this.#spec.scope, keys));
+        for (const { ask, key } of slice) {
+          const verdict = rows.get(key);
+          if (verdict !== undefined) found.set(ask, verdict);
+        }
+      }
+    } catch (thrown) {
+      logError("verdicts could not be looked up", this.#spec.run_id, thrown);
+    }
+    return found;
+  }
+
+  async keep(addressed: Addressed, verdict: CachedVerdict): Promise<void> {
+    if (this.#spec.judge_cache === false) return;
+    try {
+      const row = { key: await this.#keyOf(addressed), verdict, created_at: Date.now() };
+      await this.#subrequests.inTurn(() => keepVerdict(this.#env.DB, this.#spec.scope, row));
+    } catch (thrown) {
+      logError("a verdict could not be kept", this.#spec.run_id, thrown);
+    }
+  }
+
+  /** The address, not the endpoint's id: one that leads elsewhere by now is another judge. */
+  async #keyOf({ ask, target }: Addressed): Promise<string> {
+    const { scope } = this.#spec;
+    const { base_url } = await openEndpoint(this.#env, scope, target.endpoint_id, Date.now());
+    const { messages, menu, pass } = ask;
+    const sampling = { ...target.sampling, ...ask.sampling };
+    return sha256Hex(JSON.stringify([base_url, target.model, sampling, messages, menu, pass]));
+  }
 }

@@ -9,21 +9,21 @@
 
 import { InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { scoreJudged } from "../../core/rubrics/judged-score.ts";
 import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
-import { handBack } from "../environment/hand-back.ts";
+import { handBack } from "../environment/suspects.ts";
+import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { askJudge } from "./ask-judge.ts";
+import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
-import { type Addressed, JudgeCache } from "./judge-cache.ts";
-import { courtOf, owingOf } from "./owed-verdicts.ts";
-import { openScoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+
+import { courtOf, openScoring, owingOf, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
@@ -35,13 +35,14 @@ export async function judgeUnit(
   { scope, run_id, unit }: JudgementMessage,
   delivery: Delivery,
   subrequests: Subrequests,
+  firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
   // A stub of its own for each call: judges take minutes, and one whose object went meanwhile stays broken.
   const run = () => runObject(env, scope, run_id);
   const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
   if (taken === null) return;
   try {
-    await settleUnit(env, run, taken, subrequests);
+    await settleUnit(env, run, taken, { subrequests, firstLookMs });
   } catch (thrown) {
     logError("judging failed", run_id, thrown);
     const { claim, endpoint_id, calls } = taken;
@@ -49,13 +50,14 @@ export async function judgeUnit(
   }
 }
 
-async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, subrequests: Subrequests): Promise<void> {
+async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means: Means): Promise<void> {
+  const { subrequests } = means;
   const { spec, unit, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-  const hearing = new Hearing(env, run, taken, subrequests);
+  const hearing = new Hearing(env, run, taken, means);
   const ask = (owed: readonly JudgeAsk[]) => hearing.ask(owed);
   const court = { known: new Map(settled), ...courtOf(spec), ask };
   const judged = await scoreJudged(court, trajectories.length, async (judges) => {
@@ -76,12 +78,19 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, subre
   }
 }
 
+interface Means {
+  readonly subrequests: Subrequests;
+  /** How long a judge is waited for before the run is asked whether the unit still goes on. */
+  readonly firstLookMs: number;
+}
+
 /** One unit's judges, as long as it is ours to ask for. */
 class Hearing {
   readonly #env: Env;
   readonly #run: () => RunRpc;
   readonly #taken: JudgingUnit;
   readonly #subrequests: Subrequests;
+  readonly #firstLookMs: number;
   readonly #cache: JudgeCache;
   readonly #recorded: Map<string, Recorded>;
   readonly #notBefore: Map<string, number>;
@@ -89,11 +98,12 @@ class Hearing {
   #goesOn = true;
   #asked = 0;
 
-  constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, subrequests: Subrequests) {
+  constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, { subrequests, firstLookMs }: Means) {
     this.#env = env;
     this.#run = run;
     this.#taken = taken;
     this.#subrequests = subrequests;
+    this.#firstLookMs = firstLookMs;
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
     this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
@@ -120,24 +130,40 @@ class Hearing {
     });
     if (found.length > 0) await this.#tell(found, given);
     const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
-    const lane = async () => {
+    const lane = async (hangUp: AbortController) => {
       for (const addressed of open) {
         if (!this.#mayAsk()) return;
         this.#asked += 1;
-        await this.#askOne(addressed, given);
+        await this.#askOne(addressed, given, hangUp);
       }
     };
-    await Promise.all(Array.from({ length: this.#taken.lanes }, lane));
+    const askAll = (hangUp: AbortController) =>
+      Promise.all(Array.from({ length: this.#taken.lanes }, () => lane(hangUp)));
+    await hangUpOnceOver(askAll, () => this.#isOver(), this.#firstLookMs);
     return given;
   }
 
-  async #askOne(addressed: Addressed, given: Map<string, Verdict>): Promise<void> {
+  /** Whether the run has cancelled the unit, or given it to somebody else. One that does not answer says nothing. */
+  async #isOver(): Promise<boolean> {
+    const { unit, claim, spec } = this.#taken;
+    try {
+      const reply = await this.#subrequests.object(() => this.#run().judged(unit.unit, claim, []));
+      this.#goesOn &&= reply?.go_on ?? false;
+    } catch (thrown) {
+      logError("run does not answer", spec.run_id, thrown);
+    }
+    return !this.#goesOn;
+  }
+
+  async #askOne(addressed: Addressed, given: Map<string, Verdict>, hangUp: AbortController): Promise<void> {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
     // The same for a call that was lost, another for one that was answered and is made anew.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
-    const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key));
+    const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key, hangUp));
+    // It was hung up on: nobody waits for what a judge would have said.
+    if (!this.#goesOn && outcome.kind === "failed") return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;

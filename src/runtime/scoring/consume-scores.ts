@@ -13,8 +13,16 @@ import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../cont
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
-import { benchOf, owingOf } from "./owed-verdicts.ts";
-import { openScoring, type Scoring, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+
+import {
+  benchOf,
+  openScoring,
+  owingOf,
+  type Scoring,
+  scoreAlone,
+  scoreInTime,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
 
 export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<void> {
   const run = runObject(env, message.scope, message.run_id);

@@ -11,8 +11,8 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
-import { encodeRows, formatOf } from "../../core/training/sample-encoding.ts";
-import { rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
+
+import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
@@ -20,7 +20,7 @@ import { logError } from "../kit/log.ts";
 import { sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { FIRST_SERVED } from "../trainer/served-weights.ts";
+import { FIRST_SERVED } from "../trainer/weight-ledger.ts";
 
 /** A member, its record, and what it left behind. */
 interface ScoredTrajectory {

@@ -20,7 +20,7 @@ import {
   type RowTexts,
   storedRows,
 } from "../dataset/datasets.ts";
-import { Recent } from "../kit/recent.ts";
+import { Recent } from "../kit/caches.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 

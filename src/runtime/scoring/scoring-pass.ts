@@ -2,21 +2,23 @@
  * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
  * settles must not hold up its neighbours: its unit has no score, and says why.
  */
-
 import { StageTimeoutError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";
-import type { Judges } from "../../core/rubrics/judges.ts";
-import { type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+import type { JudgeAsk, JudgeBench, Judges } from "../../core/rubrics/judges.ts";
+import { newBench, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+
+import type { Owing } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
 import { runObject } from "../kit/names.ts";
 import { openSecrets } from "../kit/secret-values.ts";
+import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 
@@ -85,4 +87,32 @@ async function within<T>(limitMs: number, what: string, work: Promise<T>): Promi
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What a scoring pass of a run found to be owed by its judges. */
+
+/** The judges of a pass that asks nobody: it shows what is owed. */
+export function benchOf(spec: RunSpec, members: number): JudgeBench {
+  return newBench({ known: new Map(), ...courtOf(spec) }, members);
+}
+
+/** Who may be asked, and how asks are known again. */
+export function courtOf({ judges = {} }: RunSpec) {
+  return { named: Object.keys(judges), hash: sha256Hex };
+}
+
+/** By the endpoint of the first that may be asked: one at a time holds permits for the unit. */
+export function owingOf(
+  { judges }: RunSpec,
+  unit: number,
+  owed: readonly JudgeAsk[],
+  notBefore: (key: string) => number = () => 0,
+): Owing {
+  const [first, ...others] = [...owed].sort((a, b) => notBefore(a.key) - notBefore(b.key));
+  const endpointOf = (ask: JudgeAsk | undefined) => judges?.[ask?.judge ?? ""]?.endpoint_id ?? "";
+  const endpoint_id = endpointOf(first);
+  const alike = others.filter((other) => endpointOf(other) === endpoint_id);
+  const not_before = notBefore(first?.key ?? "");
+  const calls = 1 + alike.length;
+  return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }) };
 }

@@ -13,21 +13,21 @@ import type { Scope } from "../../contract/scope.ts";
 import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../../contract/training-spec.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
-import { numExamplesOf, runViewOf } from "../../db/run-view.ts";
-import { findRunByIdempotencyKey, insertRun, type NewRun } from "../../db/runs.ts";
+
+import { findRunByIdempotencyKey, insertRun, type NewRun, numExamplesOf, runViewOf } from "../../db/runs.ts";
 import { keyReused, type Result } from "../contract/refusal.ts";
 import type { JudgeTarget, RunSpec } from "../contract/wire.ts";
 import { rowsText } from "../dataset/datasets.ts";
-import type { ResolvedDataset } from "../dataset/resolve-dataset.ts";
+import type { ResolvedDataset } from "../dataset/resolve.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
+
 import { datasetKey, runObject } from "../kit/names.ts";
-import { sha256Hex } from "../kit/secrets.ts";
+import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
-import { refuseTraining } from "./check-training.ts";
-import { issueTrainer } from "./issue-trainer.ts";
-import { refuseEngine } from "./refuse-engine.ts";
+import { refuseEngine, refuseTraining } from "./check-training.ts";
+import { issueTrainer } from "./issue-token.ts";
+
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */

@@ -3,9 +3,9 @@
  * created, because accepting the run was cut short, is created from the run's own row. What it refuses is put into
  * words here.
  */
-
 import type { Scope } from "../../contract/scope.ts";
 import type { WeightLedger } from "../../contract/trainer-wire.ts";
+import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { trainerSpecOf } from "../contract/trainer-spec.ts";
@@ -13,6 +13,7 @@ import type { Answer, TrainerRefusal, TrainerRpc } from "../contract/training-wi
 import { trainerObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { specOfRow } from "./accept-run.ts";
+import { issueToken } from "./issue-token.ts";
 import { notFound, openRun } from "./read-run.ts";
 
 /** `ask` may be called twice. */
@@ -90,4 +91,21 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
     case "conflict":
       return { code: "conflict", message: refusal.message, param: refusal.param ?? null };
   }
+}
+
+/** Another token for a run's trainer. */
+
+/** For whoever lost the run's token. What offers are signed by stays, and is not shown again. */
+export async function rotateTrainerToken(
+  env: Env,
+  scope: Scope,
+  id: string,
+  now: number,
+): Promise<Result<TrainerSecrets>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  if (found.value.record.run.kind !== "training") {
+    return refuse("not_found", `${id} is no training run`, "id");
+  }
+  return { ok: true, value: { token: await issueToken(env, scope, id, now), push_secret: null } };
 }

@@ -14,18 +14,30 @@ import {
   type RunAudit,
 } from "../../contract/audit.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { countRollouts } from "../../db/rollouts.ts";
-import { runViewOf } from "../../db/run-view.ts";
-import type { RunRecord } from "../../db/runs.ts";
+import { type AuditedRollout, countRollouts, rolloutsById } from "../../db/rollouts.ts";
+import { getRun, type RunRecord, runViewOf } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
-import type { RunRecords } from "../contract/run-records.ts";
-import { damagedMessage, goneMessage, isUnreadable } from "../kit/platform-fault.ts";
-import { failedForStorage } from "../kit/storage-full.ts";
+import type { AuditRow, RunRecords } from "../contract/run-records.ts";
+import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import { damagedMessage, failedForStorage, goneMessage, isUnreadable } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { auditDatabase } from "./audit-database.ts";
-import { auditObjects } from "./audit-objects.ts";
 import { openRun } from "./read-run.ts";
+
+interface ObjectAudit {
+  readonly counted: RunAudit["sources"]["r2"];
+  readonly notes: string[];
+  readonly violations: AuditViolation[];
+}
+
+interface Audited {
+  readonly id: string;
+  readonly run: RunRpc;
+  readonly records: RunRecords;
+  /** Rows of the run that D1 counts. */
+  readonly rows: number;
+}
 
 /** A look of a run of a million rollouts; production stops at 10,000 an invocation. */
 const SUBREQUESTS = 4500;
@@ -174,4 +186,161 @@ function deadLetters(count: number): string[] {
 
 function violation(rule: AuditRule, detail: string): AuditViolation {
   return { rule, detail };
+}
+
+/** What D1 says of a run, held to the run's own rows: one row each once drained, with what the rollout ended with. */
+export async function auditDatabase(
+  env: Env,
+  scope: Scope,
+  audited: Audited,
+  subrequests: Subrequests,
+): Promise<AuditViolation[]> {
+  const broken: AuditViolation[] = [];
+  let found = 0;
+  for (let after = 0; ; ) {
+    const rows = await subrequests.object(() => audited.run.auditRows(after));
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = last.finish_seq;
+    const ids = rows.map(({ id }) => id);
+    const stored = await subrequests.fetch(() => rolloutsById(env.DB, scope, ids));
+    found += stored.length;
+    const byId = new Map(stored.map((row) => [row.id, row]));
+    broken.push(...rows.flatMap((row) => auditRow(row, byId.get(row.id))));
+  }
+  if (audited.rows > found) {
+    const detail = `${audited.rows - found} rows of the run are of rollouts it does not know`;
+    broken.push({ rule: "d1_has_no_other_row", detail });
+  }
+  return [...broken, ...(await auditRunRow(env, scope, audited, subrequests))];
+}
+
+function auditRow(row: AuditRow, stored: AuditedRollout | undefined): AuditViolation[] {
+  if (stored === undefined) {
+    if (row.drained === 0) return [];
+    return [{ rule: "d1_has_every_row", detail: `${row.id} was written and is not there` }];
+  }
+  const differ = differences(ended(stored), ended(row));
+  // The other way round a later attempt came while we looked.
+  if (row.drained === 1 && row.superseded_by !== null) {
+    const { superseded_by } = row;
+    differ.push(...differences({ superseded_by: stored.superseded_by }, { superseded_by }));
+  }
+  return differ.map((detail) => ({ rule: "d1_row_matches", detail: `${row.id} ${detail}` }));
+}
+
+/** How it ended. Rewards pass through JSON on their way to D1. */
+function ended(row: AuditRow | AuditedRollout): Record<string, unknown> {
+  const { outcome, reason, turns, calls, prompt_tokens, completion_tokens, digest } = row;
+  const { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros } = row;
+  const reward = row.reward?.toPrecision(12) ?? null;
+  const judges = { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros };
+  const policy = { turns, calls, prompt_tokens, completion_tokens };
+  return { outcome, reason, ...policy, ...judges, digest, reward };
+}
+
+/** The run's own row, once nothing more will change it. */
+async function auditRunRow(
+  env: Env,
+  scope: Scope,
+  { id, records }: Audited,
+  subrequests: Subrequests,
+): Promise<AuditViolation[]> {
+  const { settled, row_current, status, counters } = records;
+  if (!settled || !row_current) return [];
+  const stored = (await subrequests.fetch(() => getRun(env.DB, scope, id)))?.run;
+  const there = { status: stored?.status, ...(stored?.counts && flatCounts(stored.counts)) };
+  const here = { status, ...flatCounts(counters) };
+  return differences(there, here).map((detail) => ({ rule: "d1_run_matches", detail }));
+}
+
+/**
+ * What R2 holds of a run's trajectories, held to what the run says is there. An object's key is the hash of its content,
+ * and R2 keeps the hash it was stored with: a list of keys shows what is missing and what is not what it was.
+ */
+export async function auditObjects(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  { segments, large, training }: RunRecords,
+  subrequests: Subrequests,
+): Promise<ObjectAudit> {
+  const folded = segments.filter(({ key }) => key !== null);
+  const expected = new Set([
+    ...folded.map(({ key }) => key ?? ""),
+    ...large.map((digest) => trajectoryKey(scope, runId, digest)),
+  ]);
+  const there = new Map<string, R2Object>();
+  for (const key of [segmentKey(scope, runId, ""), trajectoryKey(scope, runId, "")]) {
+    const prefix = key.slice(0, key.lastIndexOf("/") + 1);
+    for (const object of await listed(env, prefix, subrequests)) there.set(object.key, object);
+  }
+  const violations: AuditViolation[] = [];
+  for (const key of expected) {
+    const object = there.get(key);
+    const hash = object === undefined ? null : await hashOf(env, object, subrequests);
+    violations.push(...auditObject(key, hash));
+  }
+  violations.push(...(await auditBatches(env, scope, runId, training, subrequests)));
+  const stray = [...there.keys()].filter((key) => !expected.has(key)).length;
+  const kept = folded.filter(({ key }) => there.has(key ?? ""));
+  return {
+    counted: {
+      segments: kept.length,
+      rollouts: kept.reduce((sum, { first_seq, last_seq }) => sum + last_seq - first_seq + 1, 0),
+      trajectories: large.filter((digest) => there.has(trajectoryKey(scope, runId, digest))).length,
+    },
+    notes: stray === 0 ? [] : [`${stray} objects of the run are in R2 that it needs no more`],
+    violations,
+  };
+}
+
+/** What a training run has shipped is there; trainers check the content by its digests. */
+async function auditBatches(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  training: RunRecords["training"],
+  subrequests: Subrequests,
+): Promise<AuditViolation[]> {
+  if (training === null) return [];
+  const { batches, samples } = training;
+  const expected = [
+    ...batches.flatMap((id) => Object.values(batchKeys(scope, runId, id))),
+    ...samples.map((digest) => sampleKey(scope, runId, digest)),
+  ];
+  const there = new Set<string>();
+  const anyBatch = batchKeys(scope, runId, "").manifest_key;
+  const folders = [sampleKey(scope, runId, ""), anyBatch.slice(0, anyBatch.lastIndexOf("//") + 1)];
+  for (const prefix of folders) {
+    for (const { key } of await listed(env, prefix, subrequests)) there.add(key);
+  }
+  return expected.filter((key) => !there.has(key)).flatMap((key) => auditObject(key, null));
+}
+
+/** `hash`: of its content; null for an object that is not there. */
+function auditObject(key: string, hash: string | null): AuditViolation[] {
+  if (hash === null) return [{ rule: "r2_has_every_object", detail: `${key} is not there` }];
+  if (key.includes(hash)) return [];
+  return [{ rule: "r2_object_matches", detail: `${key} holds what hashes to ${hash}` }];
+}
+
+/** One that was stored without its hash is read. */
+async function hashOf(env: Env, { key, checksums }: R2Object, subrequests: Subrequests): Promise<string | null> {
+  const { sha256 } = checksums.toJSON();
+  if (sha256 !== undefined) return sha256;
+  return await subrequests.fetch(async () => {
+    const object = await env.STORE.get(key);
+    return object === null ? null : sha256Hex(await object.text());
+  });
+}
+
+async function listed(env: Env, prefix: string, subrequests: Subrequests): Promise<R2Object[]> {
+  const objects: R2Object[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await subrequests.fetch(() => env.STORE.list(cursor === undefined ? { prefix } : { prefix, cursor }));
+    objects.push(...page.objects);
+    if (!page.truncated) return objects;
+    cursor = page.cursor;
+  }
 }

@@ -13,7 +13,7 @@ import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { EnvironmentPin } from "../contract/wire.ts";
 import { sourceOf } from "../dataset/datasets.ts";
-import { type ResolvedDataset, resolveDataset } from "../dataset/resolve-dataset.ts";
+import { type ResolvedDataset, resolveDataset } from "../dataset/resolve.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";

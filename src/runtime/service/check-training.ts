@@ -1,16 +1,23 @@
 /** What else can be wrong with a training run: how it samples, its trainer's address, its evals, what it holds out. Its engine: refuse-engine.ts. */
+
+import { probeEndpoint } from "../../clients/probe.ts";
+import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../contract/sampling.ts";
+import type { Scope } from "../../contract/scope.ts";
 import { evalsOwn, type TrainingSpec } from "../../contract/training-spec.ts";
+import { whyUntrainable } from "../../core/training/engine-exactness.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { firstPlaces, type RowsOf } from "../dataset/datasets.ts";
 import { blocksOf } from "../dataset/rows.ts";
+import { accessOf, EndpointUnusable } from "../endpoint/call.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
+import type { RunEndpoint } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -178,4 +185,33 @@ async function blocksHeldOut(env: Env, spec: RowsOf, holdout: number): Promise<n
   if (key === null) return 0;
   const rows = firstPlaces(spec, holdout).map(({ row }) => row);
   return await blocksOf(env, { key, index_key }, rows, new Subrequests());
+}
+
+/**
+ * Whether a training run may train on what its endpoint samples: it is asked anew for each run, with the run's model and the fields that
+ * the run sends, since a server may have been started with other flags since it was added. One that does not answer now is taken
+ * for what it was last seen to be; where nobody has seen that, the run is refused.
+ */
+export async function refuseEngine(
+  env: Env,
+  scope: Scope,
+  request: Pick<EvalRequest, "model" | "sampling">,
+  endpoint: RunEndpoint,
+  now: number,
+): Promise<Result<never> | null> {
+  try {
+    const access = await accessOf(env, scope, endpoint.place);
+    const { model, sampling } = request;
+    const seen = await probeEndpoint({ ...access, model, usual: null, sampling, now });
+    const why = whyUntrainable(isSilent(seen) ? (endpoint.capabilities ?? seen) : seen);
+    return why === null ? null : refuse("invalid_request", `endpoint: ${why}`, "endpoint");
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointUnusable)) throw thrown;
+    return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
+  }
+}
+
+/** It did not come as far as saying what it supports. */
+function isSilent({ chat, exactness, error }: EndpointCapabilities): boolean {
+  return error !== null && (!chat || exactness === null);
 }

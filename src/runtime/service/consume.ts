@@ -12,11 +12,11 @@ import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
-import { makeModelCall } from "../rollout/consume-model-calls.ts";
+import { makeModelCall } from "../rollout/model-driver.ts";
 import { judgementQueue, sendAll } from "../run/queues.ts";
 import { judgeUnit } from "../scoring/consume-judgements.ts";
 import { scoreUnits } from "../scoring/consume-scores.ts";
-import { foldSegment } from "../trajectory/consume-segments.ts";
+import { foldSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;

@@ -6,7 +6,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { deleteUnusedDataset } from "../../db/datasets.ts";
 import { updateRun } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { openDataset } from "../dataset/read-datasets.ts";
+import { openDataset } from "../dataset/read.ts";
 import { runObject, uploadKeys } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 

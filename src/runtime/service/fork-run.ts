@@ -17,10 +17,10 @@ import { refuseNeeds } from "../environment/capabilities.ts";
 import { behindRoute } from "../environment/code-behind-route.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
-import { sha256Hex } from "../kit/secrets.ts";
+
+import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { storeForkPoint } from "../trajectory/fork-point.ts";
+import { storeForkPoint } from "../trajectory/carry-over.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
 import { WHOLE_GROUP } from "./check-run.ts";
 import { finishedTrajectory } from "./read-rollouts.ts";

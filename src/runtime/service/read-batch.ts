@@ -6,7 +6,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { BatchManifest } from "../../contract/trainer-wire.ts";
-import { decodeRows, encodeRows, formatOf, type SampleEncoding } from "../../core/training/sample-encoding.ts";
+import { decodeRows, encodeRows, formatOf, type SampleEncoding } from "../../core/training/sample-row.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { ReadyBatch } from "../contract/training-wire.ts";
 import { logError } from "../kit/log.ts";

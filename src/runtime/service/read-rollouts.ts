@@ -1,21 +1,20 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
 import { costOfUsage } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
+import type { Outcome, ResultRow, RolloutInFlight, RolloutView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
-import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import { creditOf, type StepCredit } from "../../core/rubrics/step-credit.ts";
-import { contextTokens } from "../../core/verifiers/numbers.ts";
+import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
+
+import { contextTokens } from "../../core/verifiers/metadata.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
-import type { RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
+import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
 import { rolloutObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { judgeUsage, metricsOf } from "../run/report-sums.ts";
-import type { SegmentLine } from "../trajectory/consume-segments.ts";
-import { readTrajectory } from "../trajectory/store.ts";
+import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
 /** Unfolded trajectories one page may read one by one: within an invocation's subrequests. */
@@ -236,7 +235,7 @@ function judgeTokens(entry: RolloutEntry): Pick<ResultRow, "judge_usage"> {
       input_tokens: prompt_tokens,
       output_tokens: completion_tokens,
       calls,
-      ...(cost_micros !== undefined && { cost_micros }),
+      cost_micros,
     },
   };
 }
@@ -291,4 +290,25 @@ function scoringErrorsOf(entry: RolloutEntry): ResultRow["scoring_errors"] {
 
 function seconds(at: number | null | undefined): number | null {
   return at == null ? null : Math.floor(at / 1000);
+}
+
+/** Rollouts of a run that have not ended, from the run's own rows: none of them is asked. */
+export async function readInFlight(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  { after, ...page }: Omit<InFlightQuery, "after"> & { readonly after: string | null },
+): Promise<Result<RolloutInFlight[]>> {
+  const found = await openRun(env, scope, runId);
+  if (!found.ok) return found;
+  const place = after === null ? null : placeOfId(env, after);
+  if (after !== null && place?.runId !== runId) {
+    return refuse("invalid_request", "after: is not the id of a rollout of this run", "after");
+  }
+  const entries = await found.value.object.inFlight({ ...page, after: place });
+  if (entries === null) return lostRun(runId);
+  const value = entries.map((entry) => {
+    return { object: "rollout_in_flight" as const, run_id: runId, ...entry };
+  });
+  return { ok: true, value };
 }

@@ -8,16 +8,15 @@ import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import { parseId, type RolloutPlace } from "../../core/ids.ts";
-import { runViewOf } from "../../db/run-view.ts";
-import { getRun, type RunRecord, updateRun } from "../../db/runs.ts";
+
+import { getRun, type RunRecord, runViewOf, updateRun } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { LiveView, StoredEvent } from "../contract/run-records.ts";
+import { Recent } from "../kit/caches.ts";
 import { runObject } from "../kit/names.ts";
-import { goneMessage, isUnreadable } from "../kit/platform-fault.ts";
-import { Recent } from "../kit/recent.ts";
 import { idMac } from "../kit/secrets.ts";
-import { failedForStorage, isLocal, STORAGE_FULL } from "../kit/storage-full.ts";
+import { failedForStorage, goneMessage, isLocal, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
 import { specOfRow } from "./accept-run.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {

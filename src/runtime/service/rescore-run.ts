@@ -20,8 +20,8 @@ import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { findEnvironment, pinOf } from "../environment/environments.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
-import { sha256Hex } from "../kit/secrets.ts";
+
+import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { beginRun, replayedRun } from "./accept-run.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";

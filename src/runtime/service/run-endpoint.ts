@@ -14,8 +14,7 @@ import type { InlineEndpointRow, RunRecord } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
-import { minting } from "../kit/minting.ts";
-import { sealedKey } from "../kit/sealed-key.ts";
+import { minting, sealedKey } from "../kit/secrets.ts";
 
 export interface RunEndpoint {
   readonly shown: RunRecord["endpoint"];

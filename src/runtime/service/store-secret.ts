@@ -2,12 +2,12 @@
 import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-import { secretViewOf } from "../../db/secret-view.ts";
-import { findSecret, insertSecret, updateSecret } from "../../db/secrets.ts";
+
+import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
-import { minting } from "../kit/minting.ts";
-import { seal, sealContext } from "../kit/secrets.ts";
+
+import { minting, seal, sealContext } from "../kit/secrets.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createSecret";

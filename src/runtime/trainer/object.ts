@@ -16,13 +16,13 @@ import type { Serves } from "../contract/rpc.ts";
 import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-import { minting } from "../kit/minting.ts";
+
 import { runObject } from "../kit/names.ts";
-import { idMac, leaseToken, sha256Hex } from "../kit/secrets.ts";
+import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
 import { WaitingReaders } from "../run/events.ts";
 import { ack, expired, heartbeat, lease, nack, type Outcome, offered, revived, type Serial } from "./ledger.ts";
-import { beginOffer, offerAnswered, offerAt } from "./push-ledger.ts";
-import { sendOffer } from "./push-offers.ts";
+import { beginOffer, offerAnswered, offerAt, sendOffer } from "./push-ledger.ts";
+
 import { register } from "./registration.ts";
 import {
   batchAt,

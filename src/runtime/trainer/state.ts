@@ -15,10 +15,10 @@ export interface AckRecord {
   readonly metrics: Readonly<Record<string, number | null>>;
   /** What was answered, for a repeat. */
   readonly reply: Acked;
-  /** The lease it was trained under: who had it may say so again. Absent in what was stored before that was kept. */
+  /** The lease it was trained under: who had it may say so again. Absent where nobody knows. */
   readonly lease?: number;
-  /** Absent or null: nothing was counted. */
-  readonly time?: StepTime | null;
+  /** Null: nothing was counted. */
+  readonly time: StepTime | null;
 }
 
 export interface DeliveredBatch extends ReadyBatch {

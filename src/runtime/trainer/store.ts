@@ -4,13 +4,40 @@
  * Invariants. Nothing is written before `create`. What one `save` writes is on disk together or not at all: it awaits
  * nothing. The table of batches has them all; the state only those that may still be handed out.
  */
-
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
-import { SERVED_SCHEMA, TRAINER_SCHEMA } from "./schema.ts";
-import { FIRST_SERVED, isSameWeights, servedNow } from "./served-weights.ts";
+
 import { type AckRecord, type DeliveredBatch, NEW_TRAINER, type TrainerState } from "./state.ts";
-import { isVoid, type Report, replicaOf, type WeightRow } from "./weight-ledger.ts";
+import {
+  FIRST_SERVED,
+  isSameWeights,
+  isVoid,
+  type Report,
+  replicaOf,
+  servedNow,
+  type WeightRow,
+} from "./weight-ledger.ts";
+
+/** Tables of a trainer's object. Times are epoch milliseconds. */
+
+const TRAINER_SCHEMA = [
+  // Every batch there ever was: repeats of old calls are answered from here. `batch`: all of it, as JSON.
+  `create table batches (
+    batch_id text primary key, generation integer not null, step integer not null,
+    state text not null, batch text not null)`,
+  "create index batches_by_step on batches (step, generation)",
+  `create table versions (
+    generation integer not null, version integer not null, id text not null, failed integer not null,
+    label text, location text, sha256 text, at integer not null,
+    primary key (version, generation))`,
+  // Which weights there were from when on.
+  `create table served (
+    id integer primary key, at integer not null, version integer not null, newest integer not null, taken_back integer not null)`,
+  // Reports that were taken, so that a repeat changes nothing.
+  `create table reports (
+    epoch integer not null, version integer not null, state text not null, replica text not null,
+    primary key (epoch, version, state, replica)) without rowid`,
+];
 
 const VERSIONS_TOLD = 100;
 /** Acknowledgements in one snapshot; whoever lacks more asks again. */
@@ -44,8 +71,7 @@ export class TrainerStore {
   }
 
   state(): TrainerState {
-    // One stored by an earlier version lacks what was added since.
-    this.#state ??= { ...NEW_TRAINER, ...this.#storage.kv.get<TrainerState>("state") };
+    this.#state ??= this.#storage.kv.get<TrainerState>("state") ?? NEW_TRAINER;
     return this.#state;
   }
 
@@ -138,8 +164,6 @@ export class TrainerStore {
   }
 
   #lastServed(now: number): ServedWeights {
-    // In the object of an earlier release it begins here.
-    this.#sql.exec(SERVED_SCHEMA);
     const [last] = this.#served("id desc limit 1");
     if (last !== undefined) return last;
     const first = servedNow(this.state(), now);

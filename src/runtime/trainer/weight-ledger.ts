@@ -7,9 +7,13 @@
  * published and what is served: only what was reported of it is kept.
  */
 import type { Acked, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
+import { newestPossible, type ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
 import { acknowledged, fence, granted, type Outcome, refused } from "./ledger.ts";
-import { appliedOf, batchAt, noted, seen, type TrainerState } from "./state.ts";
+import { appliedOf, batchAt, NEW_TRAINER, noted, seen, type TrainerState } from "./state.ts";
+
+/** Of a run whose trainer has said nothing yet: all is sampled by version 0. */
+export const FIRST_SERVED: ServedWeights = servedNow(NEW_TRAINER, 0);
 
 export type Report = Parameters<TrainerRpc["report"]>[0];
 
@@ -161,4 +165,28 @@ function stateOf(
   if (row.version === published && isServed) return "applied";
   if (row.failed === 1) return "failed";
   return row.version > published ? "pending" : "published";
+}
+
+/**
+ * What engines served and when, as the trainer's reports tell it: by it a turn whose engine names no weights is told a
+ * version. Pure.
+ *
+ * Invariants. Where a call may have met either of two versions it is told the older one: it is never taken for newer than
+ * it is. After a reset an engine may serve what was taken back until it says otherwise.
+ */
+
+/** As it stands, from `at` on. Where no replica ever reports, what is published counts as served. */
+export function servedNow(state: TrainerState, at: number): ServedWeights {
+  const { published, replicas, unheard = [] } = state;
+  const reports = Object.keys(replicas).length > 0;
+  return {
+    at,
+    version: reports ? appliedOf(state).min : published,
+    newest: newestPossible(state),
+    taken_back: unheard.length > 0 ? 1 : 0,
+  };
+}
+
+export function isSameWeights(one: ServedWeights, other: ServedWeights): boolean {
+  return one.version === other.version && one.newest === other.newest && one.taken_back === other.taken_back;
 }

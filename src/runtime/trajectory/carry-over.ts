@@ -5,15 +5,44 @@
  * source however often the message comes. What a rollout cost was paid for where it was sampled. One whose source ended
  * badly ends as that did, and one whose source left nothing says so: none is silently gone.
  */
-import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
-import { InfraError, serializeError } from "../../contract/errors.ts";
+import {
+  type CancelReason,
+  type FailureClass,
+  InfraError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
+import type { ForkPoint } from "../../core/rollout/fork.ts";
+import type { SourcePage } from "../contract/rpc.ts";
+import type { RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
 import type { RolloutReport, RunSpec, SourcePlace, Starter } from "../contract/wire.ts";
-import { runObject } from "../kit/names.ts";
+import { RowsMissing } from "../dataset/rows.ts";
+import { forkKey, runObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { readSources, type Source } from "./read-sources.ts";
 import { bareReport, storableTrajectory } from "./rollout-report.ts";
-import { storeTrajectory } from "./store.ts";
+import { readTrajectory, type SegmentLine, storeTrajectory } from "./store.ts";
+
+export interface Source {
+  /** Null where none was ever dispatched. */
+  readonly record: RolloutRecord | null;
+  /** Null where it left none, or none is there any more. */
+  readonly trajectory: Trajectory | null;
+  /** Why its run dispatched nothing more, where somebody cancelled it. */
+  readonly cancelled: CancelReason | null;
+}
+
+interface Address {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** A trajectory may move into a segment between our look at the rows and our read: then it is looked up once more. */
+const LOOKS = 3;
+
+const NO_SOURCE: Source = { record: null, trajectory: null, cancelled: null };
 
 /** Whether a rollout takes over what another one said. */
 export function isCarried(spec: RunSpec, member: Starter): boolean {
@@ -32,7 +61,7 @@ export async function carryOver(
     const places = taken.map(sourcePlace);
     const sources = await readSources(env, { scope: spec.scope, run_id: runId }, places, subrequests);
     const reports = await subrequests.six(taken, (member) =>
-      carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NEVER, subrequests),
+      carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NO_SOURCE, subrequests),
     );
     await subrequests.objectAll(reports, async (report) => {
       const { refused } = await run.answered(report);
@@ -41,7 +70,6 @@ export async function carryOver(
   }
 }
 
-const NEVER: Source = { record: null, trajectory: null, cancelled: null };
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /** Members by the run they take from: another attempt of their own, or the run that is scored anew. */
@@ -131,4 +159,94 @@ function emptyReport({ group, slot, attempt, rollout_id }: Starter): RolloutRepo
     ...{ digest: null, bytes: 0, trajectory: null, stop_condition: null, is_truncated: false },
     ...{ turns: 0, calls: 0, usage: NO_USAGE, started_at: now, ended_at: now },
   };
+}
+
+/** What the rollouts of a forked run begin with: one R2 object, written before the run, read when they are started. */
+
+/** The key it was stored under. */
+export async function storeForkPoint(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  point: ForkPoint,
+  subrequests: Subrequests,
+): Promise<string> {
+  const text = JSON.stringify(point);
+  const sha256 = sha256Hex(text);
+  const key = forkKey(scope, runId, sha256);
+  await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
+  return key;
+}
+
+/** Throws `RowsMissing` when it is gone. */
+export async function readForkPoint(
+  env: Env,
+  { key }: { readonly key: string },
+  subrequests: Subrequests,
+): Promise<ForkPoint> {
+  return await subrequests.fetch(async () => {
+    const object = await env.STORE.get(key);
+    if (object === null) throw new RowsMissing(key);
+    return await object.json<ForkPoint>();
+  });
+}
+
+/** What ended rollouts left behind, wherever it is by now: in a segment, in R2 by itself, or in the run's object. */
+
+/** In the order of the places. Of a run nobody created nothing was ever dispatched. */
+export async function readSources(
+  env: Env,
+  address: Address,
+  places: readonly SourcePlace[],
+  subrequests: Subrequests,
+): Promise<Source[]> {
+  const run = runObject(env, address.scope, address.run_id);
+  for (let look = 1; ; look += 1) {
+    const page = await subrequests.object(() => run.sources(places));
+    if (page === null) return places.map(() => NO_SOURCE);
+    const sources = await sourcesOf(env, address, page, subrequests);
+    const moved = sources.some(({ record, trajectory }) => record?.entry.digest != null && trajectory === null);
+    if (!moved || look === LOOKS) return sources;
+  }
+}
+
+async function sourcesOf(
+  env: Env,
+  address: Address,
+  { records, segments, cancelled }: SourcePage,
+  subrequests: Subrequests,
+): Promise<Source[]> {
+  const wanted = new Set(records.flatMap((record) => (record === null ? [] : [record.entry.id])));
+  const folded = await readLines(env, segments, wanted, subrequests);
+  return await subrequests.six(records, async (record) => {
+    if (record === null) return { record, trajectory: null, cancelled };
+    const { id, digest } = record.entry;
+    const stored = { digest, text: record.text };
+    const trajectory = folded.get(id) ?? (await readTrajectory(env, address, stored, subrequests));
+    return { record, trajectory, cancelled };
+  });
+}
+
+/** Only the lines that are wanted are parsed: a segment holds a hundred. One that is gone holds none. */
+async function readLines(
+  env: Env,
+  segments: readonly SegmentEntry[],
+  wanted: ReadonlySet<string>,
+  subrequests: Subrequests,
+): Promise<Map<string, Trajectory>> {
+  const keys = segments.flatMap(({ key }) => (key === null ? [] : [key]));
+  const lines = await subrequests.fetchAll(keys, async (key) => {
+    const object = await env.STORE.get(key);
+    const text = object === null ? "" : await object.text();
+    return text.split("\n").filter((line) => wanted.has(idOf(line)));
+  });
+  const parsed = lines.flat().map((line) => JSON.parse(line) as SegmentLine);
+  return new Map(
+    parsed.flatMap(({ rollout_id, trajectory }) => (trajectory === null ? [] : [[rollout_id, trajectory]])),
+  );
+}
+
+/** A line begins with its rollout's id, as it was written. */
+function idOf(line: string): string {
+  return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
 }

@@ -51,7 +51,6 @@ export function reportOf(
     ...(member !== undefined && { member }),
     failure: rollout.failure,
     cancelled: rollout.cancelled,
-    // An earlier release stored errors of any length.
     error: rollout.error && shortError(rollout.error),
     stop_run: stopRunOf(rollout),
     digest,

@@ -1,7 +1,7 @@
 /** Metrics and bookkeeping: the numbers of result files. */
 import * as z from "zod";
 import { environmentLabel, remainingInputs } from "../../../src/contract/output-rows.ts";
-import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/numbers.ts";
+import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/metadata.ts";
 import { type Drivers, driver } from "../driver.ts";
 
 const Reward = z.number().nullable();

@@ -1,9 +1,9 @@
 /** Parsers: what stands in a text, and how well its form is kept. */
 import * as z from "zod";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { normalizeMessages } from "../../../src/contract/messages.ts";
-import { extractBoxedAnswer, extractHashAnswer } from "../../../src/core/parsers/extract.ts";
-import { Parser } from "../../../src/core/parsers/parser.ts";
-import { MaybeThinkParser, ThinkParser } from "../../../src/core/parsers/think-parser.ts";
+import { extractHashAnswer, MaybeThinkParser, Parser, ThinkParser } from "../../../src/core/parsers/parser.ts";
+
 import { type XMLField, XMLParser } from "../../../src/core/parsers/xml-parser.ts";
 import { type Drivers, driver } from "../driver.ts";
 

@@ -4,12 +4,12 @@ import { ValueError } from "../../../src/contract/errors.ts";
 import { FinishReason, type Messages, normalizeMessages } from "../../../src/contract/messages.ts";
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
 import { dataset } from "../../../src/core/environments/dataset.ts";
-import { MultiTurnEnv } from "../../../src/core/environments/multi-turn-env.ts";
-import { StatefulToolEnv } from "../../../src/core/environments/stateful-tool-env.ts";
+import { MultiTurnEnv } from "../../../src/core/environments/environment.ts";
+
 import { tool } from "../../../src/core/environments/tool.ts";
-import { ToolEnv } from "../../../src/core/environments/tool-env.ts";
-import { playTask, type RolloutReport } from "../../../src/core/rollout/play.ts";
-import type { Reply } from "../../../src/core/rollout/test-model.ts";
+import { StatefulToolEnv, ToolEnv } from "../../../src/core/environments/tool-env.ts";
+import { playTask, type Reply, type RolloutReport } from "../../../src/core/rollout/play.ts";
+
 import { type Drivers, driver } from "../driver.ts";
 import { errorClass, recordedName } from "../error-classes.ts";
 

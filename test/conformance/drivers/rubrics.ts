@@ -1,8 +1,8 @@
 /** Rubrics over states that no environment made. */
 import * as z from "zod";
 import { Parser } from "../../../src/core/parsers/parser.ts";
-import { Rubric } from "../../../src/core/rubrics/rubric.ts";
-import { RubricGroup } from "../../../src/core/rubrics/rubric-group.ts";
+import { Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
+
 import {
   type ScoredMember,
   type StateToScore,

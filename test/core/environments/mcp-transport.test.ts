@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FetchTransport } from "../../../src/core/environments/mcp-transport.ts";
+import { FetchTransport } from "../../../src/core/environments/mcp-connection.ts";
 
 test("a reply that is no JSON is told by its length, without a piece of it: a server may repeat a key", async () => {
   const key = `mcp-key-${"1234567890".repeat(5)}`;

@@ -12,7 +12,7 @@ import {
   type SqlJournal,
   type SqlValue,
 } from "../../../src/core/environments/rollout-sql.ts";
-import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
+import { databaseOf } from "../../../src/core/sql/database.ts";
 
 function opened(journal: SqlJournal = NO_JOURNAL) {
   const sql = new RolloutSql(databaseOf(new DatabaseSync(":memory:")), journal);

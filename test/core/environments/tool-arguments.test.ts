@@ -1,7 +1,7 @@
 import { tool } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { parseArguments } from "../../../src/core/environments/tool-arguments.ts";
+import { parseArguments } from "../../../src/core/environments/tool-call.ts";
 import { answersTo } from "../../fixtures/tool-answers.ts";
 
 const Place = z.object({ lat: z.number(), note: z.string().optional(), zoom: z.int().default(3) });

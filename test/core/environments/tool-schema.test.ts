@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { tool, toolDefinition } from "../../../src/core/environments/tool.ts";
-import { toolSchema } from "../../../src/core/environments/tool-schema.ts";
+import { tool, toolDefinition, toolSchema } from "../../../src/core/environments/tool.ts";
 
 const Place = z.object({ lat: z.number(), note: z.string().optional(), zoom: z.int().default(3) });
 /** What a strict schema says of it. */

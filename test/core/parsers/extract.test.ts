@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { extractBoxedAnswer, extractHashAnswer } from "../../../src/core/parsers/extract.ts";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
+import { extractHashAnswer } from "../../../src/core/parsers/parser.ts";
 
 test("the last box counts, with its braces matched", () => {
   expect(extractBoxedAnswer("\\boxed{1} and \\boxed{\\frac{1}{2}}.")).toBe("\\frac{1}{2}");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 
 test("without an extractor the whole text is the answer", () => {

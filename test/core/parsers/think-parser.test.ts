@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MaybeThinkParser, ThinkParser } from "../../../src/core/parsers/think-parser.ts";
+import { MaybeThinkParser, ThinkParser } from "../../../src/core/parsers/parser.ts";
 
 const strict = new ThinkParser();
 const lenient = new MaybeThinkParser();

@@ -9,10 +9,17 @@ test("every earlier schema has one named migration to the next", () => {
 });
 
 test("a stored rollout takes every step from where it is, and the newest none", () => {
-  const old = { schema: 1, phase: "reply" };
-  const migrated = { schema: ROLLOUT_SCHEMA, phase: "reply", failed_calls: [] };
-  expect(migrateRollout(old)).toEqual(migrated);
-  expect(migrateRollout(migrated)).toEqual(migrated);
+  const adding = (from: number, field: string) => ({
+    name: `${field} is kept`,
+    from,
+    change: <Stored extends object>(stored: Stored) => ({ schema: from, ...stored, [field]: [] }),
+  });
+  const [schema, steps] = [ROLLOUT_SCHEMA + 2, [...ROLLOUT_MIGRATIONS]];
+  steps.push(adding(schema - 2, "one"), adding(schema - 1, "two"));
+  const of = (stored: { readonly schema: number }) => migrateRollout(stored, { schema, steps });
+  expect(of({ schema: schema - 2 })).toEqual({ schema, one: [], two: [] });
+  expect(of({ schema: schema - 1 })).toEqual({ schema, two: [] });
+  expect(of({ schema })).toEqual({ schema });
 });
 
 test("one that a later release stored is left alone, with what to do", () => {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
-import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";
+import { asRubric } from "../../../src/core/rubrics/rubric.ts";
 import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { hearing, said } from "../../fixtures/judge-hearing.ts";

@@ -2,7 +2,7 @@ import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { dataset } from "../../../src/core/environments/dataset.ts";
-import { SingleTurnEnv } from "../../../src/core/environments/single-turn-env.ts";
+import { SingleTurnEnv } from "../../../src/core/environments/environment.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { MathRubric } from "../../../src/core/rubrics/math-rubric.ts";
 
@@ -59,6 +59,22 @@ test("a row's answer that cannot be read leaves the rollout unscored, whatever w
       { function: "correct_answer", error: expect.stringContaining("MalformedTargetError") },
     ]);
   }
+});
+
+test.each([
+  ["1", "\\frac{1}{", "MalformedTargetError: the target cannot be read: a bracket does not close"],
+  ["9^{9^{9}}", "5", "WorkBudgetError: the comparison was given up: a number of more than 2000 digits"],
+  [
+    "\\sqrt{(x+1)^2}",
+    "|x+1|",
+    "UndecidedError: answer and target agree at every point tried, and no rule says whether they are equal",
+  ],
+])("%s against %s is recorded as %s", async (answer, target, error) => {
+  const { reward, scoring_errors } = await score(`\\boxed{${answer}}`, target);
+  expect({ reward, scoring_errors }).toEqual({
+    reward: null,
+    scoring_errors: [{ function: "correct_answer", error, retryable: false }],
+  });
 });
 
 test("a comparison beyond its budget leaves the rollout unscored, with its class", async () => {

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
-import { Rubric } from "../../../src/core/rubrics/rubric.ts";
-import { asRubric, RubricGroup } from "../../../src/core/rubrics/rubric-group.ts";
+import { asRubric, Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
 
 const judged = (judge: string) =>
   new JudgeRubric({ name: "j", prompt: "{response}", choices: { no: 0, yes: 1 }, judge });

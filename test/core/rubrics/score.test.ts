@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
+import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { InfraError } from "../../../src/contract/errors.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Trajectory } from "../../../src/contract/trajectory.ts";
 import type { ScoringArgs } from "../../../src/core/environments/contract.ts";
-import { extractBoxedAnswer } from "../../../src/core/parsers/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
-import { Rubric, type RubricLike } from "../../../src/core/rubrics/rubric.ts";
-import { asRubric } from "../../../src/core/rubrics/rubric-group.ts";
+import { asRubric, Rubric, type RubricLike } from "../../../src/core/rubrics/rubric.ts";
+
 import { type ScoreRecord, scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 

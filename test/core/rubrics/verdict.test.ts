@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
-import { cutMiddle, fenced } from "../../../src/core/rubrics/evidence.ts";
+import { cutMiddle, fenced } from "../../../src/core/rubrics/judge-rubric.ts";
 import { askedMessages, type Menu, readVerdict } from "../../../src/core/rubrics/verdict.ts";
 
 const LABELS: Menu = { kind: "label", labels: ["no", "yes"] };

@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";
-import { databaseOf } from "../../../src/core/sql/sqlite-handle.ts";
+import { databaseOf } from "../../../src/core/sql/database.ts";
 import { HOSTILE } from "./hostile.ts";
 
 function opened() {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { passAtK, passHatK } from "../../../src/core/statistics/pass-at-k.ts";
-import { RunningSummary, type ScoredRow, type Summary } from "../../../src/core/statistics/statistics.ts";
-import { wilson95 } from "../../../src/core/statistics/wilson.ts";
+import { RunningSummary, type ScoredRow, type Summary, wilson95 } from "../../../src/core/statistics/statistics.ts";
 
 function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
   return tasks.flatMap((rewards, group) => rewards.map((reward) => ({ group, reward, metrics: {} })));

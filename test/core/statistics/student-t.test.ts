@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tQuantile975, tTwoSidedP } from "../../../src/core/statistics/student-t.ts";
+import { tQuantile975, tTwoSidedP } from "../../../src/core/statistics/spread.ts";
 
 test.each([
   [1, 12.706205],

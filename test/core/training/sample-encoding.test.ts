@@ -1,8 +1,16 @@
 import { decode, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeRows, encodeRows, formatOf, SampleDecodeError } from "../../../src/core/training/sample-encoding.ts";
-import { rowsOf, type SampleRow, sampleFault } from "../../../src/core/training/sample-row.ts";
+
+import {
+  decodeRows,
+  encodeRows,
+  formatOf,
+  rowsOf,
+  SampleDecodeError,
+  type SampleRow,
+  sampleFault,
+} from "../../../src/core/training/sample-row.ts";
 import { sha256Hex } from "./digest.ts";
 
 const GOLDEN_TEXT =

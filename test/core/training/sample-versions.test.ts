@@ -55,12 +55,12 @@ test("a turn without a version trains nothing where weights were taken back duri
   expect(cause([390, 510], "3")).toBeNull();
 });
 
-test("a turn of an earlier release was under way for as long as the model took", () => {
+test("a turn that does not say when its call left was under way for as long as the model took", () => {
   const [turn] = called([[0, 200]]);
   if (turn === undefined) throw new Error("no turn");
-  const { sent_at: _, ...earlier } = turn;
+  const { sent_at: _, ...unsaid } = turn;
   const facts = { ...DISPATCHED, served: SERVED };
-  const of = (latency_ms: number) => samplesOf(rollout([{ ...earlier, latency_ms }]), facts);
+  const of = (latency_ms: number) => samplesOf(rollout([{ ...unsaid, latency_ms }]), facts);
   expect(of(50).samples[0]?.weight_versions[0]?.version).toBe(4);
   expect(of(51).samples[0]?.weight_versions[0]?.version).toBe(3);
 });

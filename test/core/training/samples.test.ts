@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/contract/errors.ts";
-import type { VersionSpan } from "../../../src/core/training/open-sample.ts";
-import { samplesOf } from "../../../src/core/training/samples.ts";
+
+import { samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 
 type Facts = { fork_threshold_tokens?: number; newest_version?: number };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstDifference } from "../../../src/core/validation/difference.ts";
+import { firstDifference } from "../../../src/core/validation/plays.ts";
 
 test.each([
   [{ a: [1, { b: 2 }] }, { a: [1, { b: 3 }] }, "state.a[1].b is 2 and then 3"],

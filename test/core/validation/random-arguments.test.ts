@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { seededRandom } from "../../../src/contract/random.ts";
-import { parseArguments } from "../../../src/core/environments/tool-arguments.ts";
-import { toolSchema } from "../../../src/core/environments/tool-schema.ts";
-import { drawValue } from "../../../src/core/validation/random-arguments.ts";
+import { toolSchema } from "../../../src/core/environments/tool.ts";
+import { parseArguments } from "../../../src/core/environments/tool-call.ts";
+import { drawValue } from "../../../src/core/validation/policies.ts";
 
 test.each([
   ["numbers without bounds", z.object({ a: z.number(), b: z.int() })],

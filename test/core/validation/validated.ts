@@ -1,9 +1,9 @@
 /** Validates environments written in a test: two questions, and what a validation said of them. */
 import { dataset, defineEnvironment, type EnvironmentLoader } from "rollcall";
 import * as z from "zod";
-import type { Check } from "../../../src/core/validation/checks.ts";
+
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
-import { type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
+import { type Check, type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
 
 export const Task = z.object({ question: z.string(), answer: z.string() });
 export const rows = dataset(Task, [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { environmentLabel } from "../../../src/contract/output-rows.ts";
-import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/numbers.ts";
+import { averageMetrics, averageReward, contextTokens, passTables } from "../../../src/core/verifiers/metadata.ts";
 
 const rewards = (id: number, ...given: (number | null)[]) => given.map((reward) => ({ example_id: id, reward }));
 const TWICE = { attempts: 2, threshold: 0.5 };

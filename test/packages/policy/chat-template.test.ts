@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { renderChat, type TemplateMessage } from "../../../packages/policy/chat-template.ts";
 import { formatToolCall, parseToolCalls } from "../../../packages/policy/hermes.ts";
-import { encodeText, tokenText } from "../../../packages/policy/tokenizer.ts";
-import { END } from "../../../packages/policy/vocabulary.ts";
+import { END, encodeText, tokenText } from "../../../packages/policy/tokenizer.ts";
 
 const question: TemplateMessage = { role: "user", content: "What is 3 + 4?" };
 const prompted = { addGenerationPrompt: true };

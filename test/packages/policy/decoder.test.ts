@@ -2,16 +2,15 @@ import { expect, test } from "vitest";
 import { Decoder, decoderCapacity, type Row } from "../../../packages/policy/decoder.ts";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, type KvSlot, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import { packExamples } from "../../../scripts/pretrain/batch.ts";
-import { forward } from "../../../scripts/pretrain/forward.ts";
-import { createTrainee } from "../../../scripts/pretrain/trainee.ts";
+import { baseWeights, POLICY } from "../../../packages/policy/weights.ts";
+import { startJax } from "../../../packages/trainer/gradient.ts";
+import { forward } from "../../../packages/trainer/model.ts";
+import { layOut } from "../../../packages/trainer/row-batch.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
-import { randomWeights } from "./scripted-weights.ts";
 
 const ROWS = 128;
 const SLOTS = 16;
-const weights = randomWeights(3);
+const weights = baseWeights();
 const random = seededRandom("decoder");
 
 const arena = new Arena(decoderCapacity(POLICY, ROWS) + kvCapacity(POLICY, SLOTS));
@@ -37,14 +36,17 @@ function atOnce(tokens: readonly number[]): Float32Array {
   return decoder.step(rowsOf(emptySlot(), tokens)).slice();
 }
 
-test("it computes what the training pass computes, written apart from it", () => {
+test("it computes what the training pass computes, written apart from it", async () => {
+  await startJax();
   const ids = someTokens(POLICY.context);
-  const trainee = createTrainee(POLICY, POLICY.context);
-  trainee.weights.set(weights);
-  const expected = forward(trainee, packExamples([{ ids, weights: ids.map(() => 1) }]));
+  const follows = [...ids, 0];
+  const sample = { ids: follows, mask: follows, logprobs: follows, advantage: 1 };
+  const [batch] = layOut([sample], 1);
+  if (batch === undefined) throw new Error("a sample makes a batch");
+  const expected = forward(weights, batch).dataSync();
   const slot = emptySlot();
   const logits = decoder.step(ids.map((token) => ({ slot, token, sampled: true })));
-  expect(logits).toHaveLength(expected.length);
+  expect(logits).toHaveLength(ids.length * POLICY.vocabulary);
   const worst = logits.reduce((most, logit, at) => Math.max(most, Math.abs(logit - (expected[at] ?? 0))), 0);
   expect(worst).toBeLessThan(1e-4);
 });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { Engine } from "../../../packages/policy/engine.ts";
 import { ContextOverflow, type Generation } from "../../../packages/policy/generation.ts";
-import { END } from "../../../packages/policy/vocabulary.ts";
+import { END } from "../../../packages/policy/tokenizer.ts";
 import { requestFor } from "./generation-request.ts";
 import { randomWeights, weightsThatSay } from "./scripted-weights.ts";
 

@@ -5,14 +5,14 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import { viewParameters } from "../../../packages/policy/parameters.ts";
-import type { ServingOptionsInput } from "../../../packages/policy/serving-options.ts";
-import { baseWeights } from "../../../packages/policy/weights.ts";
+
+import type { ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
+import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
-import { layOut } from "../../../packages/trainer/row-batch.ts";
-import { TokenStatistics } from "../../../packages/trainer/token-statistics.ts";
-import type { TrainingSample } from "../../../packages/trainer/training-sample.ts";
+import { TokenStatistics } from "../../../packages/trainer/learner.ts";
+import { LOSSES } from "../../../packages/trainer/losses.ts";
+import { layOut, type TrainingSample } from "../../../packages/trainer/row-batch.ts";
+
 import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
 import { probeEndpoint } from "../../../src/clients/probe.ts";
 import type { Sampling } from "../../../src/contract/sampling.ts";
@@ -31,7 +31,7 @@ const BASE = baseWeights();
 /** Other weights, as after some steps. */
 const MOVED = BASE.map((weight, at) => weight * (1 + 0.2 * Math.sin(at)));
 
-const trainer = new GradientOf("dppo");
+const trainer = new GradientOf(LOSSES.dppo);
 const calculator = await loadEnvironment({ steps: 1, max: 9 });
 const TASK = buildTask(calculator, { question: "What is 1 + 1?", answer: "2" }, 0);
 beforeAll(startJax);

@@ -1,39 +1,58 @@
-/** The hand-written backward pass, held against finite differences of the forward pass. */
-import { expect, test } from "vitest";
-import { backward } from "../../../scripts/pretrain/backward.ts";
-import { packExamples } from "../../../scripts/pretrain/batch.ts";
-import { forward } from "../../../scripts/pretrain/forward.ts";
-import { initialize } from "../../../scripts/pretrain/initialize.ts";
-import { crossEntropy } from "../../../scripts/pretrain/loss.ts";
-import { createTrainee } from "../../../scripts/pretrain/trainee.ts";
+/** The gradient of the differentiable model, held against finite differences of the loss as the decoder computes it. */
+import { beforeAll, expect, test } from "vitest";
+import { Decoder, decoderCapacity } from "../../../packages/policy/decoder.ts";
+import { Arena } from "../../../packages/policy/gemm.ts";
+import { KvCache, kvCapacity } from "../../../packages/policy/kv-cache.ts";
+import { POLICY, parameterCount, viewParameters } from "../../../packages/policy/weights.ts";
+import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
+import { crossEntropy } from "../../../packages/trainer/losses.ts";
+import { layOut } from "../../../packages/trainer/row-batch.ts";
+import { firstWeights } from "../../../scripts/pretrain/imitate.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
 
-const config = { vocabulary: 16, context: 16, width: 16, layers: 2, heads: 2, hidden: 24 };
+const ROWS = 64;
 const random = seededRandom("gradients");
-const trainee = createTrainee(config, 64);
-initialize(config, trainee.parameters, random);
+const weights = firstWeights(random);
+const arena = new Arena(decoderCapacity(POLICY, ROWS) + kvCapacity(POLICY, 1));
+const decoder = new Decoder(POLICY, arena, ROWS);
+const cache = new KvCache(POLICY, arena, 1);
 
-/** Lengths that are no multiple of the GEMM's columns, and weights that differ. */
-const batch = packExamples(
-  [3, 11, 16, 1].map((length) => ({
-    ids: Array.from({ length }, () => Math.floor(random() * config.vocabulary)),
-    weights: Array.from({ length }, () => random()),
-  })),
-);
+/** Lengths that are no multiple of the GEMM's columns, and shares that differ. */
+const samples = [3, 11, 16, 48].map((length) => ({
+  ids: Array.from({ length }, () => Math.floor(random() * POLICY.vocabulary)),
+  mask: Array.from({ length }, () => random()),
+  logprobs: new Float32Array(length),
+  advantage: 1,
+}));
+const total = samples.flatMap(({ mask }) => mask.slice(1)).reduce((sum, share) => sum + share, 0);
 
+/** The weighted mean of the negative log probabilities, token by token. */
 function loss(): number {
-  return crossEntropy(forward(trainee, batch).slice(), batch, config.vocabulary);
+  decoder.load(weights);
+  let sum = 0;
+  for (const { ids, mask } of samples) {
+    const slot = cache.acquire([0], `${random()}`);
+    const logits = decoder.step(ids.map((token) => ({ slot, token, sampled: true })));
+    cache.release(slot);
+    for (let at = 1; at < ids.length; at += 1) {
+      const scores = logits.subarray((at - 1) * POLICY.vocabulary, at * POLICY.vocabulary);
+      const all = scores.reduce((exponentials, score) => exponentials + Math.exp(score), 0);
+      sum += (mask[at] ?? 0) * (Math.log(all) - (scores[ids[at] ?? 0] ?? 0));
+    }
+  }
+  return sum / total;
 }
 
-const logits = forward(trainee, batch).slice();
-const gradient = trainee.logits;
-gradient.set(logits);
-crossEntropy(gradient, batch, config.vocabulary);
-trainee.gradients.fill(0);
-backward(trainee, batch, gradient);
+const vector = new Float32Array(parameterCount(POLICY));
+beforeAll(async () => {
+  await startJax();
+  const gradient = await new GradientOf(crossEntropy).at(weights, layOut(samples, 1 / total));
+  expect(gradient.loss).toBeCloseTo(loss(), 5);
+  vector.set(gradient.vector);
+});
 
-const { layers, ...parts } = trainee.parameters;
-const { layers: layerGradients, ...partGradients } = trainee.parameterGradients;
+const { layers, ...parts } = viewParameters(POLICY, weights);
+const { layers: layerGradients, ...partGradients } = viewParameters(POLICY, vector);
 const named: [string, Float32Array, Float32Array][] = [
   ...namedParts("", parts, partGradients),
   ...layers.flatMap((layer, at) => namedParts(`layer ${at} `, layer, layerGradients[at])),
@@ -57,7 +76,7 @@ test.each(named)("along its gradient, %s changes the loss as fast as it says", (
     weights.set(before);
     return value;
   };
-  const step = 4e-3;
+  const step = 1e-3;
   const slope = (lossAt(step) - lossAt(-step)) / (2 * step);
   expect(steepness).toBeGreaterThan(0);
   expect(slope / steepness).toBeCloseTo(1, 2);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { POLICY } from "../../../packages/policy/model-config.ts";
 import { tokenText } from "../../../packages/policy/tokenizer.ts";
+import { POLICY } from "../../../packages/policy/weights.ts";
+import { startJax } from "../../../packages/trainer/gradient.ts";
 import { demonstrate } from "../../../scripts/pretrain/demonstrations.ts";
-import { initialize } from "../../../scripts/pretrain/initialize.ts";
+import { Imitation } from "../../../scripts/pretrain/imitate.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";
-import { Imitation } from "../../../scripts/pretrain/train.ts";
-import { createTrainee } from "../../../scripts/pretrain/trainee.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
 
+const STEPS = 15;
 const fields = await loadFields();
 const lessons = (count: number) => Promise.all(fields.map((field) => demonstrate(field, count)));
 
@@ -32,14 +32,14 @@ test("what the assistant says is what is learned, its end included", async () =>
 
 test("a few steps lower the loss, each time alike to the last bit", async () => {
   const [examples = []] = await lessons(8);
-  const small = { ...POLICY, width: 16, heads: 2, hidden: 32 };
-  const losses = () => {
-    const trainee = createTrainee(small, 8 * POLICY.context);
-    initialize(small, trainee.parameters, seededRandom("test"));
-    const imitation = new Imitation(trainee, 60);
-    return Array.from({ length: 60 }, () => imitation.step(examples));
+  await startJax();
+  const losses = async () => {
+    const imitation = new Imitation(STEPS, seededRandom("test"));
+    const all: number[] = [];
+    while (all.length < STEPS) all.push(await imitation.step(examples));
+    return all;
   };
-  const once = losses();
+  const once = await losses();
   expect(once.at(-1)).toBeLessThan(0.9 * (once[0] ?? 0));
-  expect(losses()).toEqual(once);
+  expect(await losses()).toEqual(once);
 });

@@ -2,8 +2,8 @@
  * Weights that make the real engine say a script: nothing but the position of a token decides what follows it. Every
  * position of the script has a dimension of its own, and the head turns that dimension into one token.
  */
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import { parameterCount, viewParameters } from "../../../packages/policy/parameters.ts";
+
+import { POLICY, parameterCount, viewParameters } from "../../../packages/policy/weights.ts";
 
 export interface Line {
   /** Tokens of the prompt it answers. */

@@ -3,10 +3,10 @@ import OpenAI from "openai";
 import { afterEach } from "vitest";
 import { renderChat, type TemplateMessage } from "../../../packages/policy/chat-template.ts";
 import { Engine } from "../../../packages/policy/engine.ts";
+import { ServingOptions, type ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
 import { servePolicy } from "../../../packages/policy/server.ts";
-import { ServingOptions, type ServingOptionsInput } from "../../../packages/policy/serving-options.ts";
-import { encodeText } from "../../../packages/policy/tokenizer.ts";
-import { END } from "../../../packages/policy/vocabulary.ts";
+import { END, encodeText } from "../../../packages/policy/tokenizer.ts";
+
 import { type Line, weightsThatSay } from "./scripted-weights.ts";
 
 export const MODEL = "policy";

@@ -2,8 +2,8 @@
 import { request } from "node:http";
 import { beforeAll, expect, test } from "vitest";
 import { Engine } from "../../../packages/policy/engine.ts";
+import { ServingOptions } from "../../../packages/policy/request-schemas.ts";
 import { servePolicy } from "../../../packages/policy/server.ts";
-import { ServingOptions } from "../../../packages/policy/serving-options.ts";
 import { randomWeights } from "./scripted-weights.ts";
 
 const HELLO = [{ role: "user", content: "Reverse: abc" }];

@@ -1,8 +1,8 @@
 /** The wire, driven by the official SDK over real sockets, on the real engine. */
 import { expect, test } from "vitest";
 import { renderChat } from "../../../packages/policy/chat-template.ts";
-import { encodeText } from "../../../packages/policy/tokenizer.ts";
-import { END } from "../../../packages/policy/vocabulary.ts";
+import { END, encodeText } from "../../../packages/policy/tokenizer.ts";
+
 import { randomWeights, weightsThatSay } from "./scripted-weights.ts";
 import { MODEL, reply, serve, serveReply } from "./served-policy.ts";
 

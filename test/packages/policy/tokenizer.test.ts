@@ -1,7 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decode, encodeText, IncrementalDecoder, tokenBytes, tokenText } from "../../../packages/policy/tokenizer.ts";
-import { END, FIRST_NIBBLE, FIRST_PIECE, TOKENS, USER, VOCABULARY_SIZE } from "../../../packages/policy/vocabulary.ts";
+import {
+  decode,
+  END,
+  encodeText,
+  FIRST_NIBBLE,
+  FIRST_PIECE,
+  IncrementalDecoder,
+  TOKENS,
+  tokenBytes,
+  tokenText,
+  USER,
+  VOCABULARY_SIZE,
+} from "../../../packages/policy/tokenizer.ts";
 
 const anyText = fc.oneof(
   fc.string(),

@@ -1,6 +1,6 @@
 /** What a trainer makes of a batch's objects and credits. */
 import { expect, test } from "vitest";
-import { downloadBatch } from "../../../packages/trainer/batch-download.ts";
+import { downloadBatch } from "../../../packages/trainer/read-ahead.ts";
 import { splitObjects } from "../../../src/sdk/batch-objects.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 

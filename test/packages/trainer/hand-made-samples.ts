@@ -1,7 +1,7 @@
 /** Samples of random tokens, which some policy sampled. */
 
-import { POLICY } from "../../../packages/policy/model-config.ts";
-import type { TrainingSample } from "../../../packages/trainer/training-sample.ts";
+import { POLICY } from "../../../packages/policy/weights.ts";
+import type { TrainingSample } from "../../../packages/trainer/row-batch.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
 
 export function samplesOf(lengths: readonly number[], seed = 1): TrainingSample[] {

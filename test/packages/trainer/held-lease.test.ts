@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { holdLease } from "../../../packages/trainer/held-lease.ts";
+import { holdLease } from "../../../packages/trainer/batches.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

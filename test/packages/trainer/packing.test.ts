@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { packRows } from "../../../packages/trainer/packing.ts";
+import { packRows } from "../../../packages/trainer/row-batch.ts";
 
 test("the longest goes first, each into the first row with room for it", () => {
   const lengths = [5, 3, 9, 4, 7, 2, 6];

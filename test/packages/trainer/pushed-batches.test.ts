@@ -3,9 +3,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterAll, expect, test } from "vitest";
-import { pushedBatches } from "../../../packages/trainer/pushed-batches.ts";
+import { pushedBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
-import { signedHeaders } from "../../../src/runtime/kit/standard-webhooks.ts";
+import { signedHeaders } from "../../../src/runtime/kit/guarded-fetch.ts";
 
 const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
 const NOW = 1_795_302_000_000;

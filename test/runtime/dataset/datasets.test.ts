@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { mintId } from "../../../src/core/ids.ts";
-import { minting } from "../../../src/runtime/kit/minting.ts";
 import { uploadKeys } from "../../../src/runtime/kit/names.ts";
+import { minting } from "../../../src/runtime/kit/secrets.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { jsonLines, kept, rowPages, textOf, uploaded } from "../upload.ts";

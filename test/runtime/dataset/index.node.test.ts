@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
-import { DatasetIndex, IndexWriter } from "../../../src/runtime/dataset/index.ts";
+import { DatasetIndex, IndexWriter } from "../../../src/runtime/dataset/rows.ts";
 
 /** Rows of these lengths, each behind a line feed. */
 function indexOf(lengths: readonly number[]) {

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
-import { createDataset, type UploadOptions } from "../../../src/runtime/dataset/upload-dataset.ts";
+import { createDataset, type UploadOptions } from "../../../src/runtime/dataset/upload.ts";
 import { uploadKeys } from "../../../src/runtime/kit/names.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { questions } from "../rows.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Claim, fairShares } from "../../../src/runtime/endpoint/fair-shares.ts";
+import { type Claim, fairShares } from "../../../src/runtime/endpoint/ledger.ts";
 
 function claims(wants: Readonly<Record<string, number>>): Claim[] {
   return Object.entries(wants).map(([name, wanted]) => {

@@ -28,7 +28,7 @@ import {
   paceAt,
   type RunGate,
   unasked,
-} from "../../../src/runtime/endpoint/run-gate.ts";
+} from "../../../src/runtime/endpoint/run-lease.ts";
 
 const ENDED: RolloutReport = {
   ...{ group: 0, slot: 0, attempt: 0, rollout_id: "ro_1", example_id: 0, task_key: "k" },

@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { liveShare, noteRunning, objectsEach } from "../../../src/runtime/environment/live-objects.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunPump } from "../../../src/runtime/run/pump.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
+import { GroupOpenings } from "../../../src/runtime/run/training/plan.ts";
 import { openPlatform } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { script } from "../script.ts";
@@ -40,12 +42,12 @@ test("a run that waits for the ceiling says so, with the number of objects and o
   const asked = { environment: "gsm8k", dataset: questions(6), model, max_concurrent: 2 };
   const { id } = await door.start(asked);
   const flows = await door.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
     const wide = { ...spec, max_concurrent: 6 };
     const narrow = { ...env, LIVE_OBJECT_CEILING: 2 };
-    const under = (bindings: Env) => new RunPump(bindings, store, Date.now);
+    const under = (bindings: Env) => new RunPump(bindings, store, Date.now, new GroupOpenings(store));
     return [
       under(narrow).hindrance(wide),
       // It asked for no more, or nothing bounds it.

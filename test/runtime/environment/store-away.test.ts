@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, ToolEnv, tool } from "../../../src/core/entry.ts";
-import { forgetEndpoint } from "../../../src/runtime/endpoint/endpoints.ts";
+import { forgetEndpoint } from "../../../src/runtime/endpoint/call.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerOnce } from "../registered.ts";

@@ -1,6 +1,6 @@
 /** Bodies of requests, piece by piece. */
 import { expect, test } from "vitest";
-import { BrokenBodyError, receivedChunks } from "../../../src/runtime/kit/byte-chunks.ts";
+import { BrokenBodyError, receivedChunks } from "../../../src/runtime/kit/body-chunks.ts";
 
 /** Sends this, and then neither more nor its end. */
 function pausing(text: string): ReadableStream<Uint8Array> {

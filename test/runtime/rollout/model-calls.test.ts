@@ -1,11 +1,11 @@
 /** Model calls that a queue consumer awaits: messages lost, doubled and late, and objects that go in between. */
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { callModel } from "../../../src/clients/inference.ts";
 import type { ModelCallMessage, RunMessage } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
-import { makeModelCall } from "../../../src/runtime/rollout/consume-model-calls.ts";
+import { makeModelCall } from "../../../src/runtime/rollout/model-driver.ts";
 import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
 import { deliver, LossyQueue } from "../hand-made.ts";
 import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -56,7 +56,9 @@ const calls = (messages: readonly RunMessage[]) => deliver("model-calls", messag
 
 /** What the model says to the call, as a consumer that was given it would hear. */
 async function answerTo(id: string, { turn, call }: ModelCallMessage) {
-  const pending = await platform.inRollout(id, (rollout) => rollout.pendingCall(turn, call));
+  const pending = await platform.inRollout(id, (rollout) =>
+    rollout.pendingCall(turn, call, { id: crypto.randomUUID(), attempt: 1 }),
+  );
   if (pending === null) throw new Error("nobody waits");
   const { signal } = new AbortController();
   const where = { base_url: env.MODEL_URL, api_key: null, signal };
@@ -174,6 +176,20 @@ test("an answer after the cancel changes nothing, and a call not yet made is not
   expect(await platform.run(run.id)).toEqual(ended);
 });
 
+test("a call goes on while its rollout does, and is hung up on once that is over: others get its place", async () => {
+  const model = script([{ fault: { kind: "hang" } }]);
+  const { run, message } = await awayRollout(model);
+  const subrequests = new Subrequests();
+  const making = makeModelCall(env, message, { id: "0", attempt: 1 }, subrequests, 1);
+  await requestsOf(model, 1);
+  // What to ask, the call, and some looks that found the rollout going on.
+  await vi.waitFor(() => expect(subrequests.count).toBeGreaterThan(5));
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  await making;
+  expect((await platform.ended(run.id)).counts.cancelled).toEqual({ user: 1 });
+  expect((await requestsOf(model)).length).toBe(1);
+});
+
 test("an answer between the cancel and the rollout's end is a turn, and its usage is counted", async () => {
   const { run, id, message } = await awayRollout(script(RIGHT));
   const answer = await answerTo(id, message);
@@ -244,7 +260,7 @@ test("a queue that refuses a message costs no try: it is sent again as it was", 
 test("an object nobody created waits for no call and writes nothing", async () => {
   const stub: DurableObjectStub = env.ROLLOUT.getByName(crypto.randomUUID());
   await inside(stub, RolloutObject, async (rollout, { storage }) => {
-    expect(await rollout.pendingCall(0, 1)).toBeNull();
+    expect(await rollout.pendingCall(0, 1, { id: "message", attempt: 1 })).toBeNull();
     await rollout.modelAnswered(0, 1, { kind: "prompt_too_long" });
     expect(storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray()).toEqual([]);
   });

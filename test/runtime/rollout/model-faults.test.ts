@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { openEndpoint } from "../../../src/runtime/endpoint/endpoints.ts";
+import { openEndpoint } from "../../../src/runtime/endpoint/call.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";

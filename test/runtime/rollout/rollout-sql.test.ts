@@ -1,11 +1,9 @@
 /** The database of a rollout in workerd: a facet of its object, where a query may do what it likes and nothing else. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
-import { InfraError } from "../../../src/contract/errors.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
 import type { RolloutSqlRpc } from "../../../src/runtime/contract/rpc.ts";
-import { sqlOf } from "../../../src/runtime/rollout/sql-object.ts";
 import { HOSTILE } from "../../core/sql/hostile.ts";
 import { registerDesk } from "../desk.ts";
 import { type Door, openPlatform, rolloutAt } from "../platform.ts";
@@ -151,18 +149,6 @@ test("a call asked again gets its answer; once its hook's outcome is stored it i
   expect([await again(2000), await again(2000), await again(2001), await again(2000)]).toEqual(
     [1, 1, 2, 3].map((x) => ({ rows: [{ x }] })),
   );
-});
-
-test("a rollout of an earlier release, whose tables are elsewhere, is told to be retried", async () => {
-  const store = { writes: () => null, noteSql: () => undefined };
-  const failure = platform.inRollout(id, async (_, state) => {
-    const asked = sqlOf(state, store).exec({ effect: "reply:1", call: 0 }, "select 1", []);
-    return await Promise.resolve(asked).then(
-      () => null,
-      (thrown: unknown) => (thrown instanceof InfraError ? thrown.message : thrown),
-    );
-  });
-  expect(await failure).toMatch(/earlier release .* retry it/);
 });
 
 test("it goes with its object", async () => {

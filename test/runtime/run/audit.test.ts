@@ -1,4 +1,5 @@
 /** The audit: silent over a run as it is, and naming what differs once any of the four records is touched. */
+
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -7,6 +8,7 @@ import type { RunView } from "../../../src/contract/run.ts";
 import { insertRollouts } from "../../../src/db/rollouts.ts";
 import type { RunMessage } from "../../../src/runtime/contract/wire.ts";
 import { segmentKey, trajectoryKey } from "../../../src/runtime/kit/names.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { deliver, segmentLines } from "../hand-made.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -99,7 +101,7 @@ test("a retried run holds, while it goes on and after", async () => {
 test("a counter that was touched is named, beside what the rows say", async () => {
   const run = await settled();
   await platform.inRun(run.id, (_, { storage }) => {
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     store.saveHead({ ...store.head(), scored: 3 });
   });
   // The instance that runs has read its counters already.
@@ -235,7 +237,7 @@ test("a run of several slices is compared row by row to its end", async () => {
       more,
       `${run.id}-`,
     );
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     const head = store.head();
     const counted = { ...head.failed, timeout: more };
     const ended = { finished: 5 + more, drained: 5 + more, segmented: 5 + more };

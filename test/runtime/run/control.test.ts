@@ -1,6 +1,8 @@
 /** Pause, resume, another window, a deadline, one rollout less: what an owner does to a run while it goes on. */
+
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { specOfRow } from "../../../src/runtime/service/accept-run.ts";
 import { acceptedOnly, createLossy } from "../hand-made.ts";
@@ -122,7 +124,7 @@ async function pausedAtOnce(more: Partial<RunView["limits"]> = {}): Promise<RunV
   const limits = { ...row.request.limits, ...more };
   const spec = { ...specOfRow(platform.scope, row), limits };
   await platform.inRun(row.id, async (run, { storage }) => {
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     store.create(spec);
     store.saveHead({ ...store.head(), paused: true });
     await run.alarm();

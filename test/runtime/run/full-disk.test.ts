@@ -1,7 +1,7 @@
 /** Reads of a run while the disk of a local platform is full: there its database does not answer, and its object may. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { storageTakes } from "../../../src/runtime/kit/storage-full.ts";
+import { storageTakes } from "../../../src/runtime/kit/storage-faults.ts";
 import { readEvents, readRun } from "../../../src/runtime/service/read-run.ts";
 import { openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";

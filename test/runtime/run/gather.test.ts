@@ -2,6 +2,7 @@
  * The ledger of a run under any order of events, on an object's real storage: dispatch, answers, scores, losses, retries
  * and restarts as they happen to come, doubled and late ones included.
  */
+
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -10,6 +11,7 @@ import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts"
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { retry, setPaused } from "../../../src/runtime/run/control.ts";
 import { answer, cutSegment, dispatch, fold, giveUp, requestCancel, score } from "../../../src/runtime/run/ledger.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { pendingOf, plannedOf } from "../../../src/runtime/run/standing.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { heardFrom, sweepScoring } from "../../../src/runtime/run/sweep.ts";
@@ -78,7 +80,7 @@ class Ledger {
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
     this.#storage = storage;
-    this.store = new RunStore(storage);
+    this.store = new RunStore(storage, LEDGER_HOOKS);
     this.spec = { ...LEDGER_SPEC, ...given };
     this.store.create(this.spec);
   }
@@ -133,7 +135,7 @@ class Ledger {
         retry(store, spec, { classes: null, key: null, hash: "" }, this.#now);
         return;
       case "restart":
-        this.store = new RunStore(this.#storage);
+        this.store = new RunStore(this.#storage, LEDGER_HOOKS);
         return;
       case "cancel":
         requestCancel(store, spec, "user", this.#now);
@@ -165,7 +167,7 @@ class Ledger {
     expect(rows.length - ended.length).toBe(in_flight);
     expect(rows.filter(({ status }) => status === "running").length).toBe(running);
     expect(ended.filter(({ outcome }) => outcome === "scored").length).toBe(scored);
-    expect(new RunStore(this.#storage).head()).toEqual(head);
+    expect(new RunStore(this.#storage, LEDGER_HOOKS).head()).toEqual(head);
     this.#expectEndsFinal(ended);
   }
 

@@ -1,4 +1,5 @@
 /** What comes between two steps of a run: a retry while the database is written, an early end in a group, restarts. */
+
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -6,7 +7,7 @@ import { RunObject } from "../../../src/index.ts";
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { endCancelled, owe, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
-import type { VerdictEntry } from "../../../src/runtime/run/judging/store.ts";
+import type { VerdictEntry } from "../../../src/runtime/run/judging-store.ts";
 import { drain } from "../../../src/runtime/run/outbox.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { sweepScoring } from "../../../src/runtime/run/sweep.ts";
@@ -20,6 +21,9 @@ function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>)
 }
 
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
+
+const nothing = () => null;
+const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
 
 test("a slot that was scored twice is one slot of those that min_scored counts", async () => {
   const given = { ...GROUP, min_scored: 1 };
@@ -40,7 +44,7 @@ test("a slot that was scored twice is one slot of those that min_scored counts",
 test("an attempt that is superseded while its row is on the way to the database is written once more", async () => {
   const seen = await byHand({ num_examples: 2 }, async (run) => {
     const { store, spec } = run;
-    const views = new LiveViews(store, () => run.now);
+    const views = new LiveViews(store, () => run.now, NOTHING_TOLD);
     const write = () => drain(env, store, spec, () => views.of(spec), new Subrequests());
     run.dispatch();
     run.answer(2);
@@ -117,7 +121,7 @@ test("scoring that was cut off by any number of restarts is sent again, and give
   expect(tried.unscored).toEqual({ scorer: 1 });
 });
 
-const BY_HAND = { unit: 0, by: undefined };
+const BY_HAND = { unit: 0, by: { id: "by hand", attempt: 1 } };
 const JUDGED = {
   ...{ whole_groups: true, rollouts_per_example: 2 },
   judges: { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } },

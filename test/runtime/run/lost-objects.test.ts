@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import { RunAudit } from "../../../src/contract/audit.ts";
-import { isUnreadable } from "../../../src/runtime/kit/platform-fault.ts";
+import { isUnreadable } from "../../../src/runtime/kit/storage-faults.ts";
 import { type Door, openPlatform, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";

@@ -1,8 +1,10 @@
 /** A database that fails: its table is taken away, so these tests have a file, and with it a database, of their own. */
+
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { noteDeadLetter } from "../../../src/runtime/run/control.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { drain } from "../../../src/runtime/run/outbox.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
@@ -32,6 +34,9 @@ async function rowsOf(id: string): Promise<Record<string, unknown>[]> {
   const rows = env.DB.prepare("select * from rollouts where run_id = ? order by group_index");
   return (await rows.bind(id).all()).results;
 }
+
+const nothing = () => null;
+const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
 
 test("what the database refuses is kept, and written once when it takes it again", async () => {
   const platform = await openPlatform();
@@ -71,10 +76,10 @@ test("the run's row is not taken for current when the run changed while it was w
   await alarmAfter(platform, run.id, HOUR);
   const { scope } = platform;
   const said = await platform.inRun(run.id, async (_, { storage }) => {
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
-    const views = new LiveViews(store, () => Date.now());
+    const views = new LiveViews(store, () => Date.now(), NOTHING_TOLD);
     const write = async (meanwhile: () => void) => {
       const written = new Subrequests();
       const fetch = written.fetch.bind(written);

@@ -1,5 +1,7 @@
 /** The report of a run that goes on is summed as rollouts end; it must be what a walk over all rows gives. */
+
 import { expect, test } from "vitest";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { reportOfRows } from "../../../src/runtime/run/report-sums.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { type Door, openPlatform } from "../platform.ts";
@@ -8,7 +10,7 @@ import { script } from "../script.ts";
 
 function walked(platform: Door, id: string): Promise<unknown> {
   return platform.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage);
+    const store = new RunStore(storage, LEDGER_HOOKS);
     const spec = store.spec();
     return spec === null ? null : reportOfRows(spec, store.reportRows());
   });

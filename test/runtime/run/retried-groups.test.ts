@@ -80,7 +80,7 @@ test("a verdict on an attempt that does not count any more is none of its retry,
     const take = () => {
       owe(store, spec, [OWED], run.now);
       store.judging.setUnit(0, { stage: "sent" });
-      const taken = takeUnit(store, spec, { unit: 0, by: undefined }, run.now);
+      const taken = takeUnit(store, spec, { unit: 0, by: { id: "message", attempt: 1 } }, run.now);
       if (taken === null) throw new Error("not to be taken");
       return taken.claim;
     };

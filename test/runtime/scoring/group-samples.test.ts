@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { StoredTurn, Trajectory } from "../../../src/contract/trajectory.ts";
 import { dataset, SingleTurnEnv } from "../../../src/core/entry.ts";
 import { packTokens } from "../../../src/core/rollout/tokens.ts";
-import { decodeRows } from "../../../src/core/training/sample-encoding.ts";
+import { decodeRows } from "../../../src/core/training/sample-row.ts";
 import type { RunSpec, ScoredMember } from "../../../src/runtime/contract/wire.ts";
 import { sampleKey } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";

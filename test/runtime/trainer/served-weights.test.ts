@@ -253,21 +253,6 @@ test("where no replica ever reports, what is published counts as served, and of 
   ]);
 });
 
-test("of an object of an earlier release nothing is known of before", async () => {
-  const { trainer, at, spans, name } = await reporting();
-  await at(100);
-  const epoch = await registered(trainer);
-  await trained(trainer, epoch, 1);
-  await inside(env.TRAINER.getByName(name), TrainerObject, (_, { storage }) => {
-    storage.sql.exec("drop table served");
-  });
-  await at(200);
-  expect(await spans()).toEqual([[200, 1, 2, 0]]);
-  await at(300);
-  await trained(trainer, epoch, 2);
-  expect(await spans()).toEqual([
-    [200, 1, 2, 0],
-    [300, 2, 3, 0],
-  ]);
+test("an object nobody created answers null of what was served", async () => {
   expect(await trainerObject(env, door.scope, "run_nobody").served()).toBeNull();
 });

@@ -1,6 +1,6 @@
 /** Pages that wait for their readers. */
 import { expect, test } from "vitest";
-import { type UnreadPage, UnreadPages } from "../../../src/runtime/trajectory/unread-pages.ts";
+import { type UnreadPage, UnreadPages } from "../../../src/runtime/kit/places.ts";
 
 const page = (...lengths: number[]) => lengths.map((length) => new Uint8Array(length));
 

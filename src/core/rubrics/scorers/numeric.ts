@@ -1,7 +1,6 @@
-/** Numbers: the last one of the output against the reference. An output without a number scores 0. */
+/** The scorers `numeric` and `numeric_diff`: the last number of the output against the reference. Without a number it is 0. */
 import * as z from "zod";
-import { lastNumber, referenceNumber } from "./number-text.ts";
-import { scorer } from "./scorer.ts";
+import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 /** 1 when they differ by no more than `absolute`, or than `relative` times the reference. */
 export const numeric = scorer(
@@ -31,4 +30,27 @@ export function closeness(a: number, b: number): number {
   if (a === b) return 1;
   // Halved first: the sum of two large numbers may be no number any more.
   return 1 - Math.abs(a / 2 - b / 2) / (Math.abs(a) / 2 + Math.abs(b) / 2);
+}
+
+/** Numbers in texts: `1,234.5`, `-3`, `2e5`, `$18`. */
+const NUMBER = /(?:(?<![\w)])[-−+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
+
+/** The last number of a text; null when it holds none. A minus after a digit or a letter is no sign. */
+function lastNumber(text: string): number | null {
+  let last: string | undefined;
+  // One at a time: a reply may be nothing but numbers.
+  for (const [number] of text.matchAll(NUMBER)) last = number;
+  const value = last === undefined ? Number.NaN : asNumber(last);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** The number that a reference is. */
+function referenceNumber(reference: string): number {
+  const value = asNumber(reference.trim().replace(/^\$/, ""));
+  if (reference.trim() !== "" && Number.isFinite(value)) return value;
+  throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is no number`);
+}
+
+function asNumber(text: string): number {
+  return Number(text.replaceAll(",", "").replace("−", "-"));
 }

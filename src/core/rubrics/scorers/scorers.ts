@@ -1,21 +1,11 @@
 /** The ready scorers by the names that data has for them. docs/scoring.md lists what each computes. */
 import type * as z from "zod";
-import { bleu, gleu } from "./bleu.ts";
-import { choice } from "./choice.ts";
-import { exact } from "./exact.ts";
-import { f1 } from "./f1.ts";
-import { includes, startsWith } from "./includes.ts";
-import { jsonDiff } from "./json-diff.ts";
-import { jsonSchema } from "./json-schema.ts";
-import { levenshtein } from "./levenshtein.ts";
-import { listContains } from "./list-contains.ts";
-import { math } from "./math.ts";
-import { meteor } from "./meteor.ts";
+import { math } from "../math-rubric.ts";
+import { jsonDiff, jsonSchema, listContains, oneOf } from "./json.ts";
 import { numeric, numericDiff } from "./numeric.ts";
-import { oneOf } from "./one-of.ts";
-import { regex } from "./regex.ts";
-import { rouge } from "./rouge.ts";
 import type { Scorer } from "./scorer.ts";
+import { choice, exact, includes, levenshtein, regex, startsWith } from "./text-match.ts";
+import { bleu, f1, gleu, meteor, rouge } from "./text-overlap.ts";
 
 export const SCORER_NAMES = [
   "exact",

@@ -5,8 +5,8 @@ import { LIMITS } from "../../../contract/limits.ts";
 import type { Verdict } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
+import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
-import type { VerdictEntry } from "./store.ts";
 
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.

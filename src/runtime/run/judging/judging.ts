@@ -7,8 +7,8 @@
  */
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import { afterDispatch, gateRoom, type Need } from "../../endpoint/run-gate.ts";
-import { type Asker, judgesOf, RunPermits } from "../../endpoint/run-permits.ts";
+import { type Asker, afterDispatch, gateRoom, judgesOf, type Need, RunPermits } from "../../endpoint/run-lease.ts";
+
 import { maxConcurrentOf } from "../control.ts";
 import type { RunStore } from "../store.ts";
 import { endCancelled, judgeGateOf, SENT_MS, setJudgeGate, sweepJudging } from "./ledger.ts";

@@ -20,13 +20,15 @@ import type {
   ToldOutcome,
 } from "../../contract/judge-outcome.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-gate.ts";
+import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
+import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf } from "../control.ts";
+import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";
 import type { RunStore } from "../store.ts";
+import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
-import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "./store.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
 export const SENT_MS = 10_000;
@@ -72,7 +74,7 @@ function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void
 export function takeUnit(
   store: RunStore,
   spec: RunSpec,
-  { unit: number, by }: { readonly unit: number; readonly by: Delivery | undefined },
+  { unit: number, by }: { readonly unit: number; readonly by: Delivery },
   now: number,
   suspectUpTo = 0,
 ): JudgingUnit | null {
@@ -87,7 +89,7 @@ export function takeUnit(
     const { endpoint_id, calls, lanes } = entry;
     // Never one that was given before, whatever became of the unit since: a group's number may owe again.
     const claim = Math.max(entry.claim + 1, now);
-    const taken = { taker: by?.id ?? null, attempt: by?.attempt ?? 0, unheard: 0 };
+    const taken = { taker: by.id, attempt: by.attempt, unheard: 0 };
     const ask_at = now + leaseOf(spec);
     store.judging.setUnit(number, { ...taken, stage: "claimed", claim, ask_at });
     const verdicts = store.judging.verdicts(number);
@@ -125,6 +127,26 @@ export function judged(
       go_on: mine && !cancelled,
     };
   });
+}
+
+/** `judged`, where the store may refuse a verdict for what it is: its ask ends without, with a short reason. */
+export function takeVerdicts(
+  store: RunStore,
+  spec: RunSpec,
+  of: Pick<JudgingEntry, "unit" | "claim">,
+  asks: readonly JudgedAsk[],
+  now: number,
+): JudgedReply {
+  const taken = orRefusal(() => judged(store, spec, of, asks, now));
+  if (!("refused" in taken)) return taken;
+  const without = asks.map((ask) => ({ ...ask, outcome: withoutVerdict(ask, taken.refused) }));
+  return judged(store, spec, of, without, now);
+}
+
+function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
+  const error = reasonOf("its verdict", why);
+  const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
+  return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
 }
 
 const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };
@@ -172,7 +194,7 @@ function takeIn(
  */
 function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
   if (outcome.recorded === undefined) return false;
-  const { calls = before.calls, replies } = outcome.recorded;
+  const { calls, replies } = outcome.recorded;
   return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
 }
 
@@ -321,9 +343,9 @@ function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): voi
   store.judging.dropUnit(unit);
 }
 
-function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery | undefined): boolean {
+function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery): boolean {
   if (stage !== "claimed") return stage === "sent";
-  return by !== undefined && taker === by.id && attempt < by.attempt;
+  return taker === by.id && attempt < by.attempt;
 }
 
 function isClaim({ stage, claim }: JudgingEntry, by: number | undefined): boolean {

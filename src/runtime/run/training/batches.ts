@@ -14,9 +14,9 @@ import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { RunHead } from "../schema.ts";
 import type { RunStore } from "../store.ts";
+import { type Buffered, type BufferedGroup, type Dropped, withDropped } from "../training-state.ts";
 import { noteEmpty, withGroup } from "./groups.ts";
 import { allCut, isBehind, isFull } from "./plan.ts";
-import { type Buffered, type BufferedGroup, type Dropped, withDropped } from "./state.ts";
 
 export function canCut({ training: asked }: RunSpec, head: RunHead): boolean {
   const { training } = head;

@@ -14,14 +14,14 @@ import { getRun } from "../../../db/runs.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import type { ResolvedDataset } from "../../dataset/resolve-dataset.ts";
+import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
 import { logError } from "../../kit/log.ts";
 import { runObject } from "../../kit/names.ts";
 import { sha256Hex } from "../../kit/secrets.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import type { RunStore } from "../store.ts";
-import type { TrainEval } from "./state.ts";
+import type { TrainEval } from "../training-state.ts";
 
 const LOOK_MS = 2000;
 const LONGEST_LOOK_MS = 60_000;

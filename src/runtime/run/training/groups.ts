@@ -11,7 +11,6 @@ import type { GroupFacts } from "../../../core/training/step-metrics.ts";
 import type { GroupSamples, TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { RunStore } from "../store.ts";
-import { allCut, stepRollouts } from "./plan.ts";
 import {
   type Buffered,
   type Counts,
@@ -22,8 +21,9 @@ import {
   type TrainGroup,
   type TrainingState,
   withDropped,
-} from "./state.ts";
-import type { MemberRow } from "./store.ts";
+} from "../training-state.ts";
+import type { MemberRow } from "../training-store.ts";
+import { allCut, stepRollouts } from "./plan.ts";
 
 /** So many batches in a row with nothing in them, or so many batches' worth of rollouts, and the run gives up. */
 const MOST_BARREN_BATCHES = 10;
@@ -163,12 +163,7 @@ function noted(training: TrainingState, { made }: Arrival): TrainingState {
   return { ...training, transitions, branches, untrainable, seen };
 }
 
-const NONE = { clean: 0, forked: 0, realigned: 0 };
-
-function together(
-  one: GroupSamples["transitions"] = NONE,
-  other: GroupSamples["transitions"] = NONE,
-): GroupSamples["transitions"] {
+function together(one: GroupSamples["transitions"], other: GroupSamples["transitions"]): GroupSamples["transitions"] {
   return {
     clean: one.clean + other.clean,
     forked: one.forked + other.forked,

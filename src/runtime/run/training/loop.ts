@@ -15,12 +15,12 @@ import { SingleFlight } from "../../kit/single-flight.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import { appendEvent, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
+import type { TrainBatch } from "../training-state.ts";
 import { canCut, cutBatches } from "./batches.ts";
 import { type AcceptEval, TrainingEvals } from "./evals.ts";
 import { writeBatch } from "./manifest.ts";
 import { takeNews } from "./news.ts";
 import { type Ending, voidStale } from "./stale.ts";
-import type { TrainBatch } from "./state.ts";
 
 const LOOK_MS = 60_000;
 const LONGEST_LOOK_MS = 10 * 60_000;

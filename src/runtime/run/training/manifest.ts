@@ -9,7 +9,7 @@ import type { RunSpec } from "../../contract/wire.ts";
 import { batchKeys } from "../../kit/names.ts";
 import { sha256Hex } from "../../kit/secrets.ts";
 import type { Subrequests } from "../../kit/subrequests.ts";
-import type { Credit, Made, TrainBatch, TrainGroup } from "./state.ts";
+import type { Credit, Made, TrainBatch, TrainGroup } from "../training-state.ts";
 
 /** Writes both, the manifest last. What the batch's row is to say then. */
 export async function writeBatch(

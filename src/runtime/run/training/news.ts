@@ -12,9 +12,9 @@ import type { RunSpec } from "../../contract/wire.ts";
 import { statusOf } from "../control.ts";
 import { appendEvent, settle } from "../standing.ts";
 import type { RunStore } from "../store.ts";
+import type { KnownTrainer } from "../training-state.ts";
 import { resetTo } from "./reset.ts";
 import { type Ending, voidStale, voidUnused } from "./stale.ts";
-import type { KnownTrainer } from "./state.ts";
 
 /** What the trainer measured stands under this in the series. */
 const TRAINER = "trainer/";

@@ -11,9 +11,11 @@ import { TaskPicker } from "../../../core/training/curriculum.ts";
 import { batchRollouts, capacityOf, isFresh, withinLead } from "../../../core/training/numbering.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
+import type { Openings } from "../pump.ts";
 import type { RunHead } from "../schema.ts";
+import { trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import type { Buffered, TrainingState } from "./state.ts";
+import type { Buffered, TrainingState } from "../training-state.ts";
 
 /** Rollouts one step takes; an estimate where batches are counted in tokens. */
 export function stepRollouts(spec: RunSpec, asked: TrainingSpec, { seen }: TrainingState): number {
@@ -88,6 +90,32 @@ export function openGroups(store: RunStore, spec: RunSpec, tasks: TaskOrder, mem
   const groups_opened = training.groups_opened + count;
   const groups_open = training.groups_open + count;
   store.saveHead({ ...head, training: { ...training, groups_opened, groups_open } });
+}
+
+/** What a run opens beyond what was planned: nothing, unless it trains. */
+export class GroupOpenings implements Openings {
+  readonly #store: RunStore;
+  readonly #tasks: TaskOrder;
+
+  constructor(store: RunStore) {
+    this.#store = store;
+    this.#tasks = new TaskOrder(store);
+  }
+
+  openable(spec: RunSpec): number {
+    return openable(spec, this.#store.head());
+  }
+
+  open(spec: RunSpec, rollouts: number): void {
+    openGroups(this.#store, spec, this.#tasks, rollouts);
+  }
+
+  goOn(spec: RunSpec): boolean {
+    const head = this.#store.head();
+    const { training: asked } = spec;
+    if (asked === undefined || head.training === null || !trainsOn(spec, head)) return false;
+    return !allCut(asked, head.training) && !isBehind(asked, head.training);
+  }
 }
 
 /** Which task a group gets. What it goes by is made anew from the groups' rows after a restart. */

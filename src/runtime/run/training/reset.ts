@@ -6,10 +6,10 @@ import { isFresh } from "../../../core/training/numbering.ts";
 import type { TrainerSnapshot } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { RunStore } from "../store.ts";
+import { type TrainGroup, withDropped } from "../training-state.ts";
 import { dropBuffered } from "./batches.ts";
 import { withGroup } from "./groups.ts";
 import { type Ending, voidGroup } from "./stale.ts";
-import { type TrainGroup, withDropped } from "./state.ts";
 
 /** Inside the transaction that takes the news over. Units that wait for nothing but their scores come back. */
 export function resetTo(

@@ -10,7 +10,7 @@ import type { Place, RunSpec } from "../../contract/wire.ts";
 import { dispatch, giveUp } from "../ledger.ts";
 import { pendingOf, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import { type TrainGroup, withDropped } from "./state.ts";
+import { type TrainGroup, withDropped } from "../training-state.ts";
 
 const VOID = "its group trains nothing any more";
 

@@ -3,16 +3,13 @@
 import type { RunView } from "../../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../../contract/training-view.ts";
 import { leadOf } from "../../../core/training/numbering.ts";
-import { NO_TIME, sharesOf } from "../../contract/trainer-time.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { RunHead } from "../schema.ts";
 import { pendingOf } from "../standing.ts";
 import type { RunStore } from "../store.ts";
+import type { KnownTrainer, TrainingState } from "../training-state.ts";
 import { allCut, isBehind, isFull, openable } from "./plan.ts";
-import type { KnownTrainer, TrainingState } from "./state.ts";
-
-const NO_SAMPLES = { clean: 0, forked: 0, realigned: 0 };
 
 /** Null for a run that trains nothing. */
 export function trainingView(store: RunStore, spec: RunSpec): TrainingView | null {
@@ -40,7 +37,7 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
     },
     buffered: bufferedOf(training),
     batches: batchesOf(store, asked, training),
-    samples: { ...NO_SAMPLES, ...training.branches, untrainable: { ...training.untrainable } },
+    samples: { ...training.branches, untrainable: { ...training.untrainable } },
     trainer: trainerOf(asked, trainer),
     evals: store.training.evals().flatMap(({ step, run_id, policy_version }) => {
       return run_id === null ? [] : [{ step, run_id, policy_version }];
@@ -77,7 +74,7 @@ function trainerOf(asked: TrainingSpec, { trainer, epoch, time }: KnownTrainer):
   const { id, kind, last_seen_at } = trainer;
   const seen = last_seen_at === null ? null : Math.floor(last_seen_at / 1000);
   const { delivery } = asked.trainer;
-  return { id, kind, epoch, delivery, last_seen_at: seen, ...(time ?? sharesOf(NO_TIME)) };
+  return { id, kind, epoch, delivery, last_seen_at: seen, ...time };
 }
 
 function askedOf(spec: RunSpec, asked: TrainingSpec) {

@@ -2,7 +2,7 @@ import { runRollout, scripted } from "rollcall/testing";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset } from "../../../../src/core/environments/dataset.ts";
-import { SingleTurnEnv } from "../../../../src/core/environments/single-turn-env.ts";
+import { SingleTurnEnv } from "../../../../src/core/environments/environment.ts";
 import { NoScoreError } from "../../../../src/core/rubrics/score-value.ts";
 import { SCORER_NAMES, scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
 

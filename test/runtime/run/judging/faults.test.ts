@@ -1,7 +1,7 @@
 /** What judging survives: lost and doubled messages, a process that dies, a cancel; and what bounds it. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/ledger.ts";
 import { judgementQueue } from "../../../../src/runtime/run/queues.ts";
@@ -249,6 +249,23 @@ test("judges are asked no more at once than their endpoint allows, and a cancell
   expect(asked).toBeLessThanOrEqual(2);
   // What was in flight has its cost.
   expect(ended.report.usage.judge?.calls).toBe(asked);
+});
+
+test("a judge that hangs is hung up on once its run is cancelled: others get its place", async () => {
+  const judge = script([{ fault: { kind: "hang" } }]);
+  const { id, asked } = await owing(platform, script([GOOD]), judge);
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const subrequests = new Subrequests();
+  const judging = judgeUnit(env, message, FIRST, subrequests, 1);
+  await requestsOf(judge, asked + 1);
+  // The unit, its trajectories, the call, and some looks that found it going on.
+  await vi.waitFor(() => expect(subrequests.count).toBeGreaterThan(6));
+  await platform.post(`/v1/runs/${id}/cancel`, {});
+  await judging;
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts.scored).toBe(0);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
 test("a verdict that the run's store refuses for what it is leaves no score, and is asked for no further", async () => {

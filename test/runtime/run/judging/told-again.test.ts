@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { AskOutcome } from "../../../../src/runtime/contract/judge-outcome.ts";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
-import type { VerdictEntry } from "../../../../src/runtime/run/judging/store.ts";
+import type { VerdictEntry } from "../../../../src/runtime/run/judging-store.ts";
 import { judgeUnit } from "../../../../src/runtime/scoring/consume-judgements.ts";
 import { registerEssays, verdict } from "../../essays.ts";
 import { interposed } from "../../hand-made.ts";

@@ -2,15 +2,18 @@
  * The ledger of a training run under any order of events, on an object's real storage: arrivals, failures, publications,
  * acknowledgements, resets, cancels and restarts as they happen to come.
  */
+
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../../src/index.ts";
 import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
+import { LEDGER_HOOKS } from "../../../../src/runtime/run/object.ts";
 import { recordsOf } from "../../../../src/runtime/run/records.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../../src/runtime/run/store.ts";
-import type { TrainGroup } from "../../../../src/runtime/run/training/state.ts";
+import { trainingRecords } from "../../../../src/runtime/run/training/records.ts";
+import type { TrainGroup } from "../../../../src/runtime/run/training-state.ts";
 import { expectLaw, inside } from "../../platform.ts";
 import { RIGHT, TrainingLedger } from "../../training-rows.ts";
 
@@ -115,10 +118,10 @@ function check(ledger: TrainingLedger): void {
   const { store, spec, training } = ledger;
   const head = store.head();
   expectLaw(countsOf(spec, head));
-  const { counters, run_rows, tallies } = recordsOf(ledger.storage.sql, spec, head);
+  const { counters, run_rows, tallies } = recordsOf(ledger.storage.sql, spec, head, trainingRecords);
   expect(run_rows).toEqual(counters);
   expect(tallies.run_rows).toEqual(tallies.counters);
-  expect(new RunStore(ledger.storage).head()).toEqual(head);
+  expect(new RunStore(ledger.storage, LEDGER_HOOKS).head()).toEqual(head);
   const groups = groupsOf(ledger);
   expect(groups.length).toBe(training.groups_opened);
   expectCounted(ledger, groups);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { retry } from "../../../../src/runtime/run/control.ts";
 import { startersIn } from "../../../../src/runtime/run/sources.ts";
 import { isBehind } from "../../../../src/runtime/run/training/plan.ts";
-import type { Credit } from "../../../../src/runtime/run/training/state.ts";
+import type { Credit } from "../../../../src/runtime/run/training-state.ts";
 import { fill, ledger, type TrainingLedger } from "../../training-rows.ts";
 
 function standing(run: TrainingLedger) {

@@ -1,1 +1,0 @@
-ALTER TABLE `runs` ADD `dead_letters` integer DEFAULT 0 NOT NULL;

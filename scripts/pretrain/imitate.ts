@@ -1,0 +1,81 @@
+/** The first weights, and the steps that bring them near to what the demonstrators say. */
+import { POLICY, parameterCount, viewParameters } from "../../packages/policy/weights.ts";
+import { Adam, newAdamState } from "../../packages/trainer/adam.ts";
+import { GradientOf } from "../../packages/trainer/gradient.ts";
+import { crossEntropy } from "../../packages/trainer/losses.ts";
+import { layOut, trainableTokens } from "../../packages/trainer/row-batch.ts";
+import type { Example } from "./demonstrations.ts";
+
+const ADAM = { meanDecay: 0.9, squareDecay: 0.98, weightDecay: 0.01, maxNorm: 1 };
+const PEAK_RATE = 2e-3;
+const WARM_UP_STEPS = 50;
+/** The share of the peak that is left at the end. */
+const LAST_RATE = 0.05;
+
+const EMBEDDING_DEVIATION = 0.1;
+/** So small that the head starts near the uniform distribution. */
+const HEAD_DEVIATION = 0.3;
+
+/** Trains weights of its own by imitation. `startJax` must have been called before. */
+export class Imitation {
+  /** Changed in place by each step. */
+  readonly weights: Float32Array<ArrayBuffer>;
+  readonly #adam: Adam;
+  readonly #gradientOf = new GradientOf(crossEntropy);
+  readonly #steps: number;
+  #step = 0;
+
+  /** `steps` is how many there will be: the rate depends on it. */
+  constructor(steps: number, random: () => number) {
+    this.weights = firstWeights(random);
+    this.#adam = new Adam(ADAM, newAdamState(this.weights.length));
+    this.#steps = steps;
+  }
+
+  /** Takes one step. Resolves to the loss before it. */
+  async step(examples: readonly Example[]): Promise<number> {
+    const samples = examples.map(({ ids, weights }) => {
+      return { ids, mask: weights, logprobs: ids.map(() => 0), advantage: 1 };
+    });
+    const { loss, vector } = await this.#gradientOf.at(this.weights, layOut(samples, 1 / trainableTokens(samples)));
+    this.#adam.step(this.weights, vector, this.#rate());
+    this.#step += 1;
+    return loss;
+  }
+
+  /** The rate rises in a line and falls in half a cosine. */
+  #rate(): number {
+    const down = 0.5 * (1 + Math.cos((Math.PI * this.#step) / this.#steps));
+    const up = Math.min(1, (this.#step + 1) / WARM_UP_STEPS);
+    return PEAK_RATE * up * (LAST_RATE + (1 - LAST_RATE) * down);
+  }
+}
+
+/** Random weights: small, and smaller for what is added to the residual stream. */
+export function firstWeights(random: () => number): Float32Array<ArrayBuffer> {
+  const { width, hidden, layers } = POLICY;
+  const weights = new Float32Array(parameterCount(POLICY));
+  const parameters = viewParameters(POLICY, weights);
+  const draw = (vector: Float32Array, deviation: number) => {
+    for (let at = 0; at < vector.length; at += 1) vector[at] = deviation * drawNormal(random);
+  };
+  const residual = 1 / Math.sqrt(2 * layers);
+  draw(parameters.tokens, EMBEDDING_DEVIATION);
+  draw(parameters.positions, EMBEDDING_DEVIATION);
+  for (const layer of parameters.layers) {
+    layer.attentionGain.fill(1);
+    draw(layer.queryKeyValue, 1 / Math.sqrt(width));
+    draw(layer.attentionOut, residual / Math.sqrt(width));
+    layer.hiddenGain.fill(1);
+    draw(layer.hiddenIn, 1 / Math.sqrt(width));
+    draw(layer.hiddenOut, residual / Math.sqrt(hidden));
+  }
+  parameters.finalGain.fill(1);
+  draw(parameters.head, HEAD_DEVIATION / Math.sqrt(width));
+  return weights;
+}
+
+/** Box and Muller's normal deviate. */
+function drawNormal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}

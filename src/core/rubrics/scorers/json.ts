@@ -1,0 +1,276 @@
+/**
+ * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in a fenced
+ * block; a reference is nothing else.
+ */
+import * as z from "zod";
+import { findOddity, type Json, type JsonObject } from "../../../contract/json.ts";
+import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
+import { type Work, WorkBudgetError } from "../work.ts";
+import { closeness } from "./numeric.ts";
+import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
+import { likeness, plainText, TEXT_OPTIONS } from "./text-match.ts";
+
+const FENCE = "```";
+
+/** The JSON that a model said, alone or as the one fenced block of its reply; undefined when there is none. */
+function readSaid(output: string): Json | undefined {
+  const [, block = "", after, more] = output.split(FENCE, 4);
+  const fenced = after !== undefined && more === undefined;
+  return parse(output) ?? (fenced ? parse(block.replace(/^\w*\s/, "")) : undefined);
+}
+
+function readReference(reference: string): Json {
+  const value = parse(reference);
+  if (value === undefined) throw new MalformedReferenceError("it is no JSON");
+  return value;
+}
+
+function readReferenceList(reference: string): readonly Json[] {
+  const value = readReference(reference);
+  if (!Array.isArray(value)) throw new MalformedReferenceError("it is no JSON list");
+  return value;
+}
+
+/** Undefined, which no JSON is, for what cannot be parsed, or is nested deeper than any reader follows. */
+function parse(text: string): Json | undefined {
+  try {
+    const value = JSON.parse(text) as Json;
+    return findOddity(value, "") === null ? value : undefined;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more. JSON in
+ * a fenced block counts, where it is the only block.
+ */
+const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
+  try {
+    schemaChecker(schema);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError || thrown instanceof WorkBudgetError)) throw thrown;
+    context.addIssue({ code: "custom", message: thrown.message });
+  }
+});
+
+export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), ({ schema }) => {
+  const given = schema && schemaChecker(schema);
+  return (output, reference, work) => {
+    const check = given ?? checkerOf(readReference(reference), work);
+    const said = readSaid(output);
+    return said !== undefined && fits(check, said, work) ? 1 : 0;
+  };
+});
+
+function checkerOf(schema: Json, work: Work): SchemaChecker {
+  if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema is an object");
+  return followed(() => schemaChecker(schema, work));
+}
+
+/** A schema that refers to nowhere shows when it is used. */
+function fits(check: SchemaChecker, value: Json, work: Work): boolean {
+  return followed(() => check(value, work).length === 0);
+}
+
+function followed<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (thrown) {
+    if (thrown instanceof TypeError) throw new MalformedReferenceError(thrown.message);
+    throw thrown;
+  }
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places, texts by
+ * `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As autoevals' JSONDiff,
+ * which compares values of different kinds as texts; here they are 0.
+ */
+export const jsonDiff = scorer(z.strictObject({}), () =>
+  withinCharacters((output, reference, work) => {
+    const expected = readReference(reference);
+    const said = readSaid(output);
+    return said === undefined ? 0 : alike(said, expected, work);
+  }),
+);
+
+function alike(a: Json, b: Json, work: Work): number {
+  if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
+  if (typeof a === "number" && typeof b === "number") return closeness(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    const longest = Math.max(a.length, b.length);
+    return mean(Array.from({ length: longest }, (_, at) => both(a[at], b[at], work)));
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+    return mean(Array.from(keys, (key) => both(own(a, key), own(b, key), work)));
+  }
+  return a === b ? 1 : 0;
+}
+
+function both(a: Json | undefined, b: Json | undefined, work: Work): number {
+  return a === undefined || b === undefined ? 0 : alike(a, b, work);
+}
+
+function own(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function mean(scores: readonly number[]): number {
+  if (scores.length === 0) return 1;
+  return scores.reduce((sum, score) => sum + score, 0) / scores.length;
+}
+
+// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together (by
+// `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
+// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none scores 0.
+
+/** Entries of a list: pairing takes the cube of it. An output of more scores 0. */
+const ENTRIES = 200;
+
+export const listContains = scorer(
+  z.strictObject({
+    allow_extra: z.boolean().default(false),
+    pairing: z.enum(["levenshtein", "exact"]).default("levenshtein"),
+  }),
+  ({ allow_extra, pairing }) =>
+    withinCharacters((output, reference, work) => {
+      const expected = readReferenceList(reference).map(asText);
+      if (expected.length > ENTRIES) {
+        throw new MalformedReferenceError(`it has more than ${ENTRIES} entries`);
+      }
+      const said = readSaid(output);
+      if (!isList(said) || said.length > ENTRIES) return 0;
+      const compare = pairing === "exact" ? sameText : likeness;
+      const texts = said.map(asText);
+      const scores = expected.map((wanted) => texts.map((text) => compare(text, wanted, work)));
+      work.spend(pairingSteps(said.length, expected.length), "pairing the entries of two lists");
+      const whole = allow_extra ? expected.length : Math.max(expected.length, said.length);
+      return whole === 0 ? 1 : bestAssignment(scores) / whole;
+    }),
+);
+
+function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function asText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** The square of the shorter list times the longer one, at some 25 ns. */
+function pairingSteps(a: number, b: number): number {
+  return (Math.min(a, b) ** 2 * Math.max(a, b)) / 2;
+}
+
+function sameText(a: string, b: string): number {
+  return a === b ? 1 : 0;
+}
+
+// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn 1955,
+// Munkres 1957), in rows² × columns steps.
+
+/** The greatest sum. Rows are of one length; where there are fewer of one kind, some of the other stay alone. */
+function bestAssignment(scores: readonly (readonly number[])[]): number {
+  const rows = scores.length;
+  const columns = scores[0]?.length ?? 0;
+  if (rows === 0 || columns === 0) return 0;
+  const tall = rows > columns;
+  const [few, many] = tall ? [columns, rows] : [rows, columns];
+  const score = (row: number, column: number) => (tall ? scores[column]?.[row] : scores[row]?.[column]) ?? 0;
+  const pairs = assign(few, many, (row, column) => -score(row, column));
+  return pairs.reduce((sum, row, column) => sum + (row < 0 ? 0 : score(row, column)), 0);
+}
+
+/** The row of each column, −1 for none, at the least sum of costs. There are no more rows than columns. */
+function assign(rows: number, columns: number, cost: (row: number, column: number) => number): number[] {
+  const rowOf = new Array<number>(columns + 1).fill(-1);
+  const potentials = {
+    rows: new Float64Array(rows),
+    columns: new Float64Array(columns + 1),
+  };
+  for (let row = 0; row < rows; row += 1) augment(row, rowOf, potentials, columns, cost);
+  return rowOf.slice(0, columns);
+}
+
+interface Potentials {
+  readonly rows: Float64Array;
+  readonly columns: Float64Array;
+}
+
+/** Brings one more row in: a shortest path from it to a column that is free, then every pair on it changes over. */
+function augment(
+  first: number,
+  rowOf: number[],
+  potentials: Potentials,
+  columns: number,
+  cost: (row: number, column: number) => number,
+): void {
+  const start = columns;
+  const slack = new Float64Array(columns).fill(Number.POSITIVE_INFINITY);
+  const before = new Int32Array(columns).fill(start);
+  const used = new Uint8Array(columns + 1);
+  rowOf[start] = first;
+  let column = start;
+  while (rowOf[column] !== -1) {
+    used[column] = 1;
+    column = nearest(column, rowOf, potentials, { slack, before, used }, cost);
+  }
+  while (column !== start) {
+    const previous = before[column] ?? start;
+    rowOf[column] = rowOf[previous] ?? -1;
+    column = previous;
+  }
+}
+
+interface Search {
+  readonly slack: Float64Array;
+  readonly before: Int32Array;
+  readonly used: Uint8Array;
+}
+
+/** The nearest column not yet used, with potentials moved so that the way there costs nothing. */
+function nearest(
+  from: number,
+  rowOf: readonly number[],
+  potentials: Potentials,
+  search: Search,
+  cost: (row: number, column: number) => number,
+): number {
+  const { slack, before, used } = search;
+  const row = rowOf[from] ?? 0;
+  const base = potentials.rows[row] ?? 0;
+  let best = { column: 0, slack: Number.POSITIVE_INFINITY };
+  for (const [at, known] of slack.entries()) {
+    if (used[at] === 1) continue;
+    const reduced = cost(row, at) - base - (potentials.columns[at] ?? 0);
+    if (reduced < known) before[at] = from;
+    slack[at] = Math.min(reduced, known);
+    if (Math.min(reduced, known) < best.slack) best = { column: at, slack: slack[at] ?? 0 };
+  }
+  shift(best.slack, rowOf, potentials, search);
+  return best.column;
+}
+
+function shift(by: number, rowOf: readonly number[], { rows, columns }: Potentials, { slack, used }: Search): void {
+  for (const [at, isUsed] of used.entries()) {
+    if (isUsed === 1) {
+      const owner = rowOf[at] ?? 0;
+      rows[owner] = (rows[owner] ?? 0) + by;
+      columns[at] = (columns[at] ?? 0) - by;
+    } else if (at < slack.length) slack[at] = (slack[at] ?? 0) - by;
+  }
+}
+
+/** 1 when the output is one of the reference's texts: a JSON list, as in `["yes", "y"]`. */
+export const oneOf = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
+  const said = plainText(output, options, work);
+  const texts = readReferenceList(reference);
+  return texts.some((text) => plainText(asText(text), options, work) === said) ? 1 : 0;
+});

@@ -1,0 +1,215 @@
+/**
+ * Units that owe verdicts, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
+ * stands in judging-ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
+ */
+
+export const JUDGING_SCHEMA = [
+  // Units that owe verdicts. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
+  // a row it was sent and taken by none.
+  `create table if not exists judging (
+    unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
+    stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null,
+    taker text, attempt integer not null default 0, unheard integer not null default 0)`,
+  "create index if not exists judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
+  // Verdicts stand apart, by what was asked, until their unit has its scores. `unmetered`: replies without usage, of
+  // which nobody can know what they cost.
+  `create table if not exists verdicts (
+    unit integer not null, key text not null, rollout_id text, judge text not null,
+    pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
+    tries integer not null default 0, replies integer not null default 0, next_at integer not null default 0, verdict text,
+    calls integer not null default 0, prompt_tokens integer not null default 0,
+    completion_tokens integer not null default 0, unmetered integer not null default 0,
+    primary key (unit, key))`,
+];
+
+const RESTART_GRACE_MS = 5000;
+/** A unit that owes verdicts is looked at this often by whoever looks for silent scoring. */
+export const JUDGED_LOOK_MS = 10 * 60_000;
+
+/** `waiting`: to be sent once its endpoint lets it, and not before `ask_at`. `sent`: on its way. `claimed`: somebody asks. */
+export type JudgingStage = "waiting" | "sent" | "claimed";
+
+// Types, not interfaces: SQLite cursors want an index signature.
+export type JudgingEntry = {
+  unit: number;
+  endpoint_id: string;
+  /** Verdicts it owes, as far as is known. */
+  calls: number;
+  /** How many may be asked for at once: permits it holds while sent or claimed. */
+  lanes: number;
+  stage: JudgingStage;
+  /** Counts those who took it. */
+  claim: number;
+  /** The message that took it, and at which try of it; null where nobody has. */
+  taker: string | null;
+  attempt: number;
+  /** Times in a row that it was sent and nobody took it. */
+  unheard: number;
+  /** Times in a row that somebody took it and nothing came back. */
+  losses: number;
+  ask_at: number;
+};
+
+export type VerdictEntry = {
+  unit: number;
+  key: string;
+  /** Whose cost it is; null = the group's. */
+  rollout_id: string | null;
+  judge: string;
+  pass: number;
+  seed: number | null;
+  left_out: number;
+  cached: number;
+  /** That failed. */
+  tries: number;
+  /** Of them, those that were answered, with what is no verdict. */
+  replies: number;
+  next_at: number;
+  /** JSON, once it is settled. */
+  verdict: string | null;
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  /** Replies without usage. */
+  unmetered: number;
+};
+
+export interface EndpointLoad {
+  /** Permits held by what is sent or claimed. */
+  readonly running: number;
+  /** Verdicts owed by units that may be sent now. */
+  readonly waiting: number;
+}
+
+export class JudgingStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  unit(unit: number): JudgingEntry | null {
+    return this.#sql.exec<JudgingEntry>("select * from judging where unit = ?", unit).toArray()[0] ?? null;
+  }
+
+  addUnit({ unit, endpoint_id, calls, ask_at }: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
+    this.#sql.exec(
+      "insert into judging (unit, endpoint_id, calls, stage, ask_at) values (?, ?, ?, 'waiting', ?)",
+      unit,
+      endpoint_id,
+      calls,
+      ask_at,
+    );
+  }
+
+  /** Sets the named columns. Names come from code, never from input. */
+  setUnit(unit: number, columns: Partial<JudgingEntry>): void {
+    const names = Object.keys(columns);
+    this.#sql.exec(
+      `update judging set ${names.map((name) => `${name} = ?`).join(", ")} where unit = ?`,
+      ...Object.values(columns),
+      unit,
+    );
+  }
+
+  /** It owes nothing any longer. */
+  dropUnit(unit: number): void {
+    this.#sql.exec("delete from judging where unit = ?", unit);
+  }
+
+  /** Takes out what was asked about this rollout, and about its group where nobody took that yet. */
+  takeVerdicts(unit: number, rolloutId: string): VerdictEntry[] {
+    const mine = "unit = ? and (rollout_id is null or rollout_id = ?)";
+    const taken = this.#sql
+      .exec<VerdictEntry>(`select * from verdicts where ${mine} order by rowid`, unit, rolloutId)
+      .toArray();
+    this.#sql.exec(`delete from verdicts where ${mine}`, unit, rolloutId);
+    return taken;
+  }
+
+  /** Endpoints that units wait for or hold permits of. */
+  endpoints(): string[] {
+    return this.#sql
+      .exec<{ endpoint_id: string }>("select distinct endpoint_id from judging order by endpoint_id")
+      .toArray()
+      .map(({ endpoint_id }) => endpoint_id);
+  }
+
+  load(endpoint_id: string, now: number): EndpointLoad {
+    return this.#sql
+      .exec<{ running: number; waiting: number }>(
+        `select ifnull(sum(lanes), 0) as running,
+          ifnull(sum(case when stage = 'waiting' and ask_at <= ? then calls end), 0) as waiting
+        from judging where endpoint_id = ?`,
+        now,
+        endpoint_id,
+      )
+      .one();
+  }
+
+  /** Those that may be sent, oldest first. */
+  waiting(endpoint_id: string, now: number, limit: number): JudgingEntry[] {
+    return this.#sql
+      .exec<JudgingEntry>(
+        "select * from judging where endpoint_id = ? and stage = 'waiting' and ask_at <= ? order by ask_at, unit limit ?",
+        endpoint_id,
+        now,
+        limit,
+      )
+      .toArray();
+  }
+
+  /** Sent or claimed, and not heard of in time. */
+  silent(now: number, limit: number): JudgingEntry[] {
+    return this.#sql
+      .exec<JudgingEntry>(
+        "select * from judging where stage != 'waiting' and ask_at <= ? order by ask_at limit ?",
+        now,
+        limit,
+      )
+      .toArray();
+  }
+
+  unclaimed(limit: number): JudgingEntry[] {
+    return this.#sql.exec<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit).toArray();
+  }
+
+  /** When one falls silent, or its wait is over; null when neither is awaited. */
+  nextAt(now: number): number | null {
+    return this.#sql
+      .exec<{ at: number | null }>("select min(ask_at) as at from judging where stage != 'waiting' or ask_at > ?", now)
+      .one().at;
+  }
+
+  /**
+   * After a restart what is on its way is sent again soon. Not at once: where this object alone was restarted, whoever
+   * asks is still there, and what has come back by then is not asked for twice. It was not waited for, so what will be
+   * counted is taken off beforehand.
+   */
+  askAll(now: number): void {
+    const soon = now + RESTART_GRACE_MS;
+    this.#sql.exec(
+      `update judging set ask_at = ?1, losses = losses - (stage = 'claimed'), unheard = unheard - (stage = 'sent')
+      where stage != 'waiting' and ask_at > ?1`,
+      soon,
+    );
+  }
+
+  verdicts(unit: number): VerdictEntry[] {
+    return this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit).toArray();
+  }
+
+  verdict(unit: number, key: string): VerdictEntry | null {
+    return (
+      this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key).toArray()[0] ?? null
+    );
+  }
+
+  saveVerdict(entry: VerdictEntry): void {
+    const names = Object.keys(entry);
+    this.#sql.exec(
+      `insert or replace into verdicts (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`,
+      ...Object.values(entry),
+    );
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Changes of an endpoint that is there: a patch, another probe, its end. Runs under way know another max_concurrent or
+ * rpm at once, another address or key in every isolate after five minutes at the latest.
+ */
+import { probeEndpoint as probeServer } from "../../clients/probe.ts";
+import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
+
+import {
+  deleteEndpoint as deleteUnusedEndpoint,
+  type EndpointChanges,
+  endpointViewOf,
+  findEndpoint,
+  insertEndpoint,
+  type NamedEndpoint,
+  updateEndpoint,
+} from "../../db/endpoints.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
+import { refuseAddress } from "../kit/address.ts";
+import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
+import { logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
+import { minting, sealedKey } from "../kit/secrets.ts";
+import { deleteUnused } from "./delete-unused.ts";
+import { notFound } from "./read-run.ts";
+
+const OPERATION = "createEndpoint";
+
+/** Only what the patch names changes; another address or key is probed anew. */
+export async function changeEndpoint(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  patch: EndpointPatch,
+  now: number,
+): Promise<Result<EndpointView>> {
+  const before = await findEndpoint(env.DB, scope, nameOrId);
+  if (before === null) return notFound("endpoint", nameOrId);
+  const refused = refuseMove(env, before, patch);
+  if (refused !== null) return refused;
+  const { api_key, ...plain } = patch;
+  const sealed = api_key === undefined ? {} : await sealedKey(env, scope, before.id, api_key);
+  const changes: EndpointChanges = { ...plain, ...sealed, updated_at: now };
+  const { base_url = before.base_url } = plain;
+  if (base_url === before.base_url && api_key === undefined) {
+    return await stored(env, scope, before, changes);
+  }
+  const capabilities = await probed(env, scope, { ...before, ...sealed, base_url }, now);
+  if (!capabilities.ok) return capabilities;
+  return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
+}
+
+/** A stored key goes nowhere but to the server it was given for: else whoever may patch could have it sent to himself. */
+function refuseMove(env: Env, before: NamedEndpoint, { base_url, api_key }: EndpointPatch): Result<never> | null {
+  if (base_url === undefined) return null;
+  const refused = refuseAddress(env, base_url, "base_url");
+  if (refused !== null) return refused;
+  const sameServer = new URL(base_url).origin === new URL(before.base_url).origin;
+  if (sameServer || before.sealed_key === null || api_key !== undefined) return null;
+  const message = "give the key again with the address of another server, or null for none";
+  return refuse("invalid_request", message, "api_key");
+}
+
+/** Asks the endpoint again what it supports. */
+export async function probeEndpoint(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  now: number,
+): Promise<Result<EndpointView>> {
+  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
+  if (endpoint === null) return notFound("endpoint", nameOrId);
+  const capabilities = await probed(env, scope, endpoint, now);
+  if (!capabilities.ok) return capabilities;
+  return await stored(env, scope, endpoint, { capabilities: capabilities.value });
+}
+
+/** Refused while a run that has not ended uses it. */
+export async function deleteEndpoint(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  now: number,
+): Promise<Result<{ id: string }>> {
+  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
+  if (endpoint === null) return notFound("endpoint", nameOrId);
+  const { id } = endpoint;
+  const done = await deleteUnused(env, scope, () => deleteUnusedEndpoint(env.DB, scope, id, now));
+  if (!done.ok) return done;
+  forgetEndpoint(scope, id);
+  return { ok: true, value: { id } };
+}
+
+async function probed(
+  env: Env,
+  scope: Scope,
+  endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities">,
+  now: number,
+): Promise<Result<EndpointCapabilities>> {
+  try {
+    const access = await accessOf(env, scope, endpoint);
+    const usual = endpoint.capabilities?.probed_model ?? null;
+    return { ok: true, value: await probeServer({ ...access, model: null, usual, now }) };
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointUnusable)) throw thrown;
+    return refuse("conflict", `${thrown.message}: give it again`, "api_key");
+  }
+}
+
+async function stored(
+  env: Env,
+  scope: Scope,
+  before: NamedEndpoint,
+  changes: EndpointChanges,
+): Promise<Result<EndpointView>> {
+  const { id, name } = before;
+  const after = await updateEndpoint(env.DB, scope, before, changes);
+  forgetEndpoint(scope, id);
+  await tellRuns(env, scope, id);
+  if (after === "moved") return await movedMeanwhile(env, scope, before);
+  if (after === "taken") return nameTaken(changes.name ?? name);
+  return { ok: true, value: endpointViewOf(after) };
+}
+
+/** What it cannot be told now its object reads by itself, minutes later. */
+async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
+  try {
+    await endpointObject(env, scope, id).changed();
+  } catch (thrown) {
+    logError("endpoint was not told of its change", id, thrown);
+  }
+}
+
+/** Whether a key may go to an address was decided by what was read: it must not be applied to what came since. */
+async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoint): Promise<Result<never>> {
+  if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
+  const message = `the address or the key of ${name} was changed at the same moment: ask again`;
+  return refuse("conflict", message, null);
+}
+
+/**
+ * Makes an endpoint: checked, probed, its key sealed, stored. The probe comes before the write, so that an endpoint is
+ * seen with what it supports from the start; whatever the probe meets, the endpoint is made, since its server may only be
+ * off for now.
+ */
+export async function createEndpoint(
+  env: Env,
+  scope: Scope,
+  request: EndpointRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: EndpointView; replayed: boolean }>> {
+  // Another request may be faster at any moment, with the same key or with the same name.
+  const taken = async () => (await repeated(env, scope, options)) ?? nameTaken(request.name);
+  const before = await repeated(env, scope, options);
+  if (before !== null) return before;
+  const refused = refuseAddress(env, request.base_url, "base_url");
+  if (refused !== null) return refused;
+  if ((await findEndpoint(env.DB, scope, request.name)) !== null) return await taken();
+  const endpoint = await rowOf(env, scope, request, options.now);
+  const key = toRemember(OPERATION, endpoint.id, options);
+  if ((await insertEndpoint(env.DB, scope, endpoint, key)) === "taken") return await taken();
+  return { ok: true, value: { value: endpointViewOf(endpoint), replayed: false } };
+}
+
+export function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is an endpoint called ${name} already`, "name");
+}
+
+async function repeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replayed(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: endpointViewOf(found.value), replayed: true } } as const;
+}
+
+async function rowOf(
+  env: Env,
+  scope: Scope,
+  { probe, model, api_key, ...given }: EndpointRequest,
+  now: number,
+): Promise<NamedEndpoint> {
+  const id = mintId("ep", minting(env, now));
+  const access = { base_url: given.base_url, api_key: api_key ?? null };
+  const asked = { ...access, model: model ?? null, usual: null, now };
+  return {
+    id,
+    ...given,
+    ...(await sealedKey(env, scope, id, access.api_key)),
+    capabilities: probe ? await probeServer(asked) : null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  };
+}

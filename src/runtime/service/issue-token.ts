@@ -1,0 +1,43 @@
+/** What a run's trainer proves itself with, and what offers to it are signed by. Both are shown once. */
+import type { Scope } from "../../contract/scope.ts";
+import type { TrainerTarget } from "../../contract/training-request.ts";
+import type { TrainerSecrets } from "../../contract/training-view.ts";
+import { replaceTrainerToken } from "../../db/keys.ts";
+import type { StoredTrainer } from "../contract/training-wire.ts";
+import { seal, sealContext, sha256Hex } from "../kit/secrets.ts";
+
+const SECRET_BYTES = 32;
+/** A token that another takes the place of works so much longer. */
+const OVERLAP_MS = 3600_000;
+
+/** For a run that is about to be accepted; `kept` is stored with it. `base_url`: the platform's, as the caller sees it. */
+export async function issueTrainer(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  target: TrainerTarget,
+  base_url: string,
+  now: number,
+): Promise<{ secrets: TrainerSecrets; kept: StoredTrainer }> {
+  const token = await issueToken(env, scope, runId, now);
+  if (target.delivery === "pull") {
+    const secrets = { token, push_secret: null };
+    return { secrets, kept: { sealed_push_secret: null, base_url } };
+  }
+  const push_secret = `whsec_${Buffer.from(randomBytes()).toString("base64")}`;
+  const context = sealContext(scope, runId);
+  const sealed_push_secret = await seal(env.ROLLCALL_SECRET, push_secret, context);
+  return { secrets: { token, push_secret }, kept: { sealed_push_secret, base_url } };
+}
+
+/** Those before it work for an hour more. */
+export async function issueToken(env: Env, scope: Scope, run_id: string, now: number): Promise<string> {
+  const token = `rct_${Buffer.from(randomBytes()).toString("base64url")}`;
+  const row = { hash: sha256Hex(token), run_id, created_at: now };
+  await replaceTrainerToken(env.DB, scope, row, now + OVERLAP_MS);
+  return token;
+}
+
+function randomBytes(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+}

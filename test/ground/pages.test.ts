@@ -1,0 +1,92 @@
+/** What the pages say of this repository: files they name exist, links lead somewhere, and short pages stay short. */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const PAGES = globSync(["*.md", "docs/*.md", "src/**/README.md", "packages/**/README.md", "environments/*/README.md"], {
+  cwd: ROOT,
+  exclude: ["**/node_modules/**"],
+}).sort();
+const ROOMS = PAGES.filter((page) => /^src\/runtime\/[^/]+\/README\.md$/.test(page));
+
+function read(page: string): string {
+  return readFileSync(join(ROOT, page), "utf8");
+}
+
+/** The text without its fenced blocks, which show other folders than this one. */
+function prose(page: string): string {
+  return read(page).replaceAll(/^```[\s\S]*?^```/gm, "");
+}
+
+/** `a/{b,c}.ts` is two files. */
+function alternatives(path: string): string[] {
+  const [whole, inner] = /\{([^}]*)\}/.exec(path) ?? [];
+  if (whole === undefined || inner === undefined) return [path];
+  return inner.split(",").flatMap((one) => alternatives(path.replace(whole, one)));
+}
+
+/** Paths in backticks that begin with a folder of this repository, or with one of src. */
+function namedFiles(page: string): string[] {
+  const named = [...prose(page).matchAll(/`([\w./{},-]+\/[\w./{},-]*)`/g)].map(([, path = ""]) => path);
+  const tops = /^(src|test|packages|environments|scripts|bench|migrations|docs|bin)\//;
+  const inSource = /^(contract|core|runtime|db|clients|api|sdk|cli|local)\//;
+  return named
+    .filter((path) => tops.test(path) || inSource.test(path))
+    .flatMap((path) => alternatives(inSource.test(path) ? `src/${path}` : path));
+}
+
+/** As GitHub makes the anchor of a heading. */
+function anchorsOf(page: string): string[] {
+  const headings = [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, text = ""]) => text);
+  return headings.map((text) =>
+    text
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(/\s/g, "-"),
+  );
+}
+
+function brokenLinks(page: string): string[] {
+  const links = [...prose(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(([, link = ""]) => link);
+  return links.filter((link) => {
+    const [path = "", anchor] = link.split("#", 2);
+    const target = path === "" ? page : join(dirname(page), path);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).includes(anchor);
+  });
+}
+
+test.each(PAGES)("%s names files that exist", (page) => {
+  expect(namedFiles(page).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test.each(PAGES)("the links of %s lead to a page and a heading that exist", (page) => {
+  expect(brokenLinks(page)).toEqual([]);
+});
+
+test("each room of the runtime says in 5 to 15 lines what it is, and names files that it has", () => {
+  const rooms = globSync("src/runtime/*/", { cwd: ROOT }).map((room) => basename(room));
+  expect(ROOMS.map((page) => basename(dirname(page)))).toEqual(rooms.sort());
+  for (const page of ROOMS) {
+    const text = read(page).trim();
+    expect(text.split("\n").length, page).toBeGreaterThanOrEqual(5);
+    expect(text.split("\n").length, page).toBeLessThanOrEqual(15);
+    const files = [...text.matchAll(/`([\w-]+\.ts)`/g)].map(([, file = ""]) => join(dirname(page), file));
+    expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  }
+});
+
+test("AGENTS.md is read in a minute: at most 80 lines of at most 120 columns", () => {
+  const lines = read("AGENTS.md").trim().split("\n");
+  expect(lines.length).toBeLessThanOrEqual(80);
+  expect(lines.filter((line) => line.length > 120)).toEqual([]);
+});
+
+test("the environment that README shows is the one that `env init` writes", () => {
+  const [, shown = ""] = /^```ts\n([\s\S]*?)^```/m.exec(read("README.md")) ?? [];
+  expect(shown).not.toBe("");
+  expect(read("src/cli/templates/single-turn/environment.ts")).toContain(shown);
+});
