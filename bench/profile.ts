@@ -14,7 +14,7 @@ import { bundleWorker } from "../src/local/bundle.ts";
 import { migrate, seedApiKey } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare.ts";
 import { freePort, liveObjectCeiling, openFileLimit } from "../src/local/ports.ts";
-import { apiKeyOf, makeThrowAwayDirectory, secretOf, NO_DEATHS } from "../src/local/state-directory.ts";
+import { apiKeyOf, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
 import { hottest, type IsolateProfile } from "./hottest.ts";
 import { openInspectors } from "./inspector.ts";
 import { playRun } from "./pair.ts";
