@@ -18,10 +18,9 @@ import {
   type SampleEncoding,
   type SampleRow,
 } from "../../src/core/training/sample-row.ts";
-
-import { BatchDigestError } from "../../src/sdk/batch-objects.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
-import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+import { BatchDigestError, type TrainerClient } from "../../src/sdk/trainer-client.ts";
+
 import { BatchFault, type TrainingSample } from "./row-batch.ts";
 
 export type BatchSource = Pick<TrainerClient, "objects" | "credits">;

@@ -6,7 +6,7 @@
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
-
+import { AnyObject } from "../contract/primitives.ts";
 import {
   damagedMessage,
   failedForStorage,
@@ -15,29 +15,26 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
+
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
-import { comparisonOperations } from "./comparisons.ts";
+
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
-import { exportOperations } from "./export.ts";
-import { inFlightOperations } from "./in-flight.ts";
+
 import { parseAs, queryOf } from "./input.ts";
-import { leaseOperations } from "./leases.ts";
-import { docsReply } from "./openapi/docs.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
+import { docsReply } from "./openapi/reference-page.ts";
 import type { ApiContext, ApiDependencies, ApiTypes, Operation } from "./operation.ts";
+
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
-import { controlOperations } from "./run-control.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
-import { trainerOperations } from "./trainer.ts";
-import { metricsOperations } from "./training-metrics.ts";
-import { weightOperations } from "./weight-versions.ts";
+import { trainerOperations, weightOperations } from "./trainer.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -47,13 +44,9 @@ const doorOperations: readonly Operation[] = [
     summary: "Tell whether the platform answers",
     open: true,
     reply: {
-      status: 200,
       description: "It does; 503 with `storage_full` where the disk of a local platform is full",
-      contentType: "application/json",
       schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
-      example: { status: "ok" },
     },
-    errors: [],
     handle: health,
   },
   {
@@ -62,14 +55,7 @@ const doorOperations: readonly Operation[] = [
     path: "/openapi.json",
     summary: "Read this reference as a document for tools",
     open: true,
-    reply: {
-      status: 200,
-      description: "OpenAPI 3.1",
-      contentType: "application/json",
-      schema: z.record(z.string(), z.unknown()),
-      example: { openapi: "3.1.0" },
-    },
-    errors: [],
+    reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
     handle: (context) => context.json(openApi()),
   },
   {
@@ -79,13 +65,11 @@ const doorOperations: readonly Operation[] = [
     summary: "Read the reference as a page for people",
     open: true,
     reply: {
-      status: 200,
       description: "HTML that needs no other file",
       contentType: "text/html",
       schema: null,
       example: "<!doctype html>…",
     },
-    errors: [],
     handle: (context) => docsReply(context, openApi()),
   },
 ];
@@ -93,15 +77,9 @@ const doorOperations: readonly Operation[] = [
 export const OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
-  ...controlOperations,
   ...eventOperations,
   ...resultOperations,
-  ...inFlightOperations,
-  ...exportOperations,
-  ...comparisonOperations,
-  ...metricsOperations,
   ...trainerOperations,
-  ...leaseOperations,
   ...batchOperations,
   ...weightOperations,
   ...rolloutOperations,
@@ -154,7 +132,9 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     const given = context.req.header("x-request-id") ?? "";
     const requestId = /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
     context.set("requestId", requestId);
-    context.set("dependencies", dependencies);
+    context.set("services", dependencies.services);
+    context.set("now", dependencies.now);
+    context.set("report", dependencies.report);
     await next();
     context.header("x-request-id", requestId);
   };

@@ -2,15 +2,16 @@
  * Batches as their bytes. Objects are served as they are stored and named by their digest, so they may be cached for
  * ever, and a download that broke goes on by `Range`.
  */
+
 import * as z from "zod";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { BatchManifest } from "../contract/trainer-wire.ts";
 import { CreditLine } from "../core/training/batch.ts";
-import { Refusal, unwrap } from "./errors.ts";
-import { parseAs, queryOf } from "./input.ts";
-import { CREDIT, MANIFEST } from "./openapi/trainer-examples.ts";
+import type { StoredBytes } from "../runtime/service/read-batch.ts";
+import { ask, readQuery } from "./answer.ts";
+import { Refusal } from "./errors.ts";
+import { parseAs } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import type { Result, Services, StoredBytes } from "./services.ts";
 
 const ONE = "/v1/runs/{id}/batches/{step}";
 export const BatchStep = wholeNumber(1);
@@ -40,14 +41,8 @@ export const batchOperations: readonly Operation[] = [
     description:
       "As soon as it is cut, leased or not: a trainer may read the next batch while it trains one. Of the latest generation, where the run went back: `batch_void` until it has cut the step anew. A manifest never changes; whether it is still the batch of its step says its digest beside that of the lease.",
     query: ManifestQuery,
-    reply: {
-      status: 200,
-      description: "The manifest",
-      contentType: "application/json",
-      schema: BatchManifest,
-      example: MANIFEST,
-    },
-    errors: ["invalid_request", "unknown_field", "not_found", "batch_void"],
+    reply: { description: "The manifest", schema: BatchManifest },
+    errors: ["batch_void"],
     handle: readManifest,
   },
   {
@@ -62,7 +57,6 @@ export const batchOperations: readonly Operation[] = [
       "If-None-Match": "the digest in quotes, of what you have",
     },
     reply: {
-      status: 200,
       description: "The bytes as they are stored; their SHA-256 is in the path",
       contentType: "application/gzip",
       schema: null,
@@ -70,7 +64,7 @@ export const batchOperations: readonly Operation[] = [
       headers: { etag: "the digest, in quotes" },
       ranged: true,
     },
-    errors: ["invalid_request", "unknown_field", "not_found", "batch_void", "too_large"],
+    errors: ["batch_void", "too_large"],
     handle: readObject,
   },
   {
@@ -81,14 +75,16 @@ export const batchOperations: readonly Operation[] = [
     summary: "Read what each sample of a batch is worth, a line each",
     description: "In the order of the manifest's rows. A row without a line does not train.",
     reply: {
-      status: 200,
       description: "Lines of rl.credit/1",
       contentType: "application/jsonl",
       schema: CreditLine,
-      example: CREDIT,
+      example: { sample_id: "ro_….0", reward: 1, advantage: 0.5, outcome: "scored" },
     },
-    errors: ["invalid_request", "not_found", "batch_void"],
-    handle: (context) => whole(context, "application/jsonl", "readCredits"),
+    errors: ["batch_void"],
+    handle: async (context) => {
+      const stored = await ask(context, context.var.services.readCredits, stepOf(context));
+      return bytesReply(stored, "application/jsonl");
+    },
   },
   {
     id: "streamBatch",
@@ -98,14 +94,16 @@ export const batchOperations: readonly Operation[] = [
     summary: "Read all objects of a batch, one after another",
     description: "Members of gzip concatenate: the whole is one valid gzip stream of all rows.",
     reply: {
-      status: 200,
       description: "Every object's bytes, in the order of the manifest",
       contentType: "application/gzip",
       schema: null,
       example: "…",
     },
-    errors: ["invalid_request", "not_found", "batch_void", "too_large"],
-    handle: (context) => whole(context, "application/gzip", "streamSamples"),
+    errors: ["batch_void", "too_large"],
+    handle: async (context) => {
+      const stored = await ask(context, context.var.services.streamSamples, stepOf(context));
+      return bytesReply(stored, "application/gzip");
+    },
   },
 ];
 
@@ -119,34 +117,21 @@ function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, statu
   return new Response(body, { status, headers });
 }
 
-async function whole(context: ApiContext, type: string, part: "readCredits" | "streamSamples"): Promise<Response> {
-  const { services } = context.var.dependencies;
-  const read: (...asked: Parameters<Services[typeof part]>) => Promise<Result<StoredBytes>> = services[part];
-  const id = pathParam(context, "id");
-  const stored = unwrap(await read(context.env, context.var.scope, id, stepOf(context)));
-  return bytesReply(stored, type);
-}
-
 async function readManifest(context: ApiContext): Promise<Response> {
-  const { max_wait_s } = parseAs(ManifestQuery, queryOf(context.req.url));
-  const { services } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  const step = stepOf(context);
-  const read = services.readManifest(context.env, context.var.scope, id, step, max_wait_s);
-  return bytesReply(unwrap(await read), "application/json");
+  const { max_wait_s } = readQuery(context, ManifestQuery);
+  const stored = await ask(context, context.var.services.readManifest, stepOf(context), max_wait_s);
+  return bytesReply(stored, "application/json");
 }
 
 async function readObject(context: ApiContext): Promise<Response> {
-  const { format = null } = parseAs(ObjectQuery, queryOf(context.req.url));
+  const { format = null } = readQuery(context, ObjectQuery);
   const sha256 = pathParam(context, "sha256");
   const etag = `"${sha256}"`;
   const known = context.req.header("if-none-match")?.split(/\s*,\s*/) ?? [];
-  const { services } = context.var.dependencies;
-  const id = pathParam(context, "id");
   const object = { step: stepOf(context), sha256, format };
   const range = format === null ? (context.req.header("range") ?? null) : null;
   const asked = { ...object, range, headOnly: format === null && known.includes(etag) };
-  const part = unwrap(await services.readSamples(context.env, context.var.scope, id, asked));
+  const part = await ask(context, context.var.services.readSamples, asked);
   if (format !== null) return bytesReply(part, "application/gzip");
   if (asked.headOnly) return new Response(null, { status: 304, headers: { etag } });
   const headers = { etag, "accept-ranges": "bytes" };

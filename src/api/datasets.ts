@@ -1,16 +1,18 @@
 /** Uploaded datasets: upload, list, read, read rows, delete. */
+
 import * as z from "zod";
 import { Deleted, ResourceName } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { AnyObject, EXAMPLE, wholeNumber } from "../contract/primitives.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
 import { readToEnd } from "../runtime/kit/body-chunks.ts";
+
+import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { idempotencyKeyOf, objectOf, parseAs, queryOf, refuseEncoded } from "./input.ts";
-import { DATASET, DATASET_ROW } from "./openapi/examples.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
+import type { ApiContext, Operation } from "./operation.ts";
 import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
 
 const UploadQuery = z.strictObject({
@@ -42,31 +44,20 @@ export const datasetOperations: readonly Operation[] = [
       "Idempotency-Key": "the same key, query and file again give the same dataset",
     },
     body: {
-      schema: z.record(z.string(), z.unknown()),
-      example: DATASET_ROW.row,
+      schema: AnyObject,
+      example: EXAMPLE.row,
       contentType: "application/jsonl",
     },
     reply: {
       status: 201,
       description: "The dataset, which never changes",
-      contentType: "application/json",
       schema: DatasetView,
-      example: DATASET,
       headers: {
         location: "where the dataset is read",
         "idempotent-replayed": "true when the key named a dataset that was already there",
       },
     },
-    errors: [
-      "invalid_request",
-      "unknown_field",
-      "invalid_row",
-      "not_found",
-      "conflict",
-      "idempotency_conflict",
-      "too_large",
-      "rate_limited",
-    ],
+    errors: ["invalid_row", "not_found", "conflict", "idempotency_conflict", "rate_limited"],
     handle: uploadDataset,
   },
   {
@@ -75,20 +66,7 @@ export const datasetOperations: readonly Operation[] = [
     path: "/v1/datasets",
     summary: "List datasets",
     query: PageQuery,
-    reply: {
-      status: 200,
-      description: "One page of datasets",
-      contentType: "application/json",
-      schema: DatasetList,
-      example: {
-        object: "list",
-        data: [DATASET],
-        first_id: DATASET.id,
-        last_id: DATASET.id,
-        has_more: false,
-      },
-    },
-    errors: ["invalid_request", "unknown_field"],
+    reply: { description: "One page of datasets", schema: DatasetList },
     handle: listDatasetPage,
   },
   {
@@ -96,19 +74,8 @@ export const datasetOperations: readonly Operation[] = [
     method: "get",
     path: "/v1/datasets/{id}",
     summary: "Read what a dataset is, by id or name",
-    reply: {
-      status: 200,
-      description: "The dataset",
-      contentType: "application/json",
-      schema: DatasetView,
-      example: DATASET,
-    },
-    errors: ["not_found"],
-    handle: async (context) => {
-      const { services } = context.var.dependencies;
-      const id = pathParam(context, "id");
-      return context.json(unwrap(await services.readDataset(context.env, context.var.scope, id)));
-    },
+    reply: { description: "The dataset", schema: DatasetView },
+    handle: (context) => answer(context, context.var.services.readDataset),
   },
   {
     id: "listDatasetRows",
@@ -117,14 +84,11 @@ export const datasetOperations: readonly Operation[] = [
     summary: "Read a dataset's rows, one JSON object a line",
     query: RowQuery,
     reply: {
-      status: 200,
       description: "One page of rows, of about 8 MiB at most; follow the link until there is none",
       contentType: "application/jsonl",
       schema: DatasetRow,
-      example: DATASET_ROW,
       headers: { link: 'the next page, rel="next"; absent on the last' },
     },
-    errors: ["invalid_request", "unknown_field", "not_found"],
     handle: readRows,
   },
   {
@@ -133,18 +97,14 @@ export const datasetOperations: readonly Operation[] = [
     path: "/v1/datasets/{id}",
     summary: "Delete a dataset that no unfinished run names",
     reply: {
-      status: 200,
       description: "It is gone; what runs have kept of its rows stays",
-      contentType: "application/json",
       schema: Deleted,
-      example: { object: "dataset", id: DATASET.id, deleted: true },
+      example: { object: "dataset", id: EXAMPLE.dataset },
     },
-    errors: ["not_found", "conflict"],
+    errors: ["conflict"],
     handle: async (context) => {
-      const { services } = context.var.dependencies;
-      const id = pathParam(context, "id");
-      const deleted = unwrap(await services.deleteDataset(context.env, context.var.scope, id));
-      return context.json({ object: "dataset", id: deleted.id, deleted: true });
+      const { id } = await ask(context, context.var.services.deleteDataset);
+      return context.json({ object: "dataset", id, deleted: true });
     },
   },
 ];
@@ -161,10 +121,9 @@ async function uploadDataset(context: ApiContext): Promise<Response> {
 }
 
 async function receiveDataset(context: ApiContext): Promise<Response> {
-  const { services, now } = context.var.dependencies;
   const { raw } = context.req;
   const idempotencyKey = idempotencyKeyOf(raw);
-  const { name, environment, environment_args } = parseAs(UploadQuery, queryOf(raw.url));
+  const { name, environment, environment_args } = readQuery(context, UploadQuery);
   requireJsonLines(raw);
   refuseEncoded(raw);
   const upload = {
@@ -172,13 +131,10 @@ async function receiveDataset(context: ApiContext): Promise<Response> {
     environment: environment ?? null,
     environment_args: argsOf(environment, environment_args),
   };
-  const options = { idempotencyKey, now: now() };
-  const { dataset, replayed } = unwrap(
-    await services.createDataset(context.env, context.var.scope, upload, raw.body, options),
-  );
-  context.header("location", `/v1/datasets/${dataset.id}`);
-  if (replayed) context.header("idempotent-replayed", "true");
-  return context.json(dataset, 201);
+  const options = { idempotencyKey, now: context.var.now() };
+  const made = await context.var.services.createDataset(context.env, context.var.scope, upload, raw.body, options);
+  const { dataset, replayed } = unwrap(made);
+  return creationReply(context, { folder: "/v1/datasets", status: 201 }, dataset, replayed);
 }
 
 /** A body that says it is too large is refused before a byte of it is read. */
@@ -204,7 +160,7 @@ function argsOf(environment: string | undefined, text: string | undefined): Json
 }
 
 async function listDatasetPage(context: ApiContext): Promise<Response> {
-  const { after, limit, order } = parseAs(PageQuery, queryOf(context.req.url));
+  const { after, limit, order } = readQuery(context, PageQuery);
   const [database, scope] = [context.env.DB, context.var.scope];
   const position = await positionOf(after, "a dataset", (id) => findDataset(database, scope, { id }));
   const rows = await listDatasets(database, scope, { after: position, limit: limit + 1, order });
@@ -212,15 +168,8 @@ async function listDatasetPage(context: ApiContext): Promise<Response> {
 }
 
 async function readRows(context: ApiContext): Promise<Response> {
-  const { after, limit } = parseAs(RowQuery, queryOf(context.req.url));
-  const { services } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  const { lines, next } = unwrap(
-    await services.readDatasetRows(context.env, context.var.scope, id, {
-      after: after ?? null,
-      limit,
-    }),
-  );
+  const { after = null, limit } = readQuery(context, RowQuery);
+  const { lines, next } = await ask(context, context.var.services.readDatasetRows, { after, limit });
   if (next !== null) context.header("link", linkToNext(context.req.url, next));
   return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
 }

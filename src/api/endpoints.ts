@@ -1,11 +1,20 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
-import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
 
+import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
 import { endpointViewOf, findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
-import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
+
+import {
+  answer,
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+  readQuery,
+} from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
-import { ENDPOINT, ENDPOINT_REQUEST } from "./openapi/endpoint-examples.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
@@ -21,16 +30,14 @@ export const endpointOperations: readonly Operation[] = [
     description:
       "The probe takes at most 10 seconds and refuses nothing: what went wrong stands in `capabilities.error`.",
     headers: IDEMPOTENCY_HEADER,
-    body: { schema: EndpointRequest, example: ENDPOINT_REQUEST },
+    body: { schema: EndpointRequest },
     reply: {
       status: 201,
       description: "The endpoint, without its key",
-      contentType: "application/json",
       schema: EndpointView,
-      example: ENDPOINT,
       headers: CREATED_HEADERS,
     },
-    errors: ["invalid_request", "unknown_field", "url_not_allowed", "conflict", "idempotency_conflict", "too_large"],
+    errors: ["url_not_allowed", "conflict", "idempotency_conflict"],
     handle: createOne,
   },
   {
@@ -39,14 +46,7 @@ export const endpointOperations: readonly Operation[] = [
     path: FOLDER,
     summary: "List endpoints; those given with a run are not among them",
     query: PageQuery,
-    reply: {
-      status: 200,
-      description: "One page of endpoints",
-      contentType: "application/json",
-      schema: EndpointList,
-      example: pageOf([ENDPOINT], 1),
-    },
-    errors: ["invalid_request", "unknown_field"],
+    reply: { description: "One page of endpoints", schema: EndpointList },
     handle: listPage,
   },
   {
@@ -54,14 +54,7 @@ export const endpointOperations: readonly Operation[] = [
     method: "get",
     path: ONE,
     summary: "Read an endpoint, by id or name",
-    reply: {
-      status: 200,
-      description: "The endpoint, without its key",
-      contentType: "application/json",
-      schema: EndpointView,
-      example: ENDPOINT,
-    },
-    errors: ["not_found"],
+    reply: { description: "The endpoint, without its key", schema: EndpointView },
     handle: async (context) => context.json(endpointViewOf(await found(context))),
   },
   {
@@ -72,14 +65,8 @@ export const endpointOperations: readonly Operation[] = [
     description:
       "Runs under way use another key or address after 5 minutes at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
     body: { schema: EndpointPatch, example: { api_key: "sk-gh78ij90kl12" } },
-    reply: {
-      status: 200,
-      description: "The endpoint as it is now",
-      contentType: "application/json",
-      schema: EndpointView,
-      example: { ...ENDPOINT, api_key_last4: "kl12" },
-    },
-    errors: ["invalid_request", "unknown_field", "url_not_allowed", "not_found", "conflict", "too_large"],
+    reply: { description: "The endpoint as it is now", schema: EndpointView, example: { api_key_last4: "kl12" } },
+    errors: ["url_not_allowed", "conflict"],
     handle: changeOne,
   },
   {
@@ -88,14 +75,8 @@ export const endpointOperations: readonly Operation[] = [
     path: ONE,
     summary: "Delete an endpoint that no run uses any more, by id or name",
     description: "Its key is gone for good and its name is free. Runs that used it still show it.",
-    reply: {
-      status: 200,
-      description: "It is gone",
-      contentType: "application/json",
-      schema: Deleted,
-      example: { object: "endpoint", id: ENDPOINT.id, deleted: true },
-    },
-    errors: ["not_found", "conflict"],
+    reply: { description: "It is gone", schema: Deleted, example: { object: "endpoint", id: EXAMPLE.endpoint } },
+    errors: ["conflict"],
     handle: deleteOne,
   },
   {
@@ -105,26 +86,23 @@ export const endpointOperations: readonly Operation[] = [
     summary: "Ask an endpoint again what it supports",
     headers: { "Idempotency-Key": "accepted and not needed: asking changes nothing there" },
     reply: {
-      status: 200,
       description: "The endpoint with what was found; what went wrong is capabilities.error",
-      contentType: "application/json",
       schema: EndpointView,
-      example: ENDPOINT,
     },
-    errors: ["not_found", "conflict"],
-    handle: probeOne,
+    errors: ["conflict"],
+    handle: (context) => answer(context, context.var.services.probeEndpoint, context.var.now()),
   },
 ];
 
 async function createOne(context: ApiContext): Promise<Response> {
   const { request, options } = await readCreation(context, EndpointRequest);
-  const { services } = context.var.dependencies;
-  const made = await services.createEndpoint(context.env, context.var.scope, request, options);
-  return creationReply(context, unwrap(made), { folder: FOLDER, status: 201 });
+  const made = await context.var.services.createEndpoint(context.env, context.var.scope, request, options);
+  const { value, replayed } = unwrap(made);
+  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
 }
 
 async function listPage(context: ApiContext): Promise<Response> {
-  const query = parseAs(PageQuery, queryOf(context.req.url));
+  const query = readQuery(context, PageQuery);
   const [database, scope] = [context.env.DB, context.var.scope];
   const rows = await listEndpoints(database, scope, {
     after: await positionOf(query.after, "an endpoint", (id) => findEndpoint(database, scope, id)),
@@ -135,25 +113,13 @@ async function listPage(context: ApiContext): Promise<Response> {
 }
 
 async function changeOne(context: ApiContext): Promise<Response> {
-  const patch = parseAs(EndpointPatch, await readJson(context.req.raw));
-  const { services, now } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  const changed = services.changeEndpoint(context.env, context.var.scope, id, patch, now());
-  return context.json(unwrap(await changed));
+  const patch = await readBody(context, EndpointPatch);
+  return answer(context, context.var.services.changeEndpoint, patch, context.var.now());
 }
 
 async function deleteOne(context: ApiContext): Promise<Response> {
-  const { services, now } = context.var.dependencies;
-  const named = pathParam(context, "id");
-  const { id } = unwrap(await services.deleteEndpoint(context.env, context.var.scope, named, now()));
+  const { id } = await ask(context, context.var.services.deleteEndpoint, context.var.now());
   return context.json({ object: "endpoint", id, deleted: true });
-}
-
-async function probeOne(context: ApiContext): Promise<Response> {
-  idempotencyKeyOf(context.req.raw);
-  const { services, now } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  return context.json(unwrap(await services.probeEndpoint(context.env, context.var.scope, id, now())));
 }
 
 async function found(context: ApiContext): Promise<NamedEndpoint> {

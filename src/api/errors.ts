@@ -6,9 +6,10 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
+import type { ApiError, ErrorCode } from "../contract/api-error.ts";
 import { saidBack } from "../contract/shown-text.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
+import type { Refusal as Failure, Result } from "../runtime/contract/refusal.ts";
 
 type ErrorType =
   | "invalid_request_error"
@@ -58,14 +59,6 @@ const PARAM_CHARACTERS = 300;
 
 type Issue = z.ZodError["issues"][number];
 
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly message: string;
-  /** The field at fault, as a path; null when no single one is. */
-  readonly param: string | null;
-  readonly details?: ErrorDetails;
-}
-
 /** Thrown by whatever reads a request; the app turns it into a reply. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -82,7 +75,7 @@ export class Refusal extends Error {
 }
 
 /** The value, or a refusal saying why there is none. */
-export function unwrap<T>(result: { ok: true; value: T } | { ok: false; error: Failure }): T {
+export function unwrap<T>(result: Result<T>): T {
   if (result.ok) return result.value;
   throw new Refusal(result.error);
 }

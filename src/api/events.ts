@@ -6,15 +6,16 @@
  * or a failed one, with a `retry:` line that makes the client come back. Once nothing will ever follow, the answer is
  * 204, which tells a browser's EventSource to stop asking.
  */
+
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import { RunEvent } from "../contract/run-events.ts";
+import type { StoredEvent } from "../runtime/contract/run-records.ts";
+import { readQuery } from "./answer.ts";
 import { unwrap } from "./errors.ts";
-import { headerAs, parseAs, queryOf } from "./input.ts";
-import { RUN_EVENT } from "./openapi/examples.ts";
+import { headerAs } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import type { RunEvent as SentEvent } from "./services.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
@@ -27,7 +28,7 @@ const EventQuery = z.strictObject({
 });
 
 interface Batch {
-  readonly events: readonly SentEvent[];
+  readonly events: readonly StoredEvent[];
   readonly ended: boolean;
 }
 
@@ -47,14 +48,11 @@ export const eventOperations: readonly Operation[] = [
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },
     reply: {
-      status: 200,
       description: "Server-sent events, ending with run.completed, run.failed or run.cancelled",
       contentType: "text/event-stream",
       schema: RunEvent,
-      example: RUN_EVENT,
       empty: "Nothing will ever follow: the run has ended and the last event was already seen",
     },
-    errors: ["invalid_request", "unknown_field", "not_found"],
     handle: streamEvents,
   },
 ];
@@ -81,12 +79,12 @@ export async function* framesOf(feed: EventFeed, first: Batch, start: number): A
   yield COME_BACK;
 }
 
-function frameOf({ id, event, data }: SentEvent): string {
+function frameOf({ id, event, data }: StoredEvent): string {
   return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 async function streamEvents(context: ApiContext): Promise<Response> {
-  const { services, now, report } = context.var.dependencies;
+  const { services, now, report } = context.var;
   const after = startOf(context);
   const id = pathParam(context, "id");
   const feed: EventFeed = {
@@ -119,6 +117,6 @@ function streamOf(frames: AsyncGenerator<string, void>): ReadableStream<Uint8Arr
 }
 
 function startOf(context: ApiContext): number {
-  const { after } = parseAs(EventQuery, queryOf(context.req.url));
+  const { after } = readQuery(context, EventQuery);
   return headerAs(EventId, context.req.raw, "Last-Event-ID") ?? after;
 }

@@ -30,7 +30,7 @@ export async function linesReply(context: ApiContext, make: () => Promise<Lines>
   if (place === null) throw tooMany();
   try {
     const { rows, next } = await make();
-    const { now } = context.var.dependencies;
+    const { now } = context.var;
     const page = await unread.wait([...piecesOf(rows)], LIMITS.pageWaitMs, { now });
     if (page === null) throw tooMany();
     if (next !== null) context.header("link", linkToNext(context.req.url, next));

@@ -6,7 +6,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import type { ErrorCode } from "../contract/api-error.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "../runtime/service/services.ts";
 
 export interface ApiDependencies {
   readonly services: Services;
@@ -18,30 +18,29 @@ export interface ApiDependencies {
 
 export interface ApiTypes {
   Bindings: Env;
-  Variables: { scope: Scope; requestId: string; dependencies: ApiDependencies };
+  Variables: ApiDependencies & { scope: Scope; requestId: string };
 }
 export type ApiContext = Context<ApiTypes>;
 
 export interface RequestBody {
   /** Of the body, or of one line of it. */
   readonly schema: z.ZodType;
-  readonly example: unknown;
+  /** What differs from the schema's own example. */
+  readonly example?: unknown;
   /** `application/json` when absent. */
   readonly contentType?: "application/jsonl";
 }
 
 export interface SuccessReply {
-  readonly status: number;
+  /** 200 when absent. */
+  readonly status?: 201 | 202;
   readonly description: string;
-  readonly contentType:
-    | "application/json"
-    | "application/jsonl"
-    | "application/gzip"
-    | "text/event-stream"
-    | "text/html";
+  /** `application/json` when absent. */
+  readonly contentType?: "application/jsonl" | "application/gzip" | "text/event-stream" | "text/html";
   /** Of the body, or of one line or one event of it; null for a page that people read. */
   readonly schema: z.ZodType | null;
-  readonly example: unknown;
+  /** What differs from the schema's own example; where there is no schema, the whole. */
+  readonly example?: unknown;
   /** When 204 is answered instead, with no body. */
   readonly empty?: string;
   /** True: `Range` gives a part of the body (206, or 416), and a known `If-None-Match` nothing (304). */
@@ -67,8 +66,8 @@ export interface Operation {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: RequestBody;
   readonly reply: SuccessReply;
-  /** Codes this operation may answer with, beyond those every one may. */
-  readonly errors: readonly ErrorCode[];
+  /** Codes this operation may answer with, beyond those that any request of its kind may meet (openapi.ts). */
+  readonly errors?: readonly ErrorCode[];
   readonly handle: (context: ApiContext) => Response | Promise<Response>;
 }
 

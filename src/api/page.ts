@@ -1,6 +1,6 @@
 /** Lists: a page of them as OpenAI's come, and the query that asks for one. The cursor is the id of the last object seen. */
 import * as z from "zod";
-import { wholeNumber } from "../contract/query-number.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import type { Position } from "../db/page.ts";
 import { Refusal } from "./errors.ts";
 

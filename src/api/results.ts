@@ -1,19 +1,34 @@
-/** The results of a run, a page of lines at a time; while it runs, what is done so far. */
+/** What a run leaves: its rollouts that have ended or not, rows made of them, its series, and how it compares with another. */
 import * as z from "zod";
+import { CompareQuery, RunComparison } from "../contract/comparison.ts";
+import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { wholeNumber } from "../contract/query-number.ts";
-import { OUTCOMES, ResultRow } from "../contract/run.ts";
-import { unwrap } from "./errors.ts";
-import { parseAs, queryOf } from "./input.ts";
+import { listOf, wholeNumber } from "../contract/primitives.ts";
+import { IN_FLIGHT_STATUSES, OUTCOMES, ResultRow, RolloutInFlightList } from "../contract/run.ts";
+import { StepMetrics } from "../contract/training-view.ts";
+import { answer, ask, readQuery } from "./answer.ts";
 import { linesReply } from "./lines.ts";
-import { RESULT_ROW } from "./openapi/examples.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+import { IdCursor, pageOf } from "./page.ts";
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
   after: wholeNumber(0).default(0).describe("as the link to this page has it"),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
+
+const InFlightQuery = z.strictObject({
+  status: z.enum(IN_FLIGHT_STATUSES).optional(),
+  after: IdCursor.optional().describe("id of the last rollout of the page before"),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
+});
+
+const MetricsQuery = z.strictObject({
+  after_step: wholeNumber(0).optional().describe("steps after this one; default: from the first").meta({ example: 40 }),
+  limit: wholeNumber(1, LIMITS.stepsPerPage).default(100),
+});
+
+export const StepMetricsList = listOf(StepMetrics, "StepMetricsList", "42");
 
 export const resultOperations: readonly Operation[] = [
   {
@@ -23,24 +38,96 @@ export const resultOperations: readonly Operation[] = [
     summary: "Read a run's finished rollouts, one JSON object a line",
     query: ResultQuery,
     reply: {
-      status: 200,
       description: "One page of rows; follow the link until there is none",
       contentType: "application/jsonl",
       schema: ResultRow,
-      example: RESULT_ROW,
       headers: { link: 'the next page, rel="next"; absent on the last' },
     },
-    errors: ["invalid_request", "unknown_field", "not_found", "in_progress", "rate_limited"],
+    errors: ["in_progress", "rate_limited"],
     handle: readPage,
+  },
+  {
+    id: "listInFlight",
+    method: "get",
+    path: "/v1/runs/{id}/rollouts",
+    summary: "List a run's rollouts that have not ended, in the order they were dispatched",
+    query: InFlightQuery,
+    reply: { description: "One page of them; none once the run has ended", schema: RolloutInFlightList },
+    handle: listInFlight,
+  },
+  {
+    id: "exportRun",
+    method: "get",
+    path: "/v1/runs/{id}/export",
+    summary: "Export a run's rollouts as rows for training, one JSON object a line",
+    description:
+      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls cannot be written so is left out, and `x-left-out` says how many and why. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
+    query: ExportQuery,
+    reply: {
+      description: "One page of rows; follow the link until there is none",
+      contentType: "application/jsonl",
+      schema: z.union([SftRow, DpoRow, VerifiersRow]).meta({ id: "ExportRow" }),
+      headers: {
+        link: 'the next page, rel="next"; absent on the last',
+        "x-left-out":
+          "what this page left out, as JSON `{rows, reasons: {name: rows}, rollouts: [id]}`; absent where that is nothing",
+      },
+    },
+    errors: ["in_progress", "rate_limited"],
+    handle: exportPage,
+  },
+  {
+    id: "compareRuns",
+    method: "get",
+    path: "/v1/runs/{id}/compare",
+    summary: "Compare a run with a baseline, task by task",
+    description:
+      "Tasks are matched by the content of their rows, whatever their order; each counts once, by the mean of its scored rollouts. Runs that still go on are compared by what they have scored. `conflict`: no task is scored in both.",
+    query: CompareQuery,
+    reply: { description: "The paired difference, and one page of the tasks that flipped", schema: RunComparison },
+    errors: ["conflict"],
+    handle: (context) => answer(context, context.var.services.compareRuns, readQuery(context, CompareQuery)),
+  },
+  {
+    id: "listMetrics",
+    method: "get",
+    path: "/v1/runs/{id}/metrics",
+    summary: "Read a training run's series by step; an eval has none",
+    query: MetricsQuery,
+    reply: {
+      description: "One page of steps, the first one first; `last_id` is the next `after_step`",
+      schema: StepMetricsList,
+    },
+    handle: readSteps,
   },
 ];
 
 async function readPage(context: ApiContext): Promise<Response> {
-  const { after, limit, outcome } = parseAs(ResultQuery, queryOf(context.req.url));
-  const { services } = context.var.dependencies;
-  const page = { after, limit, outcome: outcome ?? null };
-  const id = pathParam(context, "id");
-  return await linesReply(context, async () =>
-    unwrap(await services.readResults(context.env, context.var.scope, id, page)),
-  );
+  const { outcome = null, ...page } = readQuery(context, ResultQuery);
+  return await linesReply(context, () => ask(context, context.var.services.readResults, { ...page, outcome }));
+}
+
+/** Which they are, so that one can be read or cancelled by its id. */
+async function listInFlight(context: ApiContext): Promise<Response> {
+  const { status = null, after = null, limit } = readQuery(context, InFlightQuery);
+  const read = await ask(context, context.var.services.readInFlight, { status, after, limit: limit + 1 });
+  return context.json(pageOf(read, limit));
+}
+
+async function exportPage(context: ApiContext): Promise<Response> {
+  const query = readQuery(context, ExportQuery);
+  return await linesReply(context, async () => {
+    const page = await ask(context, context.var.services.exportRun, query);
+    const note = leftOutNote(page.left_out);
+    if (note !== null) context.header("x-left-out", JSON.stringify(note));
+    return page;
+  });
+}
+
+async function readSteps(context: ApiContext): Promise<Response> {
+  const { after_step = -1, limit } = readQuery(context, MetricsQuery);
+  const read = await ask(context, context.var.services.readMetrics, { after: after_step, limit: limit + 1 });
+  const data = read.slice(0, limit);
+  const [first_id, last_id] = [data[0], data.at(-1)].map((one) => (one ? String(one.step) : null));
+  return context.json({ object: "list", data, first_id, last_id, has_more: read.length > limit });
 }

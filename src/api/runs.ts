@@ -1,18 +1,29 @@
-/** Runs: create, list, read, cancel. */
+/** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
 import * as z from "zod";
+import { RunAudit } from "../contract/audit.ts";
 import { Metadata } from "../contract/eval-request.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
-
+import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
-import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./creation.ts";
+
+import {
+  answer,
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+  readQuery,
+} from "./answer.ts";
 import { unwrap } from "./errors.ts";
-import { idempotencyKeyOf, parseAs, queryOf } from "./input.ts";
-import { RUN, RUN_REQUEST } from "./openapi/examples.ts";
-import { CREATED_TRAINING_RUN } from "./openapi/training-examples.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
-export const CreateRun = RunRequest.meta({ id: "RunRequest" });
+export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
+const CreateRun = RunRequest.meta({ id: "RunRequest" });
+const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
 
 const RunQuery = z.strictObject({
   kind: z.enum(RUN_KINDS).optional(),
@@ -38,26 +49,19 @@ export const runOperations: readonly Operation[] = [
     headers: IDEMPOTENCY_HEADER,
     description:
       "`kind: eval` (the default) plays and scores so many tasks; `kind: training` goes on handing scored batches to a trainer. The reply to the latter holds the trainer's token and push secret, once.",
-    body: { schema: CreateRun, example: RUN_REQUEST },
+    body: { schema: CreateRun },
     reply: {
       status: 202,
       description: "Accepted; the run goes on by itself",
-      contentType: "application/json",
       schema: CreatedRun,
-      example: CREATED_TRAINING_RUN,
+      example: {
+        ...{ kind: "training", name: null, status: "queued", environment: { id: "calculator" } },
+        ...{ rollouts_per_example: 8, min_scored: 0, metadata: {}, training: {} },
+        trainer: { token: "rct_4kq0w7m2h9e3x5c1v8b6n0t2" },
+      },
       headers: CREATED_HEADERS,
     },
-    errors: [
-      "invalid_request",
-      "unknown_field",
-      "invalid_row",
-      "unmet_need",
-      "missing_judge",
-      "not_found",
-      "url_not_allowed",
-      "idempotency_conflict",
-      "too_large",
-    ],
+    errors: ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed", "idempotency_conflict"],
     handle: createRun,
   },
   {
@@ -66,14 +70,7 @@ export const runOperations: readonly Operation[] = [
     path: "/v1/runs",
     summary: "List runs; what they count may lag a few seconds behind",
     query: RunQuery,
-    reply: {
-      status: 200,
-      description: "One page of runs",
-      contentType: "application/json",
-      schema: RunList,
-      example: { object: "list", data: [RUN], first_id: RUN.id, last_id: RUN.id, has_more: false },
-    },
-    errors: ["invalid_request", "unknown_field"],
+    reply: { description: "One page of runs", schema: RunList },
     handle: listRunPage,
   },
   {
@@ -81,19 +78,8 @@ export const runOperations: readonly Operation[] = [
     method: "get",
     path: "/v1/runs/{id}",
     summary: "Read a run",
-    reply: {
-      status: 200,
-      description: "The run with its counts and its report so far",
-      contentType: "application/json",
-      schema: RunView,
-      example: RUN,
-    },
-    errors: ["not_found"],
-    handle: async (context) => {
-      const { services } = context.var.dependencies;
-      const id = pathParam(context, "id");
-      return context.json(unwrap(await services.readRun(context.env, context.var.scope, id)));
-    },
+    reply: { description: "The run with its counts and its report so far", schema: RunView },
+    handle: (context) => answer(context, context.var.services.readRun),
   },
   {
     id: "cancelRun",
@@ -102,32 +88,103 @@ export const runOperations: readonly Operation[] = [
     summary: "End a run early; asking again changes nothing",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
     reply: {
-      status: 200,
       description: "The run; calls in flight are aborted and still report their usage",
-      contentType: "application/json",
       schema: RunView,
-      example: { ...RUN, status: "cancelled", flow: null },
+      example: { status: "cancelled", flow: null },
     },
-    errors: ["not_found"],
+    handle: (context) => answer(context, context.var.services.cancelRun),
+  },
+  {
+    id: "updateRun",
+    method: "patch",
+    path: "/v1/runs/{id}",
+    summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
+    body: { schema: RunPatch.meta({ id: "RunPatch" }) },
+    reply: theRun("The run with what was changed; max_concurrent counts from now on", {
+      max_concurrent: 64,
+    }),
+    handle: async (context) => answer(context, context.var.services.changeRun, await readBody(context, RunPatch)),
+  },
+  {
+    id: "pauseRun",
+    method: "post",
+    path: "/v1/runs/{id}/pause",
+    summary: "Dispatch nothing more until the run is resumed",
+    description: "What runs finishes. An ended run stays as it is.",
+    headers: NOT_NEEDED,
+    reply: theRun("The run", { status: "paused", flow: { state: "paused", reason: "user" } }),
+    handle: (context) => answer(context, context.var.services.pauseRun),
+  },
+  {
+    id: "resumeRun",
+    method: "post",
+    path: "/v1/runs/{id}/resume",
+    summary: "Go on with a paused run",
+    headers: NOT_NEEDED,
+    reply: theRun("The run"),
+    handle: (context) => answer(context, context.var.services.resumeRun),
+  },
+  {
+    id: "retryRun",
+    method: "post",
+    path: "/v1/runs/{id}/retry",
+    summary: "Try again what failed or has no score",
+    description:
+      "Each gets another attempt in its slot, a rollout of its own; the one before keeps how it ended and counts no more in the report. An ended run goes on, with what it had not dispatched; a cancelled one stays so.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: RetryRequest.meta({ id: "RetryRequest" }) },
+    reply: theRun("The run; planned has grown by the attempts to come"),
+    errors: ["conflict", "in_progress", "idempotency_conflict"],
     handle: async (context) => {
-      idempotencyKeyOf(context.req.raw);
-      const { services } = context.var.dependencies;
-      const id = pathParam(context, "id");
-      return context.json(unwrap(await services.cancelRun(context.env, context.var.scope, id)));
+      const { request, options } = await readCreation(context, RetryRequest);
+      return answer(context, context.var.services.retryRun, request, options);
     },
+  },
+  {
+    id: "rescoreRun",
+    method: "post",
+    path: "/v1/runs/{id}/rescore",
+    summary: "Score what an ended run left behind with another rubric, in a run of its own",
+    description:
+      "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: RescoreRequest.meta({ id: "RescoreRequest" }) },
+    reply: {
+      status: 202,
+      description: "The new run; it goes on by itself",
+      schema: RunView,
+      example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
+      headers: CREATED_HEADERS,
+    },
+    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict"],
+    handle: rescoreOne,
+  },
+  {
+    id: "auditRun",
+    method: "get",
+    path: "/v1/runs/{id}/audit",
+    summary: "Compare what four records say of a run, and name what differs",
+    description:
+      "The run's counters, its rows counted anew, their projection in the database, and the stored trajectories.",
+    reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
+    handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
   },
 ];
 
+/** The run as it is now. */
+function theRun(description: string, example: Partial<RunView> = {}): SuccessReply {
+  return { description, schema: RunView, example };
+}
+
 async function createRun(context: ApiContext): Promise<Response> {
   const { request, options } = await readCreation(context, CreateRun);
-  const { services } = context.var.dependencies;
-  const accepted = await services.acceptRun(context.env, context.var.scope, request, options);
+  const accepted = await context.var.services.acceptRun(context.env, context.var.scope, request, options);
   const { run, replayed } = unwrap(accepted);
-  return creationReply(context, { value: run, replayed }, { folder: "/v1/runs", status: 202 });
+  return creationReply(context, CREATED_RUN, run, replayed);
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {
-  const query = parseAs(RunQuery, queryOf(context.req.url));
+  const query = readQuery(context, RunQuery);
   const [database, scope] = [context.env.DB, context.var.scope];
   const [id, version] = query.environment?.split("@") ?? [];
   const records = await listRuns(database, scope, {
@@ -142,4 +199,10 @@ async function listRunPage(context: ApiContext): Promise<Response> {
     order: query.order,
   });
   return context.json(pageOf(records.map(runViewOf), query.limit));
+}
+
+async function rescoreOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, RescoreRequest);
+  const { run, replayed } = await ask(context, context.var.services.rescoreRun, request, options);
+  return creationReply(context, CREATED_RUN, run, replayed);
 }

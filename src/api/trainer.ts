@@ -1,12 +1,33 @@
-/** The trainer of a training run: registration, leases, its token. docs/training.md tells the whole contract. */
-import { Leased, LeaseRequest, Registered, RegisterRequest } from "../contract/trainer-wire.ts";
+/** The trainer of a training run: registration, leases, weight versions, its token. docs/training.md tells the whole contract. */
+import * as z from "zod";
+import type { Json } from "../contract/json.ts";
+import {
+  Acked,
+  AckRequest,
+  HeartbeatRequest,
+  Leased,
+  LeaseRequest,
+  NackRequest,
+  Registered,
+  RegisterRequest,
+  WeightLedger,
+  WeightVersionReport,
+} from "../contract/trainer-wire.ts";
 import { TrainerSecrets } from "../contract/training-view.ts";
-import { unwrap } from "./errors.ts";
-import { idempotencyKeyOf, parseAs, readJson } from "./input.ts";
-import { LEASED, REGISTERED } from "./openapi/trainer-examples.ts";
+import { parseId } from "../core/ids.ts";
+import { readMetrics } from "../core/training/read-metrics.ts";
+import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
+import { idMac } from "../runtime/kit/secrets.ts";
+import { answer, readBody } from "./answer.ts";
+import { Refusal, unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
-const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
+const ONE = "/v1/leases/{id}";
+const FOLDER = "/v1/runs/{id}/weight-versions";
+const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
+const NO_HARM = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
+const Kept = z.object({ expires_at: z.int().meta({ example: 1_795_303_800 }) });
+const GivenBack = z.object({ state: z.enum(["ready", "dead"]) });
 
 export const trainerOperations: readonly Operation[] = [
   {
@@ -17,20 +38,12 @@ export const trainerOperations: readonly Operation[] = [
     summary: "Begin to train a run, or come back with a checkpoint",
     description:
       "Each registration has an epoch of its own, and calls with an earlier one get `epoch_fenced`. `last_acked` counts as acknowledged, should its ack have been lost. With weights older than those published it is a `conflict` that names `published`, until `reset_to` says that everything sampled since is to be void.",
-    headers: AGAIN,
-    body: {
-      schema: RegisterRequest,
-      example: { trainer_id: "t0", kind: "prime-rl", protocol: "rl.batch/1", last_acked: null },
-    },
-    reply: {
-      status: 200,
-      description: "The epoch every later call names, and the step to ask for",
-      contentType: "application/json",
-      schema: Registered,
-      example: REGISTERED,
-    },
-    errors: ["not_found", "version_ahead", "conflict", "run_finished"],
-    handle: registerOne,
+    headers: NO_HARM,
+    body: { schema: RegisterRequest },
+    reply: { description: "The epoch every later call names, and the step to ask for", schema: Registered },
+    errors: ["version_ahead", "conflict", "run_finished"],
+    handle: (context) =>
+      askTrainer(context, RegisterRequest, (trainer, { protocol: _, ...asked }) => trainer.register(asked)),
   },
   {
     id: "leaseBatch",
@@ -40,21 +53,15 @@ export const trainerOperations: readonly Operation[] = [
     summary: "Take the next batch; the request waits until there is one",
     description:
       "Batches come in the order of their steps, one at a time. Asked again by the same trainer while it has the lease, it is the same lease.",
-    headers: AGAIN,
-    body: {
-      schema: LeaseRequest,
-      example: { trainer_id: "t0", epoch: 1, want_step: 1, max_wait_s: 30 },
-    },
+    headers: NO_HARM,
+    body: { schema: LeaseRequest },
     reply: {
-      status: 200,
       description: "The batch, until the lease ends",
-      contentType: "application/json",
       schema: Leased,
-      example: LEASED,
       empty:
         "There is none yet: `x-queue-state` says why (`waiting_for_rollouts`, `paused`, `draining`), `retry-after` when to ask again",
     },
-    errors: ["not_found", "epoch_fenced", "step_mismatch", "conflict", "run_finished"],
+    errors: ["epoch_fenced", "step_mismatch", "conflict", "run_finished"],
     handle: leaseOne,
   },
   {
@@ -65,44 +72,134 @@ export const trainerOperations: readonly Operation[] = [
     description: "The one before works for another hour. Asked twice, it makes two.",
     headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
     reply: {
-      status: 200,
       description: "The token, shown this once; what offers are signed by stays as it is",
-      contentType: "application/json",
       schema: TrainerSecrets,
-      example: { token: "rct_Zt9cQm4uB7yLw1sHd8fNa3eRg6iTo5jVbXzEkP2vJx0", push_secret: null },
     },
-    errors: ["not_found"],
-    handle: rotateOne,
+    handle: (context) => answer(context, context.var.services.rotateTrainerToken, context.var.now()),
+  },
+  {
+    id: "heartbeatLease",
+    method: "post",
+    path: `${ONE}/heartbeat`,
+    trainer: true,
+    summary: "Keep a lease: the trainer is at work on its batch",
+    headers: AGAIN,
+    body: { schema: HeartbeatRequest },
+    reply: { description: "When it ends without another heartbeat", schema: Kept },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "run_finished"],
+    handle: (context) =>
+      askLease(context, HeartbeatRequest, (trainer, lease, asked) => trainer.heartbeat(lease, asked)),
+  },
+  {
+    id: "ackLease",
+    method: "post",
+    path: `${ONE}/ack`,
+    trainer: true,
+    summary: "Say that the batch is trained, and in the checkpoint",
+    description:
+      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`; a bare NaN or Infinity is null there, and named in `not_finite`.",
+    headers: AGAIN,
+    body: { schema: AckRequest },
+    reply: { description: "The step to ask for next", schema: Acked },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "wrong_batch", "conflict"],
+    handle: ackOne,
+  },
+  {
+    id: "nackLease",
+    method: "post",
+    path: `${ONE}/nack`,
+    trainer: true,
+    summary: "Give a batch back untrained",
+    description:
+      "It is handed out again, with `attempt` one higher (`shutdown` costs none). After `max_attempts`, or when not `retryable`, it is dead and the run pauses with the reason.",
+    headers: AGAIN,
+    body: { schema: NackRequest },
+    reply: { description: "What became of the batch", schema: GivenBack },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token"],
+    handle: (context) => askLease(context, NackRequest, (trainer, lease, asked) => trainer.nack(lease, asked)),
   },
 ];
 
-async function registerOne(context: ApiContext): Promise<Response> {
-  idempotencyKeyOf(context.req.raw);
-  const { protocol: _, ...asked } = parseAs(RegisterRequest, await readJson(context.req.raw));
-  const { services } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  const registered = services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.register(asked));
-  return context.json(unwrap(await registered));
+/** Weight versions: what a trainer reports, and who serves what. The weights themselves never pass through here. */
+export const weightOperations: readonly Operation[] = [
+  {
+    id: "reportWeightVersion",
+    method: "post",
+    path: FOLDER,
+    trainer: true,
+    summary: "Tell what became of a weight version",
+    description:
+      "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. `pending` and `failed` are only kept. Versions grow within an epoch; saying the same again changes nothing.",
+    headers: AGAIN,
+    body: { schema: WeightVersionReport },
+    reply: { description: "The ledger after it", schema: WeightLedger },
+    errors: ["epoch_fenced", "version_ahead", "conflict"],
+    handle: (context) => askTrainer(context, WeightVersionReport, (trainer, asked) => trainer.report(asked)),
+  },
+  {
+    id: "listWeightVersions",
+    method: "get",
+    path: FOLDER,
+    trainer: true,
+    summary: "Read which weight versions there are, and which replica serves which",
+    reply: { description: "The ledger", schema: WeightLedger },
+    handle: (context) => answer(context, context.var.services.readWeightLedger),
+  },
+];
+
+/** What the run's trainer says to a body of this schema. */
+async function askTrainer<Schema extends z.ZodType, T>(
+  context: ApiContext,
+  schema: Schema,
+  call: (trainer: TrainerRpc, asked: z.output<Schema>) => Promise<Answer<T>>,
+): Promise<Response> {
+  const asked = await readBody(context, schema);
+  return Response.json(await tell(context, pathParam(context, "id"), (trainer) => call(trainer, asked)));
+}
+
+async function tell<T>(
+  context: ApiContext,
+  runId: string,
+  call: (trainer: TrainerRpc) => Promise<Answer<T>>,
+): Promise<T> {
+  return unwrap(await context.var.services.askTrainer(context.env, context.var.scope, runId, call));
 }
 
 async function leaseOne(context: ApiContext): Promise<Response> {
-  idempotencyKeyOf(context.req.raw);
-  const asked = parseAs(LeaseRequest, await readJson(context.req.raw));
-  const { services } = context.var.dependencies;
-  const id = pathParam(context, "id");
-  const answer = unwrap(
-    await services.askTrainer(context.env, context.var.scope, id, (trainer) => trainer.lease(asked)),
-  );
-  if (!("waiting" in answer)) return context.json(answer);
+  const asked = await readBody(context, LeaseRequest);
+  const answered = await tell(context, pathParam(context, "id"), (trainer) => trainer.lease(asked));
+  if (!("waiting" in answered)) return context.json(answered);
   return context.body(null, 204, {
-    "x-queue-state": answer.waiting,
-    "retry-after": String(answer.retry_after_s),
+    "x-queue-state": answered.waiting,
+    "retry-after": String(answered.retry_after_s),
   });
 }
 
-async function rotateOne(context: ApiContext): Promise<Response> {
-  idempotencyKeyOf(context.req.raw);
-  const { services, now } = context.var.dependencies;
+/** The same of the run that the id of a lease names. */
+async function askLease<Schema extends z.ZodType, T>(
+  context: ApiContext,
+  schema: Schema,
+  call: (trainer: TrainerRpc, lease: string, asked: z.output<Schema>) => Promise<Answer<T>>,
+  parse?: (text: string) => Json,
+): Promise<Response> {
+  const asked = await readBody(context, schema, parse);
   const id = pathParam(context, "id");
-  return context.json(unwrap(await services.rotateTrainerToken(context.env, context.var.scope, id, now())));
+  const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
+  if (parsed?.kind !== "lease") throw new Refusal({ code: "not_found", message: `no lease ${id}`, param: "id" });
+  return Response.json(await tell(context, parsed.runId, (trainer) => call(trainer, id, asked)));
+}
+
+async function ackOne(context: ApiContext): Promise<Response> {
+  let not_finite: readonly string[] = [];
+  const parse = (text: string): Json => {
+    const read = readMetrics(text);
+    not_finite = read.not_finite;
+    return read.body;
+  };
+  return await askLease(
+    context,
+    AckRequest,
+    (trainer, lease, asked) => trainer.ack(lease, { ...asked, not_finite }),
+    parse,
+  );
 }

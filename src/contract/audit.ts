@@ -4,6 +4,7 @@
  * reports read; `r2` holds the trajectories.
  */
 import * as z from "zod";
+import { Count, EXAMPLE, named, RunId, Seconds } from "./primitives.ts";
 import { RunCounts } from "./run.ts";
 
 /** What may be broken, each a rule of its own. */
@@ -24,7 +25,6 @@ export const AUDIT_RULES = [
 ] as const;
 export type AuditRule = (typeof AUDIT_RULES)[number];
 
-const Count = z.int().nonnegative();
 const ByOutcome = RunCounts.pick({ scored: true, unscored: true, failed: true, cancelled: true });
 export type OutcomeCounts = z.infer<typeof ByOutcome>;
 
@@ -34,30 +34,30 @@ export const AuditViolation = z.object({
 });
 export type AuditViolation = z.infer<typeof AuditViolation>;
 
-export const RunAudit = z
-  .object({
-    object: z.literal("audit"),
-    run_id: z.string(),
-    holds: z.boolean().describe("true when nothing differs"),
-    as_of: z.int().describe("seconds since the epoch"),
-    counts: RunCounts,
-    sources: z.object({
-      counters: RunCounts,
-      run_rows: RunCounts,
-      d1: ByOutcome.extend({
-        drained_to: Count.describe("finished rollouts written to D1 so far"),
-        rows: Count,
-      }),
-      r2: z.object({
-        segments: Count,
-        rollouts: Count.describe("whose trajectories are in segments"),
-        trajectories: Count.describe("large ones that no segment holds yet"),
-      }),
+export const RunAudit = named("RunAudit", {
+  object: z.literal("audit"),
+  run_id: RunId,
+  holds: z.boolean().describe("true when nothing differs"),
+  as_of: Seconds.meta({ example: 1_792_000_060 }),
+  counts: RunCounts,
+  sources: z.object({
+    counters: RunCounts,
+    run_rows: RunCounts,
+    d1: ByOutcome.extend({
+      drained_to: Count.describe("finished rollouts written to D1 so far"),
+      rows: Count,
+    }).meta({ example: { failed: { timeout: 1 }, drained_to: 2, rows: 2 } }),
+    r2: z.object({
+      segments: Count,
+      rollouts: Count.describe("whose trajectories are in segments"),
+      trajectories: Count.describe("large ones that no segment holds yet"),
     }),
-    notes: z.array(z.string()).describe("what is worth knowing and breaks no rule"),
-    violations: z.array(AuditViolation),
-  })
-  .meta({ id: "RunAudit" });
+  }),
+  notes: z.array(z.string()).describe("what is worth knowing and breaks no rule"),
+  violations: z.array(AuditViolation).meta({
+    example: [{ rule: "d1_row_matches", detail: `${EXAMPLE.rollout} reason: "timeout", not "provider"` }],
+  }),
+});
 export type RunAudit = z.infer<typeof RunAudit>;
 
 /** Rules of the accounting law that these counts break. Pure arithmetic on one record. */

@@ -1,81 +1,101 @@
 /** Two runs compared on the wire: paired by task, over the tasks that both have scored. */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { wholeNumber } from "./query-number.ts";
+import {
+  Count,
+  EXAMPLE,
+  Interval,
+  MaybeNumber,
+  named,
+  RolloutId,
+  RunId,
+  Seconds,
+  TaskKey,
+  wholeNumber,
+} from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RUN_STATUSES } from "./run.ts";
 
-const Count = z.int().nonnegative();
-const Interval = z.tuple([z.number(), z.number()]).nullable();
-const MaybeNumber = z.number().nullable();
-
 const Side = z.object({
-  id: z.string(),
-  status: z.enum(RUN_STATUSES),
-  environment: z.string().describe("id@version"),
-  model: z.string(),
-  created_at: z.int().describe("seconds since the epoch"),
-  mean: MaybeNumber.describe("over the matched tasks"),
-  reward: RunReport.shape.reward.describe("of the whole run, with its counts"),
+  id: RunId,
+  status: z.enum(RUN_STATUSES).meta({ example: "completed" }),
+  environment: z.string().describe("id@version").meta({ example: "gsm8k@1.0.0" }),
+  model: z.string().meta({ example: "qwen3-4b" }),
+  created_at: Seconds,
+  mean: MaybeNumber.describe("over the matched tasks").meta({ example: 0.583333 }),
+  reward: RunReport.shape.reward.describe("of the whole run, with its counts").meta({
+    example: {
+      ...{ mean: 0.583333, se: 0.119023807, ci95: [0.27737, 0.88929], range: [0, 1] },
+      ...{ n_tasks: 6, n_rollouts: 24, n_error: 0 },
+    },
+  }),
 });
 
 const FlippedTask = z
   .object({
-    task_key: z.string(),
-    run: z.number().describe("mean of the task's scored rollouts"),
-    baseline: z.number(),
+    task_key: TaskKey,
+    run: z.number().describe("mean of the task's scored rollouts").meta({ example: 0.25 }),
+    baseline: z.number().meta({ example: 0.5 }),
     example_id: Count.describe("in the run"),
-    rollout_id: z.string().describe("its first scored rollout in the run"),
-    baseline_rollout_id: z.string(),
+    rollout_id: RolloutId.describe("its first scored rollout in the run"),
+    baseline_rollout_id: z.string().meta({ example: "ro_01ks2h9q4e7mxw3f0tbn8vc5zd_0_0_0_k7w3nb5s" }),
   })
   .describe("a task that passes on one side and not on the other: from 0.5 on it passes");
 export type FlippedTask = z.infer<typeof FlippedTask>;
 
-export const RunComparison = z
-  .object({
-    object: z.literal("comparison"),
-    metric: z.string().describe("`reward`, or the name of a score"),
-    run: Side,
-    baseline: Side,
-    differs: z.array(z.string()).describe("what else is not the same in the two runs"),
-    n_matched: Count.describe("tasks with a scored rollout in both"),
-    n_unmatched: Count.describe("tasks with one in only one of them: left out"),
-    n_only_run: Count,
-    n_only_baseline: Count,
-    difference: z
-      .object({
-        mean: z.number(),
-        se: MaybeNumber,
-        ci95: Interval.describe("Student t, n_matched − 1 degrees of freedom"),
-        t: MaybeNumber,
-        df: MaybeNumber,
-        p: MaybeNumber.describe("two-sided; null where se is null or 0"),
-      })
-      .describe("run − baseline, over the differences of matched tasks"),
-    wins: Count.describe("tasks the run does better"),
-    losses: Count,
-    ties: Count,
-    mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
-    n_flipped: Count,
-    flipped: z.array(FlippedTask).describe("one page, by task_key"),
-    next: z.string().nullable().describe("`after` of the next page of `flipped`; null on the last"),
-  })
-  .meta({ id: "RunComparison" });
+export const RunComparison = named("RunComparison", {
+  object: z.literal("comparison"),
+  metric: z.string().describe("`reward`, or the name of a score").meta({ example: "reward" }),
+  run: Side,
+  baseline: Side.meta({
+    example: {
+      ...{ id: EXAMPLE.baseline, mean: 0.416667 },
+      reward: { mean: 0.416667, se: 0.083333, ci95: [0.20245, 0.63088] },
+    },
+  }),
+  differs: z
+    .array(z.string())
+    .describe("what else is not the same in the two runs")
+    .meta({ example: ["sampling"] }),
+  n_matched: Count.describe("tasks with a scored rollout in both").meta({ example: 6 }),
+  n_unmatched: Count.describe("tasks with one in only one of them: left out"),
+  n_only_run: Count,
+  n_only_baseline: Count,
+  difference: z
+    .object({
+      mean: z.number(),
+      se: MaybeNumber,
+      ci95: Interval.describe("Student t, n_matched − 1 degrees of freedom"),
+      t: MaybeNumber,
+      df: MaybeNumber,
+      p: MaybeNumber.describe("two-sided; null where se is null or 0"),
+    })
+    .describe("run − baseline, over the differences of matched tasks")
+    .meta({
+      example: { mean: 0.166667, se: 0.105409, ci95: [-0.104296, 0.43763], t: 1.581139, df: 5, p: 0.174688 },
+    }),
+  wins: Count.describe("tasks the run does better").meta({ example: 3 }),
+  losses: Count.meta({ example: 1 }),
+  ties: Count.meta({ example: 2 }),
+  mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
+  n_flipped: Count.meta({ example: 1 }),
+  flipped: z
+    .array(FlippedTask)
+    .describe("one page, by task_key")
+    .meta({ example: [{}] }),
+  next: z.string().nullable().describe("`after` of the next page of `flipped`; null on the last"),
+});
 export type RunComparison = z.infer<typeof RunComparison>;
 
 export const CompareQuery = z.strictObject({
-  baseline: z
-    .string()
-    .min(1)
-    .describe("id of the run to compare with")
-    .meta({ example: "run_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
+  baseline: z.string().min(1).describe("id of the run to compare with").meta({ example: EXAMPLE.baseline }),
   metric: z.string().min(1).default("reward").describe("`reward`, or the name of a score both runs have"),
   after: z
     .string()
     .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })
     .optional()
     .describe("`next` of the page of flipped tasks before")
-    .meta({ example: "2c26b46b68ffc68ff99b453c1d304134" }),
+    .meta({ example: EXAMPLE.task }),
   limit: wholeNumber(1, LIMITS.flippedPerPage).default(20),
 });
 export type CompareQuery = z.infer<typeof CompareQuery>;

@@ -4,10 +4,8 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { listOf } from "./list.ts";
+import { Count, EXAMPLE, listOf, named, namedInput, Positive, Seconds } from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
-
-const Seconds = z.int().describe("seconds since the epoch");
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
   error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
@@ -19,9 +17,12 @@ export const EndpointKey = z
   .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
 
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
-export const InlineEndpoint = z
-  .strictObject({ base_url: BaseUrl, api_key: EndpointKey.optional() })
-  .meta({ id: "InlineEndpoint" });
+export const InlineEndpoint = namedInput("InlineEndpoint", {
+  base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+  api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
+});
+
+export const EndpointOrName = z.union([z.string().min(1), InlineEndpoint]);
 
 /** As the endpoint calls it. */
 export const ModelName = ShownText.min(1).max(500);
@@ -33,38 +34,29 @@ export const ResourceName = z
   })
   .refine((name) => !/^(ep|ds|sec)_/.test(name), { error: "must not look like an id" });
 
-const Micros = z.int().nonnegative().describe("micro-dollars for a million tokens");
+const Micros = Count.describe("micro-dollars for a million tokens");
 export const Prices = z.strictObject({
-  input_per_mtok_micros: Micros,
-  output_per_mtok_micros: Micros,
+  input_per_mtok_micros: Micros.meta({ example: 150_000 }),
+  output_per_mtok_micros: Micros.meta({ example: 600_000 }),
 });
 
-export const EndpointRequest = z
-  .strictObject({
-    name: ResourceName,
-    base_url: BaseUrl,
-    api_key: EndpointKey.optional(),
-    max_concurrent: z
-      .int()
-      .min(1)
-      .max(LIMITS.maxConcurrent)
-      .nullable()
-      .default(null)
-      .describe("rollouts at once of all runs on this endpoint together; null = each run's own number"),
-    rpm: z
-      .int()
-      .min(1)
-      .nullable()
-      .default(null)
-      .describe("requests a minute of all runs on it together; null = no limit"),
-    prices: Prices.nullable().default(null),
-    probe: z
-      .boolean()
-      .default(true)
-      .describe("make one short call to see what the server supports; false creates it unseen"),
-    model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
-  })
-  .meta({ id: "EndpointRequest" });
+export const EndpointRequest = namedInput("EndpointRequest", {
+  name: ResourceName.meta({ example: "qwen" }),
+  base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
+  api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34ef56" }),
+  max_concurrent: Positive.max(LIMITS.maxConcurrent)
+    .nullable()
+    .default(null)
+    .describe("rollouts at once of all runs on this endpoint together; null = each run's own number")
+    .meta({ example: 256 }),
+  rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
+  prices: Prices.nullable().default(null).meta({ example: {} }),
+  probe: z
+    .boolean()
+    .default(true)
+    .describe("make one short call to see what the server supports; false creates it unseen"),
+  model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
+});
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 export type EndpointRequestInput = z.input<typeof EndpointRequest>;
 
@@ -83,9 +75,10 @@ export const EndpointPatch = z
 export type EndpointPatch = z.output<typeof EndpointPatch>;
 
 /** What of its logprobs and its sampling could be proven. */
-const EngineExactness = z
-  .object({
-    one_logprob_a_token: z.boolean(),
+const EngineExactness = named(
+  "EngineExactness",
+  {
+    one_logprob_a_token: z.boolean().meta({ example: true }),
     logprobs_mode: z
       .enum(["processed", "raw"])
       .nullable()
@@ -102,8 +95,9 @@ const EngineExactness = z
       .string()
       .nullable()
       .describe("what the server said of the fields that training sends, where it refused them"),
-  })
-  .meta({ id: "EngineExactness" });
+  },
+  { example: { logprobs_mode: "processed", penalties: true, neutral_defaults: true } },
+);
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
 /** What one call to the endpoint showed. */
@@ -121,51 +115,52 @@ export const EndpointCapabilities = z
     error: z.string().nullable().describe("what went wrong, where something did"),
     checked_at: Seconds,
   })
-  .meta({ id: "EndpointCapabilities" });
+  .meta({
+    id: "EndpointCapabilities",
+    example: {
+      ...{ models: ["qwen3-4b"], max_model_len: 32_768, probed_model: "qwen3-4b" },
+      ...{ chat: true, usage: true, logprobs: true, token_ids: true, tools: true, exactness: {} },
+    },
+  });
 export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
 
-export const EndpointView = z
-  .object({
-    object: z.literal("endpoint"),
-    id: z.string(),
-    name: z.string(),
-    base_url: z.string(),
-    api_key_last4: z.string().nullable(),
-    max_concurrent: z.int().nullable(),
-    rpm: z.int().nullable(),
-    prices: Prices.nullable(),
-    capabilities: EndpointCapabilities.nullable().describe("null when it was never probed"),
-    created_at: Seconds,
-    updated_at: Seconds,
-  })
-  .meta({ id: "Endpoint" });
+export const EndpointView = named("Endpoint", {
+  object: z.literal("endpoint"),
+  id: z.string().meta({ example: EXAMPLE.endpoint }),
+  name: z.string().meta({ example: "qwen" }),
+  base_url: z.string().meta({ example: "https://gpu.example/v1" }),
+  api_key_last4: z.string().nullable().meta({ example: "ef56" }),
+  max_concurrent: z.int().nullable().meta({ example: 256 }),
+  rpm: z.int().nullable(),
+  prices: Prices.nullable().meta({ example: {} }),
+  capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
+  created_at: Seconds,
+  updated_at: Seconds,
+});
 export type EndpointView = z.infer<typeof EndpointView>;
-export const EndpointList = listOf(EndpointView, "EndpointList");
+export const EndpointList = listOf(EndpointView, "EndpointList", EXAMPLE.endpoint);
 
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
   error: "must be 1 to 63 letters, digits or underscores, no digit first",
 });
-export const SecretRequest = z
-  .strictObject({ name: SecretName, value: z.string().min(1).max(LIMITS.secretCharacters) })
-  .meta({ id: "SecretRequest" });
+export const SecretRequest = namedInput("SecretRequest", {
+  name: SecretName,
+  value: z.string().min(1).max(LIMITS.secretCharacters),
+});
 export type SecretRequest = z.output<typeof SecretRequest>;
-export const SecretPatch = z.strictObject({ value: SecretRequest.shape.value }).meta({ id: "SecretPatch" });
+export const SecretPatch = namedInput("SecretPatch", { value: SecretRequest.shape.value });
 
 /** The value is written and never read back. */
-export const SecretView = z
-  .object({
-    object: z.literal("secret"),
-    id: z.string(),
-    name: z.string(),
-    created_at: Seconds,
-    updated_at: Seconds,
-  })
-  .meta({ id: "Secret" });
+export const SecretView = named("Secret", {
+  object: z.literal("secret"),
+  id: z.string().meta({ example: EXAMPLE.secret }),
+  name: z.string().meta({ example: "SEARCH_KEY" }),
+  created_at: Seconds,
+  updated_at: Seconds,
+});
 export type SecretView = z.infer<typeof SecretView>;
-export const SecretList = listOf(SecretView, "SecretList");
+export const SecretList = listOf(SecretView, "SecretList", EXAMPLE.secret);
 
 /** What DELETE answers. */
-export const Deleted = z
-  .object({ object: z.string(), id: z.string(), deleted: z.literal(true) })
-  .meta({ id: "Deleted" });
+export const Deleted = named("Deleted", { object: z.string(), id: z.string(), deleted: z.literal(true) });
 export type Deleted = z.infer<typeof Deleted>;

@@ -4,7 +4,7 @@
  * they met, which may be of any length: whatever is stored of one is cut here.
  */
 import { LIMITS } from "./limits.ts";
-import { shortText } from "./short-text.ts";
+import { shortText } from "./shown-text.ts";
 
 /** Base of every error of the library. `retryable` says whether the same rollout, run again, may well succeed. */
 export class RolloutError extends Error {

@@ -8,11 +8,38 @@
  * Source: TRL's conversational datasets, https://huggingface.co/docs/trl/dataset_formats.
  */
 import * as z from "zod";
-import { CALL_FAULTS, type CallFault, decodeCall } from "./export-calls.ts";
+import { findOddity, isRecord, type Json, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import type { Messages } from "./messages.ts";
-import { PlainNumber, wholeNumber } from "./query-number.ts";
+import type { Messages, ToolCall } from "./messages.ts";
+import {
+  AnyObject,
+  EXAMPLE,
+  MaybeNumber,
+  named,
+  PlainNumber,
+  RolloutId,
+  RunId,
+  TaskKey,
+  wholeNumber,
+} from "./primitives.ts";
 import type { Trajectory } from "./trajectory.ts";
+
+export const CALL_FAULTS = {
+  invalid_json: "the arguments of a call are no JSON",
+  not_an_object: "the arguments of a call are JSON, but no object",
+  inexact_number: "a number in the arguments of a call is past what JSON's readers keep (2^53)",
+  no_unicode: "a text in the arguments of a call is no Unicode: half a surrogate pair",
+  too_deep: "the arguments of a call are nested over 100 deep, or have the name __proto__",
+} as const;
+
+export type CallFault = keyof typeof CALL_FAULTS;
+
+/** A call with its arguments as an object. */
+export interface DecodedCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: JsonObject };
+}
 
 export const EXPORT_FORMATS = ["sft", "dpo", "verifiers"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
@@ -41,47 +68,43 @@ export const ExportQuery = z.strictObject({
 });
 export type ExportQuery = z.output<typeof ExportQuery>;
 
-const WireMessage = z
-  .record(z.string(), z.unknown())
-  .describe("in OpenAI's shape; in rows for training the arguments of a tool call are an object");
-const Tools = z
-  .array(z.record(z.string(), z.unknown()))
-  .optional()
-  .describe("what the model was offered; absent where that was nothing");
+const WireMessage = AnyObject.describe(
+  "in OpenAI's shape; in rows for training the arguments of a tool call are an object",
+);
+const Tools = z.array(AnyObject).optional().describe("what the model was offered; absent where that was nothing");
 const ORIGIN = {
-  run_id: z.string(),
-  environment: z.string().describe("id@version"),
-  model: z.string(),
-  task_key: z.string(),
+  run_id: RunId,
+  environment: z.string().describe("id@version").meta({ example: "gsm8k@1.0.0" }),
+  model: z.string().meta({ example: "qwen3-4b" }),
+  task_key: TaskKey,
   example_id: z.int(),
 };
 
 /** One line of `format=sft`. */
-export const SftRow = z
-  .object({
-    messages: z.array(WireMessage).describe("the prompt, and all that was said after it"),
-    tools: Tools,
-    rollout_id: z.string(),
-    reward: z.number(),
-    ...ORIGIN,
-  })
-  .meta({ id: "SftRow" });
+export const SftRow = named("SftRow", {
+  messages: z
+    .array(WireMessage)
+    .describe("the prompt, and all that was said after it")
+    .meta({ example: [...EXAMPLE.prompt, EXAMPLE.completion] }),
+  tools: Tools,
+  rollout_id: RolloutId,
+  reward: z.number().meta({ example: 1 }),
+  ...ORIGIN,
+});
 export type SftRow = z.infer<typeof SftRow>;
 
 /** One line of `format=dpo`. */
-export const DpoRow = z
-  .object({
-    prompt: z.array(WireMessage),
-    chosen: z.array(WireMessage),
-    rejected: z.array(WireMessage),
-    tools: Tools,
-    chosen_rollout_id: z.string(),
-    rejected_rollout_id: z.string(),
-    chosen_reward: z.number(),
-    rejected_reward: z.number(),
-    ...ORIGIN,
-  })
-  .meta({ id: "DpoRow" });
+export const DpoRow = named("DpoRow", {
+  prompt: z.array(WireMessage),
+  chosen: z.array(WireMessage),
+  rejected: z.array(WireMessage),
+  tools: Tools,
+  chosen_rollout_id: z.string(),
+  rejected_rollout_id: z.string(),
+  chosen_reward: z.number(),
+  rejected_reward: z.number(),
+  ...ORIGIN,
+});
 export type DpoRow = z.infer<typeof DpoRow>;
 
 /** One line of `format=verifiers`: what stands in its `results.jsonl`, and where it is from. */
@@ -89,7 +112,7 @@ export const VerifiersRow = z
   .looseObject({
     prompt: z.array(WireMessage),
     completion: z.array(WireMessage),
-    reward: z.number().nullable(),
+    reward: MaybeNumber,
     rollout_id: z.string(),
     ...ORIGIN,
   })
@@ -234,4 +257,54 @@ function chat(messages: Messages): Chat | CallFault {
     rows.push({ ...message, role, ...(calls !== undefined && { tool_calls: calls }) });
   }
   return rows;
+}
+
+/**
+ * Tool calls as rows for training carry them: the arguments an object, as chat templates and TRL take them, where
+ * OpenAI's wire has a text.
+ *
+ * Invariant. What a reader of the row gets is what the model wrote, or there is no row: a text that is no object, or that an
+ * object could hold only in part, is told with its reason and never repaired. A number is its value: 10.0 is written 10.
+ */
+
+/** The call, or why its arguments cannot stand in a row. */
+export function decodeCall(call: ToolCall): DecodedCall | CallFault {
+  const { name, arguments: text } = call.function;
+  const decoded = decode(text);
+  if (typeof decoded === "string") return decoded;
+  return { ...call, function: { name, arguments: decoded } };
+}
+
+function decode(text: string): JsonObject | CallFault {
+  let exact = true;
+  let unicode = true;
+  // The third argument of a reviver is what stood in the text; engines without it leave it out.
+  const look = (key: string, value: Json, context?: { readonly source?: string }): Json => {
+    if (typeof value === "number") exact &&= isExact(value, context?.source ?? "");
+    unicode &&= key.isWellFormed() && (typeof value !== "string" || value.isWellFormed());
+    return value;
+  };
+  let value: Json;
+  try {
+    value = JSON.parse(text, look) as Json;
+  } catch (error) {
+    if (error instanceof SyntaxError) return "invalid_json";
+    // Nested deeper than the parser goes.
+    if (error instanceof RangeError) return "too_deep";
+    throw error;
+  }
+  if (!isObject(value)) return "not_an_object";
+  if (!exact) return "inexact_number";
+  if (!unicode) return "no_unicode";
+  return findOddity(value, "") === null ? value : "too_deep";
+}
+
+function isObject(value: Json): value is JsonObject {
+  return isRecord(value);
+}
+
+/** Whether every reader of the number as we write it has what the text says. */
+function isExact(value: number, source: string): boolean {
+  const fraction = /[.eE]/.test(source);
+  return fraction ? Number.isFinite(value) : Number.isSafeInteger(value);
 }

@@ -1,32 +1,73 @@
-/** What a judge said of a rollout, and what that cost, on the wire. */
+/**
+ * Judges on the wire: who answers for one, what it said of a rollout, and what that cost.
+ *
+ * Money is in whole micro-dollars. A cost that nobody can know (an endpoint without prices, a reply without usage) is null,
+ * never 0, and so is a sum that such a one is in.
+ */
 import * as z from "zod";
-import { type Cost, Micros } from "./cost.ts";
+import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { Usage } from "./messages.ts";
+import { Count, named } from "./primitives.ts";
+import { Sampling } from "./sampling.ts";
+import { ShownText } from "./shown-text.ts";
 
-const Count = z.int().nonnegative();
+/** As the rubric calls it. */
+export const JudgeName = ShownText;
 
-const JudgeMicros = Micros.nullable().describe("micro-dollars; null where that cannot be known");
+/** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
+export const JudgeTarget = z.strictObject({
+  endpoint: EndpointOrName.describe("an endpoint by name or id, or one given here"),
+  model: ModelName,
+  sampling: Sampling.default({}),
+});
 
-export const Judgement = z
-  .object({
-    judge: z.string().describe("its name in `judges`"),
-    model: z.string(),
-    verdict: z
-      .union([z.string(), z.number(), z.record(z.string(), z.number())])
-      .nullable()
-      .describe("null when there is none, after the retries: see `error`"),
-    reason: z.string().nullable().describe("what the judge gave as its reason"),
-    error: z.string().nullable(),
-    key: z.string().describe("sha256 of what was asked: the same for the same question"),
-    pass: Count.describe("which verdict on the same question, from 0"),
-    seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
-    left_out: Count.describe("characters of the evidence that were cut out of its middle"),
-    cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
-    calls: Count.describe("calls sent to the judge, those that failed included"),
-    usage: Usage,
-    cost_micros: JudgeMicros,
-  })
-  .meta({ id: "Judgement" });
+/** By the rubric's names; the endpoint by its id, with its prices at that time, if it had any. */
+export type ResolvedJudges = Readonly<
+  Record<
+    string,
+    Omit<z.output<typeof JudgeTarget>, "endpoint"> & {
+      readonly endpoint: string;
+      readonly prices?: TokenPrices;
+    }
+  >
+>;
+
+/** Of an endpoint, in micro-dollars for a million tokens. */
+export interface TokenPrices {
+  readonly input_per_mtok_micros: number;
+  readonly output_per_mtok_micros: number;
+}
+
+/** What was spent on something. */
+export const Cost = z.object({
+  judge_micros: Count.nullable()
+    .describe(
+      "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
+    )
+    .meta({ example: 0 }),
+});
+export type Cost = z.infer<typeof Cost>;
+
+const JudgeMicros = Count.nullable().describe("micro-dollars; null where that cannot be known");
+
+export const Judgement = named("Judgement", {
+  judge: z.string().describe("its name in `judges`"),
+  model: z.string(),
+  verdict: z
+    .union([z.string(), z.number(), z.record(z.string(), z.number())])
+    .nullable()
+    .describe("null when there is none, after the retries: see `error`"),
+  reason: z.string().nullable().describe("what the judge gave as its reason"),
+  error: z.string().nullable(),
+  key: z.string().describe("sha256 of what was asked: the same for the same question"),
+  pass: Count.describe("which verdict on the same question, from 0"),
+  seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
+  left_out: Count.describe("characters of the evidence that were cut out of its middle"),
+  cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
+  calls: Count.describe("calls sent to the judge, those that failed included"),
+  usage: Usage,
+  cost_micros: JudgeMicros,
+});
 export type Judgement = z.infer<typeof Judgement>;
 
 /** The same in a row of results, by its words. */
@@ -42,4 +83,26 @@ export type JudgeUsage = z.infer<typeof JudgeUsage>;
 /** What was spent, by what is reported of it. */
 export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
   return { judge_micros: judge === undefined ? 0 : judge.cost_micros };
+}
+
+const TOKENS_PRICED = 1_000_000;
+
+/** To the nearest micro-dollar; of each reply by itself, so that sums of sums agree. */
+export function tokenCost(
+  prices: TokenPrices | undefined,
+  { prompt_tokens, completion_tokens }: { prompt_tokens: number; completion_tokens: number },
+): number | null {
+  if (prices === undefined) return null;
+  const input = prompt_tokens * prices.input_per_mtok_micros;
+  const output = completion_tokens * prices.output_per_mtok_micros;
+  return Math.round((input + output) / TOKENS_PRICED);
+}
+
+export function sumOfCosts(costs: Iterable<number | null>): number | null {
+  let sum = 0;
+  for (const cost of costs) {
+    if (cost === null) return null;
+    sum += cost;
+  }
+  return sum;
 }

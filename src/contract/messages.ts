@@ -6,6 +6,7 @@
  */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
+import { Count } from "./primitives.ts";
 
 const WireToolCall = z.object({
   id: z.string(),
@@ -113,9 +114,9 @@ export interface ToolDefinition {
 
 /** Tokens of one call, as the endpoint counted them. */
 export const Usage = z.object({
-  prompt_tokens: z.int().nonnegative(),
-  completion_tokens: z.int().nonnegative(),
-  total_tokens: z.int().nonnegative(),
+  prompt_tokens: Count.meta({ example: 92 }),
+  completion_tokens: Count.meta({ example: 61 }),
+  total_tokens: Count.meta({ example: 153 }),
 });
 export type Usage = Readonly<z.infer<typeof Usage>>;
 

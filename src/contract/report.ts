@@ -1,71 +1,72 @@
 /** The report of a run on the wire: how its rewards and metrics came out, and what they rest on. */
 import * as z from "zod";
 import { JudgeUsage } from "./judgement.ts";
-
-const Count = z.int().nonnegative();
-const ByName = z.record(z.string(), Count);
+import { Usage } from "./messages.ts";
+import { Count, CountsByName, Interval, MaybeNumber, named } from "./primitives.ts";
 
 const Estimate = z.object({
-  mean: z.number().nullable().describe("mean of task means; null when nothing was scored"),
-  se: z.number().nullable().describe("standard error over task means; null below two tasks"),
+  mean: MaybeNumber.describe("mean of task means; null when nothing was scored"),
+  se: MaybeNumber.describe("standard error over task means; null below two tasks"),
   n: Count.describe("scored rollouts"),
 });
-const Interval = z.tuple([z.number(), z.number()]).nullable();
 const ByK = z
-  .record(z.string(), z.number().nullable())
+  .record(z.string(), MaybeNumber)
   .describe("by k = 1, 2, 4, …, and all attempts; null where no task has k scored ones");
 
 const Reward = z.object({
-  mean: z.number().nullable(),
-  se: z.number().nullable(),
+  mean: MaybeNumber.meta({ example: 1 }),
+  se: MaybeNumber,
   ci95: Interval.describe("Student t over task means, not clipped to the range of scores"),
-  wilson95: Interval.optional().describe(
-    "Wilson's, where every reward is 0 or 1 and no task has two of them; else null",
-  ),
-  range: Interval.optional().describe(
-    "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
-  ),
-  n_tasks: Count,
-  n_rollouts: Count,
+  wilson95: Interval.optional()
+    .describe("Wilson's, where every reward is 0 or 1 and no task has two of them; else null")
+    .meta({ example: null }),
+  range: Interval.optional()
+    .describe(
+      "the least and the greatest reward that was scored: ci95 may reach beyond them, and beyond what a reward can be",
+    )
+    .meta({ example: [1, 1] }),
+  n_tasks: Count.meta({ example: 1 }),
+  n_rollouts: Count.meta({ example: 1 }),
   n_unscored: Count,
-  n_error: Count,
+  n_error: Count.meta({ example: 1 }),
   n_truncated: Count,
 });
 const Metrics = z.record(z.string(), Estimate);
 
-export const RunReport = z
-  .object({
-    reward: Reward,
-    metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members"),
-    members: z
-      .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
-      .optional()
-      .describe(
-        "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
-      ),
-    pass_at_k: ByK,
-    pass_hat_k: ByK,
-    pass_k: z
-      .record(
-        z.string(),
-        z.object({
-          n_tasks: Count.describe("with at least k scored attempts"),
-          n_too_few: Count.describe("with fewer: left out"),
-          at_se: z.number().nullable(),
-          hat_se: z.number().nullable(),
-        }),
-      )
-      .optional()
-      .describe("what stands behind pass_at_k and pass_hat_k, by k"),
-    stop_conditions: ByName,
-    turns: Count.describe("of finished rollouts"),
-    usage: z.object({
-      prompt_tokens: Count,
-      completion_tokens: Count,
-      total_tokens: Count,
-      judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
-    }),
-    calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost"),
-  })
-  .meta({ id: "RunReport" });
+export const RunReport = named("RunReport", {
+  reward: Reward,
+  metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members").meta({
+    example: { answer_length: { mean: 25, n: 1 } },
+  }),
+  members: z
+    .record(z.string(), z.object({ reward: Reward, metrics: Metrics }))
+    .optional()
+    .describe(
+      "of a group of environments: the same by member; names of nested groups are joined by /. A rollout that could not be started, or never reported, is in none",
+    ),
+  pass_at_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
+  pass_hat_k: ByK.meta({ example: { "1": 1, "2": null, "4": null } }),
+  pass_k: z
+    .record(
+      z.string(),
+      z.object({
+        n_tasks: Count.describe("with at least k scored attempts"),
+        n_too_few: Count.describe("with fewer: left out"),
+        at_se: MaybeNumber,
+        hat_se: MaybeNumber,
+      }),
+    )
+    .optional()
+    .describe("what stands behind pass_at_k and pass_hat_k, by k")
+    .meta({ example: { "1": { n_tasks: 1 }, "2": { n_too_few: 1 }, "4": { n_too_few: 1 } } }),
+  stop_conditions: CountsByName.meta({ example: { max_turns_reached: 1 } }),
+  turns: Count.describe("of finished rollouts").meta({ example: 1 }),
+  usage: z.object({
+    ...Usage.shape,
+    judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
+  }),
+  calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
+    example: 2,
+  }),
+});
 export type RunReport = z.infer<typeof RunReport>;

@@ -1,22 +1,23 @@
 /** What changes a run or takes it further, on the wire: settings, another attempt, another run from the middle of one. */
 import * as z from "zod";
-import { InlineEndpoint } from "./endpoint.ts";
+import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
 import { EvalRequest, Metadata, RunName } from "./eval-request.ts";
-import { JudgeName, JudgeTarget } from "./judge-target.ts";
+import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
+import { AnyObject, Count, Positive, Share } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 
 /** Only what is named changes. */
 export const RunPatch = z.strictObject({
   name: RunName.nullable().optional(),
-  metadata: Metadata.optional().describe("all pairs: those left out are gone"),
-  max_concurrent: z
-    .int()
-    .min(1)
-    .max(LIMITS.maxConcurrent)
+  metadata: Metadata.optional()
+    .describe("all pairs: those left out are gone")
+    .meta({ example: { branch: "main" } }),
+  max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .optional()
-    .describe("from now on; a smaller one lets what runs finish"),
+    .describe("from now on; a smaller one lets what runs finish")
+    .meta({ example: 64 }),
 });
 export type RunPatch = z.infer<typeof RunPatch>;
 
@@ -28,7 +29,8 @@ export const RetryRequest = z.strictObject({
     .array(z.enum(RETRY_CLASSES))
     .min(1)
     .optional()
-    .describe("only rollouts that ended for one of these; default: failed, unscored, and deadline"),
+    .describe("only rollouts that ended for one of these; default: failed, unscored, and deadline")
+    .meta({ example: ["provider", "timeout"] }),
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
 
@@ -36,24 +38,21 @@ export const RescoreRequest = z.strictObject({
   environment: EvalRequest.shape.environment
     .optional()
     .describe("whose rubric scores: id, or id@version; default: that of the run"),
-  environment_args: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe("default: those of the run, where the environment is the same"),
+  environment_args: AnyObject.optional().describe("default: those of the run, where the environment is the same"),
   judges: z.record(JudgeName, JudgeTarget).optional().describe("in place of the run's judges of the same names"),
-  name: EvalRequest.shape.name,
+  name: RunName.optional().meta({ example: "stricter" }),
   metadata: Metadata.optional().describe("default: that of the run"),
-  min_scored: z.number().min(0).max(1).optional().describe("default: that of the run"),
+  min_scored: Share.optional().describe("default: that of the run"),
 });
 export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 export const ForkRequest = z.strictObject({
-  turn: z.int().min(0).describe("index of the last turn that is kept; the next one is asked for again"),
-  model: EvalRequest.shape.model.optional(),
+  turn: Count.describe("index of the last turn that is kept; the next one is asked for again"),
+  model: ModelName.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
-  endpoint: z.union([z.string().min(1), InlineEndpoint]).optional(),
-  rollouts: z.int().min(1).max(LIMITS.groupSize).default(1).describe("how many go on from there"),
+  endpoint: EndpointOrName.optional(),
+  rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there").meta({ example: 4 }),
 });
 export type ForkRequest = z.infer<typeof ForkRequest>;
 export type ForkRequestInput = z.input<typeof ForkRequest>;

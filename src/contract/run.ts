@@ -4,11 +4,24 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
-import { Cost } from "./cost.ts";
+
 import { EvalRequest, RunLimits } from "./eval-request.ts";
-import { Judgement, JudgeTokens } from "./judgement.ts";
-import { listOf } from "./list.ts";
+import { Cost, Judgement, JudgeTokens } from "./judgement.ts";
 import { Usage } from "./messages.ts";
+import {
+  AnyObject,
+  BuiltEnvironment,
+  Count,
+  CountsByName,
+  EXAMPLE,
+  listOf,
+  MaybeNumber,
+  named,
+  RolloutId,
+  RunId,
+  Seconds,
+  TaskKey,
+} from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { TrainingRequest } from "./training-request.ts";
 import { TrainerSecrets, TrainingView } from "./training-view.ts";
@@ -30,23 +43,17 @@ export type RunRequestInput = z.input<typeof RunRequest>;
 export const RUN_KINDS = ["eval", "training"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
-const Count = z.int().nonnegative();
-const Seconds = z.int().describe("seconds since the epoch");
-const ByName = z.record(z.string(), Count);
-
 /** The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled. */
-export const RunCounts = z
-  .object({
-    planned: Count,
-    pending: Count,
-    dispatched: Count,
-    in_flight: Count.describe("running, or answered and waiting for scores"),
-    scored: Count,
-    unscored: ByName.describe("by cause: judge, scorer, non_finite"),
-    failed: ByName.describe("by class"),
-    cancelled: ByName.describe("by reason"),
-  })
-  .meta({ id: "RunCounts" });
+export const RunCounts = named("RunCounts", {
+  planned: Count.meta({ example: 4 }),
+  pending: Count,
+  dispatched: Count.meta({ example: 4 }),
+  in_flight: Count.describe("running, or answered and waiting for scores").meta({ example: 2 }),
+  scored: Count.meta({ example: 1 }),
+  unscored: CountsByName.describe("by cause: judge, scorer, non_finite"),
+  failed: CountsByName.describe("by class").meta({ example: { provider: 1 } }),
+  cancelled: CountsByName.describe("by reason"),
+});
 export type RunCounts = z.infer<typeof RunCounts>;
 
 export const FLOW_STATES = [
@@ -63,56 +70,55 @@ export const FLOW_STATES = [
 ] as const;
 
 /** The turn another rollout was taken up behind. */
-export const ForkedFrom = z.object({ rollout_id: z.string(), turn: Count });
+export const ForkedFrom = z.object({ rollout_id: RolloutId, turn: Count });
 export type ForkedFrom = z.infer<typeof ForkedFrom>;
 
-export const RunView = z
-  .object({
-    object: z.literal("run"),
-    id: z.string(),
-    kind: z.enum(RUN_KINDS),
-    name: z.string().nullable(),
-    status: z.enum(RUN_STATUSES),
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
-    flow: z
-      .object({ state: z.enum(FLOW_STATES), reason: z.string().nullable() })
-      .nullable()
-      .describe("why dispatch goes on or waits; null once the run has ended"),
-    environment: z.object({ id: z.string(), version: z.string(), digest: z.string() }),
-    environment_args: z.record(z.string(), z.unknown()),
-    model: z.string(),
-    endpoint: z.object({
-      id: z.string(),
-      name: z.string().nullable().describe("null for one that was given with the run"),
-      base_url: z.string(),
-      api_key_last4: z.string().nullable(),
-    }),
-    dataset: z.string().nullable().describe("id of the uploaded dataset, where one was named"),
-    judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
-    sampling: z.record(z.string(), z.unknown()),
-    num_examples: Count,
-    rollouts_per_example: Count,
-    max_concurrent: Count,
-    limits: RunLimits,
-    min_scored: z.number(),
-    shuffle: z.boolean(),
-    seed: Count,
-    metadata: z.record(z.string(), z.string()),
-    counts: RunCounts,
-    report: RunReport,
-    cost: Cost.describe("of what has ended so far"),
-    dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
-    forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
-    rescored_from: z.string().nullable().describe("the run whose trajectories it scores"),
-    training: TrainingView.nullable().describe(
-      "of a training run, where one run is read; null in lists, and for an eval",
-    ),
-    created_at: Seconds,
-    finished_at: Seconds.nullable(),
-  })
-  .meta({ id: "Run" });
+export const RunView = named("Run", {
+  object: z.literal("run"),
+  id: RunId,
+  kind: z.enum(RUN_KINDS),
+  name: z.string().nullable().meta({ example: "nightly main" }),
+  status: z.enum(RUN_STATUSES).meta({ example: "running" }),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  flow: z
+    .object({ state: z.enum(FLOW_STATES), reason: z.string().nullable() })
+    .nullable()
+    .describe("why dispatch goes on or waits; null once the run has ended")
+    .meta({ example: {} }),
+  environment: BuiltEnvironment,
+  environment_args: AnyObject,
+  model: z.string().meta({ example: "qwen3-4b" }),
+  endpoint: z.object({
+    id: z.string().meta({ example: EXAMPLE.endpoint }),
+    name: z.string().nullable().describe("null for one that was given with the run"),
+    base_url: z.string().meta({ example: "https://gpu.example/v1" }),
+    api_key_last4: z.string().nullable().meta({ example: "9f2c" }),
+  }),
+  dataset: z.string().nullable().describe("id of the uploaded dataset, where one was named"),
+  judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
+  sampling: AnyObject.meta({ example: { temperature: 0.7, max_tokens: 512 } }),
+  num_examples: Count.meta({ example: 1 }),
+  rollouts_per_example: Count.meta({ example: 4 }),
+  max_concurrent: Count.meta({ example: 32 }),
+  limits: RunLimits.meta({ example: { call_timeout_s: 600, max_retries: 2 } }),
+  min_scored: z.number().meta({ example: 0.95 }),
+  shuffle: z.boolean(),
+  seed: Count.meta({ example: 7 }),
+  metadata: z.record(z.string(), z.string()).meta({ example: { branch: "main" } }),
+  counts: RunCounts,
+  report: RunReport,
+  cost: Cost.describe("of what has ended so far"),
+  dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
+  forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
+  rescored_from: z.string().nullable().describe("the run whose trajectories it scores"),
+  training: TrainingView.nullable().describe(
+    "of a training run, where one run is read; null in lists, and for an eval",
+  ),
+  created_at: Seconds,
+  finished_at: Seconds.nullable(),
+});
 export type RunView = z.infer<typeof RunView>;
-export const RunList = listOf(RunView, "RunList");
+export const RunList = listOf(RunView, "RunList", EXAMPLE.run);
 
 /** The reply that creates a run: a training run's says once what its trainer authenticates with. */
 export const CreatedRun = RunView.extend({
@@ -122,21 +128,21 @@ export const CreatedRun = RunView.extend({
 }).meta({ id: "CreatedRun" });
 export type CreatedRun = z.infer<typeof CreatedRun>;
 
+const StopCondition = z.string().nullable().meta({ example: "max_turns_reached" });
+
 /** Data of `rollout.finished`. */
-export const RolloutFinished = z
-  .object({
-    rollout_id: z.string(),
-    example_id: Count,
-    outcome: z.enum(OUTCOMES),
-    reason: z.string().nullable(),
-    reward: z.number().nullable(),
-    turns: Count,
-    stop_condition: z.string().nullable(),
-  })
-  .meta({ id: "RolloutFinished" });
+export const RolloutFinished = named("RolloutFinished", {
+  rollout_id: RolloutId,
+  example_id: Count,
+  outcome: z.enum(OUTCOMES),
+  reason: z.string().nullable(),
+  reward: MaybeNumber.meta({ example: 1 }),
+  turns: Count.meta({ example: 1 }),
+  stop_condition: StopCondition,
+});
 export type RolloutFinished = z.infer<typeof RolloutFinished>;
 
-const Score = z.object({ name: z.string(), score: z.number().nullable(), weight: z.number() });
+const Score = z.object({ name: z.string(), score: MaybeNumber, weight: z.number() });
 const ErrorView = z.object({
   error: z.string(),
   message: z.string(),
@@ -158,59 +164,66 @@ const ScoringErrorView = z.object({
   error: z.string(),
   retryable: z.boolean(),
 });
-const WireMessage = z.record(z.string(), z.unknown());
 
+const Prompt = z.array(AnyObject).meta({ example: EXAMPLE.prompt });
+const Completion = z.array(AnyObject).meta({ example: [EXAMPLE.completion] });
 const Advantage = z
   .number()
   .nullable()
   .describe(
     "reward minus the mean of its group's, or as the training run's estimator has it; null in a group of one, or under way",
-  );
+  )
+  .meta({ example: 0.5 });
 
 /** One rollout, read whole. Before it is done, turns hold what is stored so far. */
-export const RolloutView = z
-  .object({
-    object: z.literal("rollout"),
-    id: z.string(),
-    run_id: z.string(),
-    group: Count,
-    slot: Count,
-    attempt: Count,
-    superseded_by: z.string().nullable().describe("the later attempt that counts in its place"),
-    forked_from: ForkedFrom.nullable().describe("its first turns, up to this one, are of that rollout"),
-    rescored_from: z.string().nullable().describe("the rollout whose trajectory it took over to be scored anew"),
-    status: z.enum(ROLLOUT_STATUSES),
-    outcome: z.enum(OUTCOMES).nullable(),
-    reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
-    task_key: z.string().nullable(),
-    example_id: Count,
-    prompt: z.array(WireMessage),
-    completion: z.array(WireMessage),
-    reward: z.number().nullable(),
-    advantage: Advantage,
-    scores: z.array(Score),
-    scoring_errors: z.array(ScoringErrorView),
-    stop_condition: z.string().nullable(),
-    is_truncated: z.boolean(),
-    error: ErrorView.nullable(),
-    cleanup_errors: z.array(ErrorView),
-    failed_calls: z
-      .array(FailedCallView)
-      .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
-    usage: RunReport.shape.usage,
-    cost: Cost,
-    judgements: z
-      .array(Judgement)
-      .describe("what judges said of it, by the time it ended; of a group, on the member that ended first"),
-    turns: z.array(
+export const RolloutView = named("Rollout", {
+  object: z.literal("rollout"),
+  id: RolloutId,
+  run_id: RunId,
+  group: Count,
+  slot: Count,
+  attempt: Count,
+  superseded_by: z.string().nullable().describe("the later attempt that counts in its place"),
+  forked_from: ForkedFrom.nullable().describe("its first turns, up to this one, are of that rollout"),
+  rescored_from: z.string().nullable().describe("the rollout whose trajectory it took over to be scored anew"),
+  status: z.enum(ROLLOUT_STATUSES).meta({ example: "done" }),
+  outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
+  reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
+  task_key: z.string().nullable().meta({ example: EXAMPLE.task }),
+  example_id: Count,
+  prompt: Prompt,
+  completion: Completion,
+  reward: MaybeNumber.meta({ example: 1 }),
+  advantage: Advantage,
+  scores: z.array(Score).meta({
+    example: [
+      { name: "correct_answer", score: 1, weight: 1 },
+      { name: "answer_length", score: 25, weight: 0 },
+    ],
+  }),
+  scoring_errors: z.array(ScoringErrorView),
+  stop_condition: StopCondition,
+  is_truncated: z.boolean(),
+  error: ErrorView.nullable(),
+  cleanup_errors: z.array(ErrorView),
+  failed_calls: z
+    .array(FailedCallView)
+    .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
+  usage: RunReport.shape.usage,
+  cost: Cost,
+  judgements: z
+    .array(Judgement)
+    .describe("what judges said of it, by the time it ended; of a group, on the member that ended first"),
+  turns: z
+    .array(
       z.object({
         index: Count,
-        prompt: z.object({ keep: Count, append: z.array(WireMessage) }),
-        completion: WireMessage,
-        finish_reason: z.string().nullable(),
-        usage: Usage.nullable(),
-        latency_ms: z.number(),
-        calls: Count,
+        prompt: z.object({ keep: Count, append: Prompt }),
+        completion: AnyObject.meta({ example: EXAMPLE.completion }),
+        finish_reason: z.string().nullable().meta({ example: "stop" }),
+        usage: Usage.nullable().meta({ example: {} }),
+        latency_ms: z.number().meta({ example: 840 }),
+        calls: Count.meta({ example: 1 }),
         policy_version: z
           .string()
           .nullable()
@@ -221,100 +234,104 @@ export const RolloutView = z
           .describe("of those that sampled the first, where the weights changed meanwhile"),
         dispatch_version: Count.optional().describe("of a training run: the version its group was dispatched by"),
         is_truncated: z.boolean(),
-        reward: z.number().nullable().describe("of this turn; the rollout's, where none was given"),
+        reward: MaybeNumber.describe("of this turn; the rollout's, where none was given").meta({ example: 1 }),
         advantage: Advantage,
       }),
-    ),
-    state: z.record(z.string(), z.unknown()).describe("the environment's own fields"),
-    started_at: Seconds.nullable(),
-    ended_at: Seconds.nullable(),
-  })
-  .meta({ id: "Rollout" });
+    )
+    .meta({ example: [{}] }),
+  state: AnyObject.describe("the environment's own fields"),
+  started_at: Seconds.nullable().meta({ example: 1_792_000_001 }),
+  ended_at: Seconds.nullable().meta({ example: 1_792_000_002 }),
+});
 export type RolloutView = z.infer<typeof RolloutView>;
 
 export const IN_FLIGHT_STATUSES = ["running", "scoring"] as const;
 /** One rollout that has not ended, as its run knows it. */
-export const RolloutInFlight = z
-  .object({
-    object: z.literal("rollout_in_flight"),
-    id: z.string(),
-    run_id: z.string(),
-    group: Count,
-    slot: Count,
-    attempt: Count,
-    status: z.enum(IN_FLIGHT_STATUSES).describe("scoring: it has answered and waits for scores"),
-    cancelling: z.boolean().describe("it was asked to stop, or its run was"),
-    turns: Count.nullable().describe("null while it runs: the rollout itself says"),
-    started_at: Seconds.nullable(),
-  })
-  .meta({ id: "RolloutInFlight" });
+export const RolloutInFlight = named("RolloutInFlight", {
+  object: z.literal("rollout_in_flight"),
+  id: RolloutId,
+  run_id: RunId,
+  group: Count,
+  slot: Count,
+  attempt: Count,
+  status: z.enum(IN_FLIGHT_STATUSES).describe("scoring: it has answered and waits for scores"),
+  cancelling: z.boolean().describe("it was asked to stop, or its run was"),
+  turns: Count.nullable().describe("null while it runs: the rollout itself says"),
+  started_at: Seconds.nullable().meta({ example: 1_795_258_329 }),
+});
 export type RolloutInFlight = z.infer<typeof RolloutInFlight>;
-export const RolloutInFlightList = listOf(RolloutInFlight, "RolloutInFlightList");
+export const RolloutInFlightList = listOf(RolloutInFlight, "RolloutInFlightList", EXAMPLE.rollout);
 export type RolloutInFlightList = z.infer<typeof RolloutInFlightList>;
 
 const ToolOffered = z.object({
   name: z.string(),
   description: z.string(),
-  parameters: z.record(z.string(), z.unknown()).describe("JSON Schema"),
+  parameters: AnyObject.describe("JSON Schema"),
   strict: z.boolean().optional(),
 });
 
 /** One line of results: verifiers' row keys, then ours. */
-export const ResultRow = z
-  .object({
-    example_id: Count,
-    prompt: z.array(WireMessage),
-    completion: z.array(WireMessage),
-    answer: z.string().optional(),
-    info: z.unknown().optional(),
-    reward: z.number().nullable(),
-    advantage: Advantage,
-    error: ErrorView.nullable(),
-    timing: z.object({ start_time: z.number(), total: z.number().describe("seconds") }),
-    is_completed: z.boolean(),
-    is_truncated: z.boolean(),
-    stop_condition: z.string().nullable(),
-    metrics: z.record(z.string(), z.number().nullable()),
-    tool_defs: z
-      .array(ToolOffered)
-      .optional()
-      .describe("the tools the model was offered; absent where there were none"),
-    token_usage: z.object({
-      input_tokens: Count.describe("over all calls"),
-      output_tokens: Count,
-      final_input_tokens: Count.optional().describe("of the last call's context, what was given"),
-      final_output_tokens: Count.optional().describe("of the last call's context, what was sampled"),
-    }),
-    judge_usage: JudgeTokens.optional(),
-    rollout_id: z.string(),
-    task_key: z.string(),
-    group: Count,
-    slot: Count,
-    attempt: Count,
-    superseded_by: z.string().nullable(),
-    outcome: z.enum(OUTCOMES),
-    reason: z.string().nullable(),
-    scoring_errors: z.array(ScoringErrorView),
-    turns: Count,
-  })
-  .meta({ id: "ResultRow" });
+export const ResultRow = named("ResultRow", {
+  example_id: Count,
+  prompt: Prompt,
+  completion: Completion,
+  answer: z.string().optional().meta({ example: EXAMPLE.row.answer }),
+  info: z.unknown().optional(),
+  reward: MaybeNumber.meta({ example: 1 }),
+  advantage: Advantage,
+  error: ErrorView.nullable(),
+  timing: z
+    .object({ start_time: z.number(), total: z.number().describe("seconds") })
+    .meta({ example: { start_time: 1_792_000_001, total: 0.84 } }),
+  is_completed: z.boolean().meta({ example: true }),
+  is_truncated: z.boolean(),
+  stop_condition: StopCondition,
+  metrics: z.record(z.string(), MaybeNumber).meta({ example: { correct_answer: 1, answer_length: 25 } }),
+  tool_defs: z.array(ToolOffered).optional().describe("the tools the model was offered; absent where there were none"),
+  token_usage: z.object({
+    input_tokens: Count.describe("over all calls").meta({ example: 92 }),
+    output_tokens: Count.meta({ example: 61 }),
+    final_input_tokens: Count.optional().describe("of the last call's context, what was given").meta({ example: 92 }),
+    final_output_tokens: Count.optional()
+      .describe("of the last call's context, what was sampled")
+      .meta({ example: 61 }),
+  }),
+  judge_usage: JudgeTokens.optional(),
+  rollout_id: RolloutId,
+  task_key: TaskKey,
+  group: Count,
+  slot: Count,
+  attempt: Count,
+  superseded_by: z.string().nullable(),
+  outcome: z.enum(OUTCOMES),
+  reason: z.string().nullable(),
+  scoring_errors: z.array(ScoringErrorView),
+  turns: Count.meta({ example: 1 }),
+});
 export type ResultRow = z.infer<typeof ResultRow>;
 
-export const EnvironmentView = z
-  .object({
-    object: z.literal("environment"),
-    id: z.string(),
-    version: z.string(),
-    digest: z.string(),
-    args: z.record(z.string(), z.unknown()).describe("JSON Schema of environment_args"),
-    dataset: z
-      .enum(["uploaded", "rows", "generated"])
-      .nullable()
-      .describe("null where its arguments must be given before it can be built"),
-    row: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema of one task row; null where dataset is"),
-    needs: z.array(z.string()),
-    judges: z.array(z.string()).describe("judges a run must name in `judges`"),
-  })
-  .meta({ id: "Environment" });
+export const EnvironmentView = named("Environment", {
+  object: z.literal("environment"),
+  ...BuiltEnvironment.shape,
+  args: AnyObject.describe("JSON Schema of environment_args").meta({
+    example: { type: "object", properties: { system_prompt: { type: "string" } } },
+  }),
+  dataset: z
+    .enum(["uploaded", "rows", "generated"])
+    .nullable()
+    .describe("null where its arguments must be given before it can be built")
+    .meta({ example: "uploaded" }),
+  row: AnyObject.nullable()
+    .describe("JSON Schema of one task row; null where dataset is")
+    .meta({
+      example: {
+        type: "object",
+        properties: { question: { type: "string" }, answer: { type: "string" } },
+        required: ["question", "answer"],
+      },
+    }),
+  needs: z.array(z.string()),
+  judges: z.array(z.string()).describe("judges a run must name in `judges`"),
+});
 export type EnvironmentView = z.infer<typeof EnvironmentView>;
-export const EnvironmentList = listOf(EnvironmentView, "EnvironmentList");
+export const EnvironmentList = listOf(EnvironmentView, "EnvironmentList", "gsm8k");

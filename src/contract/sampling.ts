@@ -1,6 +1,7 @@
 /** How the model is to sample: the same words on the wire of the API and of the endpoint. */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
+import { AnyObject, Count, Share } from "./primitives.ts";
 import { seededRandom } from "./random.ts";
 
 /**
@@ -9,9 +10,9 @@ import { seededRandom } from "./random.ts";
  */
 export const Sampling = z.strictObject({
   temperature: z.number().min(0).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
+  top_p: Share.nullish(),
   top_k: z.int().min(-1).nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
+  min_p: Share.nullish(),
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
@@ -19,10 +20,10 @@ export const Sampling = z.strictObject({
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().min(0).max(20).nullish(),
+  top_logprobs: Count.max(20).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning_effort: z.string().nullish(),
-  extra_body: z.record(z.string(), z.unknown()).nullish(),
+  extra_body: AnyObject.nullish(),
 });
 export type Sampling = z.infer<typeof Sampling>;
 

@@ -3,117 +3,133 @@
  * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
+import {
+  AnyObject,
+  Count,
+  EXAMPLE,
+  MaybeNumber,
+  named,
+  namedInput,
+  Positive,
+  RunId,
+  Seconds,
+  Step,
+  Version,
+} from "./primitives.ts";
 import { ShownText } from "./shown-text.ts";
 
 const Id = ShownText.min(1).max(200);
-const Epoch = z.int().min(1);
-const Version = z.int().min(0);
-const Step = z.int().min(1);
+const TrainerId = Id.meta({ example: "t0" });
+const BatchId = Id.meta({ example: EXAMPLE.batch });
+const Label = ShownText.max(200).meta({ example: "step_1" });
+const LeaseToken = z.string().meta({ example: "kP2vJx0Zt9cQm4uB7yLw1sHd8fNa3eRg6iTo5jVbXzE" });
+const Epoch = Positive;
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "must be 64 hex digits" });
-const Seconds = z.int().describe("seconds since the epoch");
+const BatchSha256 = Sha256.meta({ example: EXAMPLE.batch_sha256 });
 const MOST_METRICS = 200;
 export const TrainerMetrics = z
-  .record(ShownText.max(100), z.number().nullable())
+  .record(ShownText.max(100), MaybeNumber)
   .refine((values) => Object.keys(values).length <= MOST_METRICS, {
     error: `at most ${MOST_METRICS} names`,
   });
 
-export const RegisterRequest = z
-  .strictObject({
-    trainer_id: Id,
-    kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl"),
-    protocol: z.literal("rl.batch/1"),
-    version: Version.optional().describe("of the weights it holds; absent: those last published"),
-    last_acked: z
-      .strictObject({ batch_id: Id, sha256: Sha256 })
-      .nullable()
-      .default(null)
-      .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost"),
-    reset_to: Version.optional().describe("goes back to this version: everything sampled by later ones is void"),
-  })
-  .meta({ id: "RegisterRequest" });
+export const RegisterRequest = namedInput("RegisterRequest", {
+  trainer_id: TrainerId,
+  kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl").meta({ example: "prime-rl" }),
+  protocol: z.literal("rl.batch/1"),
+  version: Version.optional().describe("of the weights it holds; absent: those last published"),
+  last_acked: z
+    .strictObject({ batch_id: Id, sha256: Sha256 })
+    .nullable()
+    .default(null)
+    .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost")
+    .meta({ example: null }),
+  reset_to: Version.optional().describe("goes back to this version: everything sampled by later ones is void"),
+});
 export type RegisterRequestInput = z.input<typeof RegisterRequest>;
-export const Registered = z
-  .object({
-    epoch: Epoch.describe("later registrations get later ones; calls with an earlier one get 409 epoch_fenced"),
-    next_step: Step,
-    published: Version,
-    delivery: z.enum(["pull", "push", "both"]),
-    max_steps: Step,
-  })
-  .meta({ id: "Registered" });
+export const Registered = named("Registered", {
+  epoch: Epoch.describe("later registrations get later ones; calls with an earlier one get 409 epoch_fenced"),
+  next_step: Step,
+  published: Version,
+  delivery: z.enum(["pull", "push", "both"]),
+  max_steps: Step.meta({ example: 200 }),
+});
 export type Registered = z.infer<typeof Registered>;
 
 /** rl.batch/1: what a batch is made of. Immutable; `sha256` is over the raw digests of the objects, then of the credits. */
-export const BatchManifest = z
-  .object({
-    schema: z.literal("rl.batch/1"),
-    run_id: z.string(),
-    batch_id: z.string(),
-    step: Step,
-    generation: Version.describe("resets the run has lived through when it was cut"),
-    train_version: Version.describe("step - 1: the version it trains"),
-    samples: z.int(),
-    rollouts: z.int(),
-    groups: z.int(),
-    tokens: z.int().describe("of all samples"),
-    trainable_tokens: z.int().describe("sampled ones that train: the N a token mean divides by"),
-    min_policy_version: Version,
-    max_policy_version: Version,
-    estimator: z.object({
-      name: z.string(),
-      version: z.int(),
-      params: z.record(z.string(), z.unknown()),
+export const BatchManifest = named("BatchManifest", {
+  schema: z.literal("rl.batch/1"),
+  run_id: RunId,
+  batch_id: z.string().meta({ example: EXAMPLE.batch }),
+  step: Step,
+  generation: Version.describe("resets the run has lived through when it was cut"),
+  train_version: Version.describe("step - 1: the version it trains"),
+  samples: z.int().meta({ example: 8 }),
+  rollouts: z.int().meta({ example: 8 }),
+  groups: z.int().meta({ example: 1 }),
+  tokens: z.int().describe("of all samples").meta({ example: 2710 }),
+  trainable_tokens: z.int().describe("sampled ones that train: the N a token mean divides by").meta({ example: 960 }),
+  min_policy_version: Version,
+  max_policy_version: Version,
+  estimator: z
+    .object({ name: z.string(), version: z.int(), params: AnyObject })
+    .meta({ example: { name: "mean", version: 1 } }),
+  environment: z.string().meta({ example: "gsm8k@1.0.0" }),
+  model: z.string().meta({ example: "qwen3-4b" }),
+  sampling: AnyObject.meta({ example: { temperature: 1, top_p: 1 } }),
+  objects: z
+    .array(z.object({ sha256: Sha256, bytes: z.int(), format: z.string(), samples: z.int(), tokens: z.int() }))
+    .meta({
+      example: [
+        {
+          sha256: "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
+          ...{ bytes: 8123, format: "rl.sample/1+msgpack+gzip", samples: 8, tokens: 2710 },
+        },
+      ],
     }),
-    environment: z.string(),
-    model: z.string(),
-    sampling: z.record(z.string(), z.unknown()),
-    objects: z.array(
-      z.object({
-        sha256: Sha256,
-        bytes: z.int(),
-        format: z.string(),
-        samples: z.int(),
-        tokens: z.int(),
-      }),
-    ),
-    credits: z.object({ sha256: Sha256, bytes: z.int(), format: z.literal("rl.credit/1+jsonl") }),
-    sha256: Sha256,
-  })
-  .meta({ id: "BatchManifest" });
+  credits: z.object({ sha256: Sha256, bytes: z.int(), format: z.literal("rl.credit/1+jsonl") }).meta({
+    example: { sha256: "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d", bytes: 912 },
+  }),
+  sha256: BatchSha256,
+});
 export type BatchManifest = z.infer<typeof BatchManifest>;
 
-export const LeaseRequest = z
-  .strictObject({
-    trainer_id: Id,
-    epoch: Epoch,
-    want_step: Step,
-    max_wait_s: z.number().min(0).max(60).default(30).describe("how long the request may wait for a batch"),
-    ttl_s: z.int().min(5).max(86_400).optional().describe("default: lease_s of the run"),
-  })
-  .meta({ id: "LeaseRequest" });
+export const LeaseRequest = namedInput("LeaseRequest", {
+  trainer_id: TrainerId,
+  epoch: Epoch,
+  want_step: Step,
+  max_wait_s: z
+    .number()
+    .min(0)
+    .max(60)
+    .default(30)
+    .describe("how long the request may wait for a batch")
+    .meta({ example: 30 }),
+  ttl_s: z.int().min(5).max(86_400).optional().describe("default: lease_s of the run"),
+});
 export type LeaseRequestInput = z.input<typeof LeaseRequest>;
 export const LeaseView = z.object({
-  id: z.string(),
-  token: z.string(),
-  expires_at: Seconds,
-  attempt: z.int().min(1),
+  id: z.string().meta({ example: EXAMPLE.lease }),
+  token: LeaseToken,
+  expires_at: Seconds.meta({ example: 1_795_302_900 }),
+  attempt: Positive,
 });
 export type LeaseView = z.infer<typeof LeaseView>;
-export const Leased = z.object({ lease: LeaseView, manifest: BatchManifest }).meta({ id: "Leased" });
+export const Leased = named("Leased", { lease: LeaseView, manifest: BatchManifest });
 export type Leased = z.infer<typeof Leased>;
 
-export const HeartbeatRequest = z
-  .strictObject({
-    token: z.string(),
-    epoch: Epoch,
-    progress: z.strictObject({ phase: ShownText.max(100), done: z.int().min(0), total: z.int().min(0) }).optional(),
-  })
-  .meta({ id: "HeartbeatRequest" });
+export const HeartbeatRequest = namedInput("HeartbeatRequest", {
+  token: LeaseToken,
+  epoch: Epoch,
+  progress: z
+    .strictObject({ phase: ShownText.max(100), done: Count, total: Count })
+    .optional()
+    .meta({ example: { phase: "train", done: 1, total: 2 } }),
+});
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
 /** What may be said of weights that are out. */
 export const WeightsOut = z.strictObject({
-  label: ShownText.max(200).optional().describe("the engine's own name of the weights: kept, never parsed"),
+  label: Label.optional().describe("the engine's own name of the weights: kept, never parsed"),
   location: ShownText.max(2048).optional(),
   sha256: Sha256.optional().describe("of the weights"),
 });
@@ -121,101 +137,92 @@ export type WeightsOut = z.infer<typeof WeightsOut>;
 const PublishedWithAck = WeightsOut.optional().describe(
   "the weights it made are out: as a report of `published`, taken together with the acknowledgement",
 );
-export const AckRequest = z
-  .strictObject({
-    token: z.string(),
-    epoch: Epoch,
-    batch_id: Id,
-    sha256: Sha256,
-    produced_version: Version,
-    metrics: TrainerMetrics.default({}).describe(
-      "`wait_s`: seconds it waited because this batch was not there; `train_s`: seconds it trained",
-    ),
-    published: PublishedWithAck,
-  })
-  .meta({ id: "AckRequest" });
+export const AckRequest = namedInput("AckRequest", {
+  token: LeaseToken,
+  epoch: Epoch,
+  batch_id: BatchId,
+  sha256: BatchSha256,
+  produced_version: Version.meta({ example: 1 }),
+  metrics: TrainerMetrics.default({})
+    .describe("`wait_s`: seconds it waited because this batch was not there; `train_s`: seconds it trained")
+    .meta({ example: { loss: -0.031, grad_norm: 0.8 } }),
+  published: PublishedWithAck,
+});
 export type AckRequestInput = z.input<typeof AckRequest>;
-export const Acked = z
-  .object({
-    batch_id: z.string(),
-    step: Step,
-    next_step: Step,
-    published: Version,
-    not_finite: z
-      .array(z.string())
-      .optional()
-      .describe("metrics that came as NaN or an infinity: null in the series. Absent where none did"),
-  })
-  .meta({ id: "Acked" });
+export const Acked = named("Acked", {
+  batch_id: z.string().meta({ example: EXAMPLE.batch }),
+  step: Step,
+  next_step: Step.meta({ example: 2 }),
+  published: Version,
+  not_finite: z
+    .array(z.string())
+    .optional()
+    .describe("metrics that came as NaN or an infinity: null in the series. Absent where none did"),
+});
 export type Acked = z.infer<typeof Acked>;
-export const NackRequest = z
-  .strictObject({
-    token: z.string(),
-    epoch: Epoch,
-    reason: z.enum(["oom", "decode", "stale", "shutdown", "invalid"]),
-    retryable: z.boolean(),
-    message: z.string().max(2000).optional(),
-  })
-  .meta({ id: "NackRequest" });
+export const NackRequest = namedInput("NackRequest", {
+  token: LeaseToken,
+  epoch: Epoch,
+  reason: z.enum(["oom", "decode", "stale", "shutdown", "invalid"]),
+  retryable: z.boolean().meta({ example: true }),
+  message: z.string().max(2000).optional().meta({ example: "rows of 40k tokens" }),
+});
 export type NackRequestInput = z.input<typeof NackRequest>;
 
-export const WeightVersionReport = z
-  .strictObject({
-    version: Version,
-    state: z.enum(["pending", "published", "applied", "failed"]),
-    epoch: Epoch,
-    replica: Id.optional().describe("the engine that applied it, or failed to"),
-    ...WeightsOut.shape,
-  })
-  .meta({ id: "WeightVersionReport" });
+export const WeightVersionReport = namedInput("WeightVersionReport", {
+  version: Version.meta({ example: 1 }),
+  state: z.enum(["pending", "published", "applied", "failed"]).meta({ example: "applied" }),
+  epoch: Epoch,
+  replica: Id.optional().describe("the engine that applied it, or failed to").meta({ example: "gpu-0" }),
+  ...WeightsOut.shape,
+});
 export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
 /** Which versions there are, and who serves which. */
-export const WeightLedger = z
-  .object({
-    published: Version,
-    applied: z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) }),
-    epoch: z.int().min(0).describe("0: no trainer has registered"),
-    generation: Version,
-    versions: z
-      .array(
-        z.object({
-          id: z.string(),
-          version: Version,
-          state: z.enum(["pending", "published", "applied", "failed", "retired"]),
-          label: z.string().nullable(),
-          location: z.string().nullable(),
-          sha256: z.string().nullable(),
-          at: Seconds,
-        }),
-      )
-      .describe("the latest 100, newest first"),
-  })
-  .meta({ id: "WeightLedger" });
+export const WeightLedger = named("WeightLedger", {
+  published: Version.meta({ example: 1 }),
+  applied: z
+    .object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) })
+    .meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
+  epoch: Count.describe("0: no trainer has registered").meta({ example: 1 }),
+  generation: Version,
+  versions: z
+    .array(
+      z.object({
+        id: z.string().meta({ example: "wv_01ks2hb3n0m5c8w1r7qj4x9e2zk6f0sd2m" }),
+        version: Version.meta({ example: 1 }),
+        state: z.enum(["pending", "published", "applied", "failed", "retired"]).meta({ example: "applied" }),
+        label: z.string().nullable().meta({ example: "step_1" }),
+        location: z.string().nullable().meta({ example: "s3://weights/1" }),
+        sha256: z.string().nullable(),
+        at: Seconds.meta({ example: 1_795_302_060 }),
+      }),
+    )
+    .describe("the latest 100, newest first")
+    .meta({ example: [{}] }),
+});
 export type WeightLedger = z.infer<typeof WeightLedger>;
 
 /** The body of a push, signed as a webhook. */
-export const BatchOffer = z
-  .object({
-    type: z.literal("trainer.batch.offer"),
-    timestamp: z.string().describe("ISO 8601"),
-    data: z.object({
-      run_id: z.string(),
-      batch_id: z.string(),
-      step: Step,
-      epoch: z.int().min(0),
-      lease: LeaseView,
-      manifest: BatchManifest.optional().describe("inline up to 20 kB"),
-      manifest_url: z.string().optional(),
-      base_url: z.string().describe("of the platform: where objects are fetched and acks go"),
-    }),
-  })
-  .meta({ id: "BatchOffer" });
+export const BatchOffer = named("BatchOffer", {
+  type: z.literal("trainer.batch.offer"),
+  timestamp: z.string().describe("ISO 8601"),
+  data: z.object({
+    run_id: z.string(),
+    batch_id: z.string(),
+    step: Step,
+    epoch: Count,
+    lease: LeaseView,
+    manifest: BatchManifest.optional().describe("inline up to 20 kB"),
+    manifest_url: z.string().optional(),
+    base_url: z.string().describe("of the platform: where objects are fetched and acks go"),
+  }),
+});
 export type BatchOffer = z.infer<typeof BatchOffer>;
 
 /** What a trainer answers, with 200, that has trained a batch before it answers its offer. */
 export const OfferAcked = z.object({
   acked: z.literal(true),
-  sha256: Sha256,
+  sha256: BatchSha256,
   produced_version: Version,
   metrics: TrainerMetrics.default({}),
   published: PublishedWithAck,

@@ -5,10 +5,9 @@
 import * as z from "zod";
 import { EvalRequest } from "./eval-request.ts";
 import { LIMITS } from "./limits.ts";
+import { AnyObject, Count, Positive, Share, Step } from "./primitives.ts";
+import { type Sampling, trainingSampling } from "./sampling.ts";
 import { WebAddress } from "./shown-text.ts";
-
-const Fraction = z.number().min(0).max(1);
-const Step = z.int().min(1);
 
 export const Advantage = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("mean") }),
@@ -28,8 +27,8 @@ export const Advantage = z.discriminatedUnion("name", [
 export type Advantage = z.output<typeof Advantage>;
 
 export const BatchSize = z.union([
-  z.strictObject({ rollouts: z.int().min(1).max(LIMITS.batchRollouts) }),
-  z.strictObject({ tokens: z.int().min(1) }),
+  z.strictObject({ rollouts: Positive.max(LIMITS.batchRollouts) }),
+  z.strictObject({ tokens: Positive }),
 ]);
 export type BatchSize = z.output<typeof BatchSize>;
 
@@ -37,8 +36,8 @@ export const Curriculum = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("cycle").describe("every task in turn") }),
   z.strictObject({
     name: z.literal("difficulty").describe("tasks drawn from pools by their latest mean reward"),
-    hard: z.strictObject({ up_to: Fraction, weight: z.number().min(0) }).default({ up_to: 0.25, weight: 0.2 }),
-    normal: z.strictObject({ up_to: Fraction, weight: z.number().min(0) }).default({ up_to: 0.75, weight: 1 }),
+    hard: z.strictObject({ up_to: Share, weight: z.number().min(0) }).default({ up_to: 0.25, weight: 0.2 }),
+    normal: z.strictObject({ up_to: Share, weight: z.number().min(0) }).default({ up_to: 0.75, weight: 1 }),
     easy: z.strictObject({ weight: z.number().min(0) }).default({ weight: 0.2 }),
     unseen: z.strictObject({ weight: z.number().min(0) }).default({ weight: 1 }),
   }),
@@ -58,10 +57,7 @@ export const TrainerTarget = z
     delivery: z.enum(["pull", "push", "both"]).default("pull"),
     url: WebAddress.optional().describe("where batches are offered; for push and both"),
     encoding: z.enum(["msgpack", "jsonl"]).default("msgpack").describe("of the sample objects, gzipped either way"),
-    max_attempts: z
-      .int()
-      .min(1)
-      .max(100)
+    max_attempts: Positive.max(100)
       .default(5)
       .describe("leases of one batch that may come to nothing before it is dead"),
     lease_s: z.int().min(5).max(86_400).default(900).describe("a lease without a heartbeat ends after this"),
@@ -79,12 +75,10 @@ export const TrainingRequest = z.strictObject({
   ...shared,
   trainer: TrainerTarget.prefault({}),
   max_steps: Step.max(1_000_000),
-  group_size: z.int().min(1).max(LIMITS.trainingGroup).default(8).describe("rollouts of one task"),
-  min_group_size: z
-    .int()
-    .min(1)
-    .optional()
-    .describe("a group with fewer scored rollouts is dropped; default 2, or group_size if less"),
+  group_size: Positive.max(LIMITS.trainingGroup).default(8).describe("rollouts of one task"),
+  min_group_size: Positive.optional().describe(
+    "a group with fewer scored rollouts is dropped; default 2, or group_size if less",
+  ),
   batch_size: BatchSize.default({ rollouts: 128 }).describe("rollouts, or tokens, that one step takes"),
   advantage: Advantage.prefault({ name: "mean" }),
   length_penalty: LengthPenalty.nullable().default(null),
@@ -99,17 +93,11 @@ export const TrainingRequest = z.strictObject({
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
-  lead: z.int().min(0).max(100).default(1).describe("batches that may be shipped ahead of the published version"),
-  max_off_policy_steps: z
-    .int()
-    .min(0)
-    .max(1000)
+  lead: Count.max(100).default(1).describe("batches that may be shipped ahead of the published version"),
+  max_off_policy_steps: Count.max(1000)
     .default(8)
     .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
-  holdout: z
-    .int()
-    .min(0)
-    .max(LIMITS.holdoutTasks)
+  holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)
     .describe(
       "tasks never trained on: the first that an eval asks which has the run's environment, rows, seed and order",
@@ -122,12 +110,82 @@ export const TrainingRequest = z.strictObject({
         .min(1)
         .optional()
         .describe("default: the run's own, which plays the run's rows in the run's order"),
-      environment_args: z.record(z.string(), z.unknown()).optional(),
-      num_examples: z.int().min(1).max(10_000).default(200),
-      rollouts_per_example: z.int().min(1).max(LIMITS.groupSize).default(1),
+      environment_args: AnyObject.optional(),
+      num_examples: Positive.max(10_000).default(200),
+      rollouts_per_example: Positive.max(LIMITS.groupSize).default(1),
       at_start: z.boolean().default(true),
     })
     .optional(),
 });
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
+
+/** What a training run was asked beside what every run is asked: part of its spec, and of its stored request. */
+export interface TrainingSpec
+  extends Pick<
+    TrainingRequest,
+    | "trainer"
+    | "max_steps"
+    | "batch_size"
+    | "advantage"
+    | "length_penalty"
+    | "curriculum"
+    | "lead"
+    | "max_off_policy_steps"
+    | "holdout"
+  > {
+  readonly min_group_size: number;
+  readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
+  readonly eval: TrainingRequest["eval"] | null;
+  /** What calls are made with, short of the version's salt: as batches tell it. */
+  readonly sampling?: Sampling;
+}
+
+/** What acceptance made for a run's trainer, as it is kept with the run. */
+export interface StoredTrainer {
+  /** AES-GCM, as endpoints' keys are; null where nothing is pushed. */
+  readonly sealed_push_secret: string | null;
+  /** The platform's own address, as whoever created the run saw it: what is offered says where to fetch it. */
+  readonly base_url: string;
+}
+
+type Players = readonly { readonly sampling: Sampling }[];
+
+/** Whether evals are of the run's own environment: then they are asked as the run was, with its rows in its order. */
+export function evalsOwn({ environment }: NonNullable<TrainingSpec["eval"]>, { id }: { readonly id: string }): boolean {
+  return environment === undefined || environment.split("@")[0] === id;
+}
+
+/** `players`: the environments that play the run's rows. */
+export function trainingSpecOf(asked: TrainingRequest, players: Players): TrainingSpec {
+  const { trainer, max_steps, batch_size, advantage, length_penalty, curriculum } = asked;
+  const { lead, max_off_policy_steps, holdout } = asked;
+  return {
+    ...{ trainer, max_steps, batch_size, advantage, length_penalty, curriculum, lead, max_off_policy_steps, holdout },
+    min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
+    zero_variance: asked.filters.zero_variance,
+    eval: asked.eval ?? null,
+    sampling: samplingOf(players, asked.sampling),
+  };
+}
+
+/** What is asked of the model, by the run and by the environments that play its rows, where all of those ask the same. */
+function samplingOf(players: Players, run: Sampling): Sampling {
+  const [first, ...others] = players.map(({ sampling }) => sampling);
+  const asked = JSON.stringify(first);
+  const alike = others.every((other) => JSON.stringify(other) === asked);
+  return trainingSampling(alike ? (first ?? {}) : {}, run, null);
+}
+
+/** What every run is asked: a group is a task, its members the task's rollouts, and no share of scores ends it. */
+export function asEval(asked: TrainingRequest): EvalRequest {
+  const { name, environment, environment_args, dataset, model, endpoint, judges } = asked;
+  const { judge_cache, sampling, shuffle, seed, max_concurrent, limits, metadata } = asked;
+  return {
+    ...{ environment, environment_args, model, endpoint, judges, judge_cache, sampling, shuffle },
+    ...{ seed, max_concurrent, limits, metadata, kind: "eval", num_examples: -1, min_scored: 0 },
+    ...(name !== undefined && { name }),
+    ...(dataset !== undefined && { dataset }),
+    rollouts_per_example: asked.group_size,
+  };
+}

@@ -1,96 +1,105 @@
 /** How a training run stands, as it is read back. Steps count from 1, policy versions from 0. */
 import * as z from "zod";
+import { Count, CountsByName, MaybeNumber, named, Seconds, Share, Step, Version } from "./primitives.ts";
 import { Advantage, BatchSize, Curriculum, LengthPenalty } from "./training-request.ts";
 
-const Count = z.int().nonnegative();
-const Share = z.number().min(0).max(1).nullable();
-const Seconds = z.int().describe("seconds since the epoch");
-
-export const TrainingView = z
-  .object({
-    step: z.int().min(1).describe("of the batch that is collected now; max_steps + 1 once all are cut"),
-    max_steps: Count,
-    steps_trained: Count.describe("batches acknowledged by the trainer"),
-    policy_version: Count.describe("that new groups are sampled by"),
-    published: Count,
-    applied: z.object({ min: Count, max: Count, by_replica: z.record(z.string(), Count) }),
-    lead: z.int().describe("batches shipped and not yet turned into published weights"),
-    target_lead: Count,
-    max_lag: Count.describe("largest off-policy lag of a rollout that was shipped, in versions"),
-    max_off_policy_steps: Count,
-    generation: Count.describe("resets it has lived through"),
-    groups: z.object({
-      open: Count,
-      buffered: Count,
-      shipped: Count,
-      dropped: z
-        .record(z.string(), Count)
-        .describe("zero_variance, too_few, untrainable, stale, version_reset, unused"),
-    }),
-    buffered: z.object({ rollouts: Count, samples: Count, tokens: Count, bytes: Count }),
-    batches: z.object({
-      shipped: Count,
-      held: Count,
-      ready: Count,
-      leased: Count,
-      acked: Count,
-      dead: Count,
-      voided: Count,
+export const TrainingView = named("Training", {
+  step: Step.describe("of the batch that is collected now; max_steps + 1 once all are cut").meta({ example: 43 }),
+  max_steps: Count.meta({ example: 200 }),
+  steps_trained: Count.describe("batches acknowledged by the trainer").meta({ example: 41 }),
+  policy_version: Version.describe("that new groups are sampled by").meta({ example: 41 }),
+  published: Version.meta({ example: 41 }),
+  applied: z
+    .object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) })
+    .meta({ example: { min: 41, max: 41, by_replica: { policy: 41 } } }),
+  lead: z.int().describe("batches shipped and not yet turned into published weights").meta({ example: 1 }),
+  target_lead: Count.meta({ example: 1 }),
+  max_lag: Count.describe("largest off-policy lag of a rollout that was shipped, in versions").meta({ example: 2 }),
+  max_off_policy_steps: Count.meta({ example: 2 }),
+  generation: Count.describe("resets it has lived through"),
+  groups: z
+    .object({
+      ...{ open: Count, buffered: Count, shipped: Count },
+      dropped: CountsByName.describe("zero_variance, too_few, untrainable, stale, version_reset, unused"),
+    })
+    .meta({ example: { open: 12, buffered: 6, shipped: 672, dropped: { zero_variance: 41, stale: 3 } } }),
+  buffered: z
+    .object({ rollouts: Count, samples: Count, tokens: Count, bytes: Count })
+    .meta({ example: { rollouts: 48, samples: 48, tokens: 9_120, bytes: 41_300 } }),
+  batches: z
+    .object({
+      ...{ shipped: Count, held: Count, ready: Count, leased: Count, acked: Count, dead: Count, voided: Count },
       empty: Count.describe("cut with nothing left to train, in a row"),
+    })
+    .meta({ example: { shipped: 42, leased: 1, acked: 41 } }),
+  samples: z
+    .object({
+      ...{ clean: Count, forked: Count, realigned: Count },
+      untrainable: CountsByName.describe("scored rollouts without rows, by cause"),
+    })
+    .describe("rows made: the first of a rollout, one begun anew, one partly overwritten")
+    .meta({ example: { clean: 5_310, forked: 12, untrainable: { no_tokens: 1 } } }),
+  trainer: z
+    .object({
+      id: z.string(),
+      kind: z.string(),
+      epoch: Count,
+      delivery: z.enum(["pull", "push", "both"]),
+      last_seen_at: Seconds.nullable(),
+      waiting_for_batch: Share.nullable().describe(
+        "of the time from its first lease to its last acknowledgement, in which it waited because no batch was there for it: wait_s of its acknowledgements; of steps without, from the request for a lease that found none to the lease",
+      ),
+      not_training: Share.nullable().describe(
+        "1 - train_s of its acknowledgements / that time; null where none carries train_s",
+      ),
+      waiting_by: z
+        .enum(["trainer", "platform", "both"])
+        .nullable()
+        .describe("whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s"),
+    })
+    .nullable()
+    .describe("null until one has registered")
+    .meta({
+      example: {
+        ...{ id: "t0", kind: "prime-rl", epoch: 1, last_seen_at: 1_792_000_300 },
+        ...{ waiting_for_batch: 0.06, not_training: 0.3, waiting_by: "trainer" },
+      },
     }),
-    samples: z
-      .object({
-        clean: Count,
-        forked: Count,
-        realigned: Count,
-        untrainable: z.record(z.string(), Count).describe("scored rollouts without rows, by cause"),
-      })
-      .describe("rows made: the first of a rollout, one begun anew, one partly overwritten"),
-    trainer: z
-      .object({
-        id: z.string(),
-        kind: z.string(),
-        epoch: Count,
-        delivery: z.enum(["pull", "push", "both"]),
-        last_seen_at: Seconds.nullable(),
-        waiting_for_batch: Share.describe(
-          "of the time from its first lease to its last acknowledgement, in which it waited because no batch was there for it: wait_s of its acknowledgements; of steps without, from the request for a lease that found none to the lease",
-        ),
-        not_training: Share.describe(
-          "1 - train_s of its acknowledgements / that time; null where none carries train_s",
-        ),
-        waiting_by: z
-          .enum(["trainer", "platform", "both"])
-          .nullable()
-          .describe("whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s"),
-      })
-      .nullable()
-      .describe("null until one has registered"),
-    evals: z.array(z.object({ step: Count, run_id: z.string(), policy_version: Count })),
-    group_size: Count,
-    min_group_size: Count,
-    batch_size: BatchSize,
-    advantage: Advantage,
-    length_penalty: LengthPenalty.nullable(),
-    curriculum: Curriculum,
-    holdout: Count,
-  })
-  .meta({ id: "Training" });
+  evals: z
+    .array(z.object({ step: Count, run_id: z.string(), policy_version: Version }))
+    .meta({ example: [{ step: 40, run_id: "run_01ks2h9zrd7mxw3f0tbn8vc5zb3k7p4mxq", policy_version: 40 }] }),
+  group_size: Count.meta({ example: 8 }),
+  min_group_size: Count.meta({ example: 2 }),
+  batch_size: BatchSize.meta({ example: { rollouts: 128 } }),
+  advantage: Advantage,
+  length_penalty: LengthPenalty.nullable(),
+  curriculum: Curriculum,
+  holdout: Count.meta({ example: 256 }),
+});
 export type TrainingView = z.infer<typeof TrainingView>;
 
 /** One step of the series; a name that was not measured is absent. */
 export const StepMetrics = z.object({
-  step: Count,
-  at: Seconds,
-  values: z.record(z.string(), z.number().nullable()),
+  step: Count.meta({ example: 42 }),
+  at: Seconds.meta({ example: 1_792_000_300 }),
+  values: z.record(z.string(), MaybeNumber).meta({
+    example: {
+      "train/agg/all/reward/mean": 0.71,
+      "train/agg/effective/reward/mean": 0.58,
+      "off_policy/max": 2,
+      "trainer/loss": -0.013,
+      "trainer/grad_norm": 0.42,
+    },
+  }),
 });
 export type StepMetrics = z.infer<typeof StepMetrics>;
 
 /** Shown once, in the reply that creates the run or rotates the token. */
-export const TrainerSecrets = z
-  .object({
-    token: z.string().describe("what the trainer authenticates with; shown once"),
-    push_secret: z.string().nullable().describe("whsec_…: signs the offers of push; shown once"),
-  })
-  .meta({ id: "TrainerSecrets" });
+export const TrainerSecrets = named("TrainerSecrets", {
+  token: z
+    .string()
+    .describe("what the trainer authenticates with; shown once")
+    .meta({ example: "rct_Zt9cQm4uB7yLw1sHd8fNa3eRg6iTo5jVbXzEkP2vJx0" }),
+  push_secret: z.string().nullable().describe("whsec_…: signs the offers of push; shown once"),
+});
 export type TrainerSecrets = z.infer<typeof TrainerSecrets>;

@@ -1,29 +1,27 @@
 /** Uploaded datasets on the wire: rows as JSON lines, kept once, named by any number of runs. */
 import * as z from "zod";
-import { listOf } from "./list.ts";
+import { AnyObject, BuiltEnvironment, Count, EXAMPLE, listOf, named, Seconds } from "./primitives.ts";
 
-export const DatasetView = z
-  .object({
-    object: z.literal("dataset"),
-    id: z.string(),
-    name: z.string().nullable(),
-    rows: z.int().nonnegative(),
-    bytes: z.int().nonnegative().describe("of the file as uploaded"),
-    sha256: z.string().describe("of the file as uploaded, in hex"),
-    environment: z
-      .object({ id: z.string(), version: z.string(), digest: z.string() })
-      .nullable()
-      .describe("the environment whose row schema every row was checked against"),
-    created_at: z.int().describe("seconds since the epoch"),
-  })
-  .meta({ id: "Dataset" });
+export const DatasetView = named("Dataset", {
+  object: z.literal("dataset"),
+  id: z.string().meta({ example: EXAMPLE.dataset }),
+  name: z.string().nullable().meta({ example: "gsm8k-test" }),
+  rows: Count.meta({ example: 1319 }),
+  bytes: Count.describe("of the file as uploaded").meta({ example: 749_738 }),
+  sha256: z
+    .string()
+    .describe("of the file as uploaded, in hex")
+    .meta({ example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }),
+  environment: BuiltEnvironment.nullable()
+    .describe("the environment whose row schema every row was checked against")
+    .meta({ example: {} }),
+  created_at: Seconds,
+});
 export type DatasetView = z.infer<typeof DatasetView>;
-export const DatasetList = listOf(DatasetView, "DatasetList");
+export const DatasetList = listOf(DatasetView, "DatasetList", EXAMPLE.dataset);
 
 /** One row as it is read back, with the place errors name it by (0-based). */
-export const DatasetRow = z
-  .object({ index: z.int().nonnegative(), row: z.record(z.string(), z.unknown()) })
-  .meta({ id: "DatasetRow" });
+export const DatasetRow = named("DatasetRow", { index: Count, row: AnyObject.meta({ example: EXAMPLE.row }) });
 export type DatasetRow = z.infer<typeof DatasetRow>;
 
 /** Where a run's rows come from. */

@@ -3,7 +3,7 @@
  * what is stored, shown and logged must not hold it, whatever a service it called repeated to it.
  */
 
-import { CUT } from "../contract/short-text.ts";
+import { CUT } from "../contract/shown-text.ts";
 
 /** Shorter ones are left: they would be found in texts that have nothing to do with them. */
 export const SHORTEST = 6;

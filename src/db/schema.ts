@@ -10,10 +10,10 @@ import { index, integer, primaryKey, real, sqliteTable, text, unique } from "dri
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { EvalRequest } from "../contract/eval-request.ts";
 import type { JsonObject } from "../contract/json.ts";
-import type { ResolvedJudges } from "../contract/judge-target.ts";
+import type { ResolvedJudges } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
-import type { StoredTrainer, TrainingSpec } from "../contract/training-spec.ts";
+import type { StoredTrainer, TrainingSpec } from "../contract/training-request.ts";
 import type { DatasetView, RunDataset } from "../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
 

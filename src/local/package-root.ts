@@ -11,6 +11,7 @@ const SOURCES = [
   "src/{contract,core,db,clients,runtime,api,web}/**/*",
   "packages/math-equivalence/**/*.ts",
   "environments/**/*.{ts,json,md,jsonl}",
+  "packages/math-equivalence/**/*.ts",
   "wrangler.toml",
   "package.json",
   "package-lock.json",

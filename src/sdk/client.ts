@@ -39,24 +39,24 @@ import type {
   ExportRows,
   ExportRunQuery,
   InFlightQuery,
+  ListQuery,
   MetricsQuery,
+  Page,
   PostOptions,
   RowQuery,
   RunQuery,
 } from "./options.ts";
-import { eachOf, type ListQuery, type Page, search } from "./pages.ts";
+
 import { ApiRequestError } from "./request-error.ts";
-import { type ClientOptions, headersOf, Requests } from "./requests.ts";
+import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
+export type * from "./options.ts";
 export type {
-  CallOptions,
   ClientOptions,
-  CompareRunsQuery,
   CreatedRun,
-  DatasetOptions,
   DatasetRow,
   DatasetSource,
   DatasetView,
@@ -67,9 +67,6 @@ export type {
   EndpointView,
   EnvironmentView,
   ExportFormat,
-  ExportOptions,
-  ExportRows,
-  ExportRunQuery,
   FlippedTask,
   FollowOptions,
   ForkRequestInput,
@@ -77,17 +74,14 @@ export type {
   ListQuery,
   Outcome,
   Page,
-  PostOptions,
   RescoreRequestInput,
   ResultRow,
   RetryRequest,
   RolloutView,
-  RowQuery,
   RunAudit,
   RunComparison,
   RunEvent,
   RunPatch,
-  RunQuery,
   RunRequestInput,
   RunStatus,
   RunView,

@@ -1,7 +1,24 @@
 /** What the client's methods take beside the bodies of their requests. */
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
-import type { ListQuery } from "./pages.ts";
+
+export interface Page<T> {
+  readonly object: "list";
+  readonly data: readonly T[];
+  readonly first_id: string | null;
+  /** The `after` of the next page. */
+  readonly last_id: string | null;
+  readonly has_more: boolean;
+}
+
+export interface ListQuery {
+  /** Id of the last object of the page before. */
+  readonly after?: string | undefined;
+  /** Objects a page: 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+  /** By time of creation; default `desc`. */
+  readonly order?: "asc" | "desc" | undefined;
+}
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;

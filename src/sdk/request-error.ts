@@ -1,4 +1,4 @@
-/** What the API said when it refused, as an exception. */
+/** Replies: as JSON, and what the API said when it refused, as an exception. */
 import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
 
 /** Characters of a reply nobody can read that are shown. */
@@ -70,4 +70,19 @@ function retryAfterMs(header: string | null): number | null {
   if (header === null) return null;
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
+}
+
+/** A reply as JSON. Text that is none comes from something else that listens there. */
+export async function readJson<T>(reply: Response): Promise<T> {
+  const text = await reply.text();
+  return parsed<T>(text, reply);
+}
+
+export function parsed<T>(text: string, reply: Response): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw unreadableReply(reply, text);
+  }
 }

@@ -1,9 +1,14 @@
 /** What every method of the client is made of: the platform's address, and a request of each kind. */
 import type { Deleted } from "../contract/endpoint.ts";
-import type { CallOptions, PostOptions } from "./options.ts";
-import { type RowPage, readRows, withSearchOf } from "./pages.ts";
-import { readJson } from "./reply.ts";
-import { type Call, Transport, type TransportOptions } from "./transport.ts";
+import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import { parsed, readJson } from "./request-error.ts";
+import { type Call, type Read, Transport, type TransportOptions } from "./transport.ts";
+
+export interface RowPage<T> {
+  readonly rows: readonly T[];
+  readonly headers: Headers;
+  readonly next: string | null;
+}
 
 export interface ClientOptions extends TransportOptions {
   /** The platform's address, without /v1. */
@@ -21,8 +26,7 @@ export class Requests {
   }
 
   post<T>(path: string, body: unknown, { idempotencyKey, ...options }: PostOptions): Promise<T> {
-    const headers = headersOf("application/json", idempotencyKey);
-    return this.json(path, { ...options, method: "POST", headers, body: JSON.stringify(body) });
+    return this.json(path, { ...options, ...posted(body, idempotencyKey) });
   }
 
   patch<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
@@ -36,7 +40,12 @@ export class Requests {
   }
 
   json<T>(path: string, call: Call): Promise<T> {
-    return this.transport.request(this.base + path, call, readJson<T>);
+    return this.read(path, call, readJson<T>);
+  }
+
+  /** What `read` makes of the reply. */
+  read<T>(path: string, call: Call, read: Read<T>): Promise<T> {
+    return this.transport.request(this.base + path, call, read);
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
@@ -50,6 +59,52 @@ export class Requests {
   }
 }
 
+export function posted(body: unknown, idempotencyKey?: string): Call {
+  return { method: "POST", headers: headersOf("application/json", idempotencyKey), body: JSON.stringify(body) };
+}
+
 export function headersOf(contentType: string, idempotencyKey: string = crypto.randomUUID()) {
   return { "content-type": contentType, "idempotency-key": idempotencyKey };
+}
+
+async function readRows<T>(reply: Response): Promise<RowPage<T>> {
+  // Not text(): workerd warns of a content type it does not know to be text.
+  const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
+  if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");
+  return {
+    rows: lines.map((line) => parsed<T>(line, reply)),
+    headers: reply.headers,
+    next: /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(reply.headers.get("link") ?? "")?.[1] ?? null,
+  };
+}
+
+/** Only the link's query counts: a platform behind a proxy may not know its own address, and the key goes to no other. */
+export function withSearchOf(link: string, url: string): string {
+  const next = new URL(url);
+  next.search = new URL(link, url).search;
+  return next.href;
+}
+
+export async function* eachOf<Q extends ListQuery, T>(
+  query: Q,
+  list: (query: Q) => Promise<Page<T>>,
+): AsyncGenerator<T> {
+  for (let after = query.after; ; ) {
+    const page: Page<T> = await list({ ...query, after });
+    yield* page.data;
+    if (!page.has_more || page.last_id === null) return;
+    after = page.last_id;
+  }
+}
+
+/** `?a=1&metadata[branch]=main`; empty when nothing is asked. */
+export function search(query: object): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => pairsOf(name, value));
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+}
+
+function pairsOf(name: string, value: unknown): [string, string][] {
+  if (value === undefined) return [];
+  if (typeof value !== "object" || value === null) return [[name, String(value)]];
+  return Object.entries(value).map(([key, inner]) => [`${name}[${key}]`, String(inner)]);
 }

@@ -18,15 +18,11 @@ import type {
   WeightLedger,
   WeightVersionReportInput,
 } from "../contract/trainer-wire.ts";
-import { checkDigest, splitObjects } from "./batch-objects.ts";
 import type { CallOptions } from "./options.ts";
-import { readJson } from "./reply.ts";
-import { ApiRequestError, unreadableReply } from "./request-error.ts";
-import { type Call, Transport, type TransportOptions } from "./transport.ts";
+import { ApiRequestError, readJson, unreadableReply } from "./request-error.ts";
+import { type ClientOptions, posted, Requests } from "./requests.ts";
 
-export interface TrainerClientOptions extends TransportOptions {
-  /** The platform's address, without /v1. */
-  readonly baseUrl: string;
+export interface TrainerClientOptions extends ClientOptions {
   readonly runId: string;
 }
 
@@ -47,26 +43,24 @@ const LEASE_WAIT_S = 30;
 const TOO_LARGE = "1e999";
 
 export class TrainerClient {
-  readonly #v1: string;
+  readonly #requests: Requests;
   readonly #run: string;
-  readonly #transport: Transport;
 
-  constructor({ baseUrl, runId, ...options }: TrainerClientOptions) {
-    this.#v1 = `${baseUrl.replace(/\/+$/, "")}/v1`;
-    this.#run = `${this.#v1}/runs/${encodeURIComponent(runId)}`;
-    this.#transport = new Transport(options);
+  constructor({ runId, ...options }: TrainerClientOptions) {
+    this.#requests = new Requests(options);
+    this.#run = `/runs/${encodeURIComponent(runId)}`;
   }
 
   /** Takes over: whoever registered before is fenced off. */
   register(request: RegisterRequestInput, options: CallOptions = {}): Promise<Registered> {
-    return this.#post(`${this.#run}/trainer/register`, request, options);
+    return this.#requests.post(`${this.#run}/trainer/register`, request, options);
   }
 
   /** The next batch; waits for it up to `max_wait_s` (30). */
   lease(request: LeaseRequestInput, options: CallOptions = {}): Promise<LeaseAnswer> {
     const timeoutMs = (request.max_wait_s ?? LEASE_WAIT_S) * 1000 + PATIENCE_MS;
     const call = { ...posted(request), timeoutMs, ...options };
-    return this.#transport.request(`${this.#run}/trainer/lease`, call, leaseAnswer);
+    return this.#requests.read(`${this.#run}/trainer/lease`, call, leaseAnswer);
   }
 
   /** Keeps a lease. `lease_lost`: it has ended. */
@@ -75,7 +69,7 @@ export class TrainerClient {
     request: HeartbeatRequestInput,
     options: CallOptions = {},
   ): Promise<{ expires_at: number }> {
-    return this.#post(`${this.#lease(leaseId)}/heartbeat`, request, options);
+    return this.#requests.post(`${this.#lease(leaseId)}/heartbeat`, request, options);
   }
 
   /**
@@ -84,11 +78,11 @@ export class TrainerClient {
    */
   ack(leaseId: string, request: AckRequestInput, options: CallOptions = {}): Promise<Acked> {
     const call = { ...posted(request), body: ackText(request), ...options };
-    return this.#transport.request(`${this.#lease(leaseId)}/ack`, call, readJson<Acked>);
+    return this.#requests.json(`${this.#lease(leaseId)}/ack`, call);
   }
 
   nack(leaseId: string, request: NackRequestInput, options: CallOptions = {}): Promise<{ state: "ready" | "dead" }> {
-    return this.#post(`${this.#lease(leaseId)}/nack`, request, options);
+    return this.#requests.post(`${this.#lease(leaseId)}/nack`, request, options);
   }
 
   /**
@@ -100,8 +94,7 @@ export class TrainerClient {
     { maxWaitS = 0, ...options }: CallOptions & { readonly maxWaitS?: number } = {},
   ): Promise<BatchManifest> {
     const call = { timeoutMs: maxWaitS * 1000 + PATIENCE_MS, ...options };
-    const url = `${this.#batch(step)}?max_wait_s=${maxWaitS}`;
-    return this.#transport.request(url, call, readJson<BatchManifest>);
+    return this.#requests.json(`${this.#batch(step)}?max_wait_s=${maxWaitS}`, call);
   }
 
   /** One object, gzipped. Without `format` these are the bytes its digest is of. */
@@ -112,9 +105,7 @@ export class TrainerClient {
   ): Promise<Uint8Array<ArrayBuffer>> {
     const query = format === undefined ? "" : `?format=${format}`;
     const url = `${this.#batch(step)}/objects/${sha256}${query}`;
-    return this.#transport.request(url, options, async (reply) => {
-      return new Uint8Array(await reply.arrayBuffer());
-    });
+    return this.#requests.read(url, options, bytesOf);
   }
 
   /**
@@ -124,7 +115,8 @@ export class TrainerClient {
   async objects(manifest: BatchManifest, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>[]> {
     const { step, objects } = manifest;
     try {
-      return await splitObjects(manifest, await this.#joined(step, options));
+      // Read to its end here: what breaks off is asked for again.
+      return await splitObjects(manifest, await this.#requests.read(`${this.#batch(step)}/stream`, options, bytesOf));
     } catch (error) {
       if (!(error instanceof ApiRequestError && error.code === "too_large")) throw error;
     }
@@ -139,38 +131,24 @@ export class TrainerClient {
 
   /** Lines of rl.credit/1, one for each row, in the order of the manifest. */
   credits(step: number, options: CallOptions = {}): Promise<string> {
-    return this.#transport.request(`${this.#batch(step)}/credits`, options, (reply) => {
-      return reply.text();
-    });
+    return this.#requests.read(`${this.#batch(step)}/credits`, options, (reply) => reply.text());
   }
 
   /** All objects of a batch one after another: one gzip stream. */
   stream(step: number, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
+    return this.#requests.read(`${this.#batch(step)}/stream`, options, async (reply) => {
       if (reply.body === null) throw unreadableReply(reply, "");
       return reply.body;
     });
   }
 
-  /** Read to its end here: what breaks off is asked for again. */
-  #joined(step: number, options: CallOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#transport.request(`${this.#batch(step)}/stream`, options, async (reply) => {
-      return new Uint8Array(await reply.arrayBuffer());
-    });
-  }
-
   /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
   reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightLedger> {
-    return this.#post(`${this.#run}/weight-versions`, report, options);
+    return this.#requests.post(`${this.#run}/weight-versions`, report, options);
   }
 
   ledger(options: CallOptions = {}): Promise<WeightLedger> {
-    const url = `${this.#run}/weight-versions`;
-    return this.#transport.request(url, options, readJson<WeightLedger>);
-  }
-
-  #post<T>(url: string, body: unknown, options: CallOptions): Promise<T> {
-    return this.#transport.request(url, { ...posted(body), ...options }, readJson<T>);
+    return this.#requests.json(`${this.#run}/weight-versions`, options);
   }
 
   #batch(step: number): string {
@@ -178,16 +156,8 @@ export class TrainerClient {
   }
 
   #lease(leaseId: string): string {
-    return `${this.#v1}/leases/${encodeURIComponent(leaseId)}`;
+    return `/leases/${encodeURIComponent(leaseId)}`;
   }
-}
-
-function posted(body: unknown): Call {
-  const headers = {
-    "content-type": "application/json",
-    "idempotency-key": crypto.randomUUID(),
-  };
-  return { method: "POST", headers, body: JSON.stringify(body) };
 }
 
 /** `JSON.stringify` would make null of a metric that is no finite number: sent so that it is known to be none. */
@@ -199,10 +169,46 @@ function ackText({ metrics = {}, ...request }: AckRequestInput): string {
   return `${JSON.stringify(request).slice(0, -1)},"metrics":{${values.join(",")}}}`;
 }
 
+async function bytesOf(reply: Response): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await reply.arrayBuffer());
+}
+
 async function leaseAnswer(reply: Response): Promise<LeaseAnswer> {
   if (reply.status !== 204) return { leased: await readJson<Leased>(reply) };
   const state = reply.headers.get("x-queue-state");
   const retryAfterMs = Number(reply.headers.get("retry-after") ?? 1) * 1000;
   if (state === "paused" || state === "draining") return { leased: null, state, retryAfterMs };
   return { leased: null, state: "waiting_for_rollouts", retryAfterMs };
+}
+
+/** Bytes that are not those the manifest names. */
+export class BatchDigestError extends Error {
+  override readonly name = "BatchDigestError";
+}
+
+/** `joined`: every object, one after another, in the manifest's order. Throws BatchDigestError. */
+export async function splitObjects(
+  { objects }: Pick<BatchManifest, "objects">,
+  joined: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const size = objects.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (joined.byteLength !== size) {
+    throw new BatchDigestError(`the objects have ${size} bytes, and ${joined.byteLength} came`);
+  }
+  let from = 0;
+  const parts = objects.map(({ bytes }) => {
+    from += bytes;
+    return joined.subarray(from - bytes, from);
+  });
+  await Promise.all(parts.map((part, at) => checkDigest(part, objects[at]?.sha256 ?? "")));
+  return parts;
+}
+
+/** Throws BatchDigestError. */
+export async function checkDigest(bytes: Uint8Array<ArrayBuffer>, sha256: string): Promise<void> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (found !== sha256) {
+    throw new BatchDigestError(`an object's digest is ${found}, not ${sha256}`);
+  }
 }

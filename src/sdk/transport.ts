@@ -5,7 +5,6 @@
  * made again after a broken connection, a timeout, 429, 502, 503, 504, and when the API says `in_progress`. A body that
  * can be read only once is never sent again. Nothing else is retried: an error is the caller's to judge.
  */
-import { Patience, pause } from "./patience.ts";
 import { ApiRequestError, requestErrorOf } from "./request-error.ts";
 
 export interface TransportOptions {
@@ -32,7 +31,7 @@ export interface Call {
   readonly timeoutMs?: number | null | undefined;
 }
 
-export type Read<T> = (reply: Response, patience: Patience) => Promise<T>;
+export type Read<T> = (reply: Response) => Promise<T>;
 
 const TIMEOUT_MS = 60_000;
 const MAX_RETRIES = 2;
@@ -107,7 +106,7 @@ export class Transport {
   async #attempt<T>(url: string, call: Call, read: Read<T>): Promise<T> {
     const patience = this.patience(call);
     try {
-      return await read(await this.open(url, call, patience), patience);
+      return await read(await this.open(url, call, patience));
     } finally {
       patience.end();
     }
@@ -134,4 +133,51 @@ function isPassing(error: unknown): boolean {
 export function isBrokenConnection(error: unknown): boolean {
   if (error instanceof TypeError) return true;
   return error instanceof DOMException && error.name === "TimeoutError";
+}
+
+/** Aborts once nothing was heard for `ms` (no limit when null), or when the caller's own signal does. */
+export class Patience {
+  readonly signal: AbortSignal;
+  readonly #ms: number | null;
+  readonly #controller = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(ms: number | null, caller: AbortSignal | undefined) {
+    this.#ms = ms;
+    const own = this.#controller.signal;
+    this.signal = caller === undefined ? own : AbortSignal.any([own, caller]);
+    this.heard();
+  }
+
+  /** Something came: the wait starts anew. */
+  heard(): void {
+    this.end();
+    const ms = this.#ms;
+    if (ms === null) return;
+    this.#timer = setTimeout(() => this.#controller.abort(timeoutError(ms)), ms);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Resolves after `ms`; rejects with the signal's reason when that comes first. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+function timeoutError(ms: number): DOMException {
+  return new DOMException(`the platform did not answer within ${ms} ms`, "TimeoutError");
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
-import type { Services } from "../../src/api/services.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
+import type { Services } from "../../src/runtime/service/services.ts";
 import { openDoor } from "./door.ts";
+import { RUN, RUN_REQUEST } from "./examples.ts";
 
 type Accepted = Parameters<Services["acceptRun"]>;
 

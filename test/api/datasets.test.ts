@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DATASET } from "../../src/api/openapi/examples.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { openDoor } from "./door.ts";
+import { DATASET } from "./examples.ts";
 
 type Call = readonly unknown[];
 

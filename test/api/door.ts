@@ -4,10 +4,10 @@
  */
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/api/app.ts";
-import type { Services } from "../../src/api/services.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { insertKey } from "../../src/db/keys.ts";
 import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import type { Services } from "../../src/runtime/service/services.ts";
 import { checked } from "./validate-responses.ts";
 
 export interface Door {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import { RUN } from "../../src/api/openapi/examples.ts";
-import type { RunEvent } from "../../src/api/services.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
+import type { StoredEvent as RunEvent } from "../../src/runtime/contract/run-records.ts";
 import { openDoor } from "./door.ts";
+import { RUN } from "./examples.ts";
 
 interface Batch {
   events: RunEvent[];

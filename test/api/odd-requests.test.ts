@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import { openDoor } from "./door.ts";
+import { RUN, RUN_REQUEST } from "./examples.ts";
 
 async function refusalOf(body: unknown): Promise<unknown> {
   const calls: unknown[] = [];

@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { STATUS_OF } from "../../src/api/errors.ts";
 import { SchemaCollection } from "../../src/api/openapi/json-schema.ts";
-import { type DocumentedOperation, type OpenApiDocument, openApiOf } from "../../src/api/openapi/openapi.ts";
+import {
+  type Content,
+  type DocumentedOperation,
+  type OpenApiDocument,
+  openApiOf,
+} from "../../src/api/openapi/openapi.ts";
 import { ApiError } from "../../src/contract/api-error.ts";
 import { RunReport } from "../../src/contract/report.ts";
 import { openDoor } from "./door.ts";
@@ -95,12 +101,45 @@ test("only the open routes are documented as needing no key", async () => {
   expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json", "/docs"]);
 });
 
-test("every example of a body and of a reply is what its schema describes", () => {
+test("every example of a body and of a reply is what its schema describes", async () => {
+  const described = new Map((await everyOperation()).map((operation) => [operation.operationId, operation]));
+  const exampleIn = (content: Content = {}) => Object.values(content)[0]?.example;
   for (const { id, body, reply } of OPERATIONS) {
-    if (body) expect(body.schema.safeParse(body.example).error, id).toBeUndefined();
-    if (reply.schema) expect(reply.schema.safeParse(reply.example).error, id).toBeUndefined();
-    expect(reply.example, id).toBeDefined();
+    const { requestBody, responses } = described.get(id) ?? {};
+    if (body) expect(body.schema.safeParse(exampleIn(requestBody?.content)).error, id).toBeUndefined();
+    const example = exampleIn(responses?.[reply.status ?? 200]?.content);
+    if (reply.schema) expect(reply.schema.safeParse(example).error, id).toBeUndefined();
+    expect(example, id).toBeDefined();
   }
+});
+
+test("an example stands beside the whole body that it is of, not in its schema too, and leaves no text empty", async () => {
+  const { paths, components } = await documentServed();
+  expect(JSON.stringify(components)).not.toContain('"example":');
+  const empty: string[] = [];
+  JSON.stringify(paths, (name, value: unknown) => {
+    if (value === "") empty.push(name);
+    return value;
+  });
+  expect(empty).toEqual([]);
+});
+
+test("an example of part of an object is completed by those of its fields, and stands in their place", () => {
+  const Part = z.object({ size: z.int().min(1), name: z.string().meta({ example: "a" }), of: z.string().nullable() });
+  const Whole = z.object({
+    kind: z.enum(["first", "second"]),
+    parts: z.array(Part).meta({ example: [{ name: "b" }, {}] }),
+    other: Part.nullable(),
+    labels: z.record(z.string(), z.string()).meta({ example: { a: "b" } }),
+    left: z.string().optional(),
+    taken: z.string().optional().meta({ example: "c" }),
+  });
+  const plain = { size: 1, name: "a", of: null };
+  const whole = { kind: "first", parts: [{ ...plain, name: "b" }, plain], other: null, labels: { a: "b" }, taken: "c" };
+  const examples = new SchemaCollection();
+  expect(examples.example(Whole)).toEqual(whole);
+  const given = { kind: "second", other: { of: "d" }, labels: {} };
+  expect(examples.example(Whole, given)).toEqual({ ...whole, ...given, other: { ...plain, of: "d" } });
 });
 
 test("every parameter has an example, and those of a query pass", async () => {

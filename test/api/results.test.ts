@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { RESULT_ROW } from "../../src/api/openapi/examples.ts";
-import type { Services } from "../../src/api/services.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
+import type { Services } from "../../src/runtime/service/services.ts";
 import { openDoor } from "./door.ts";
+import { RESULT_ROW } from "./examples.ts";
 
 type Page = Parameters<Services["readResults"]>[3];
 

@@ -1,6 +1,6 @@
 /** The check of every reply, shown wrong replies: what it lets through, no other test would find. */
 import { expect, test } from "vitest";
-import { RESULT_ROW, RUN, RUN_EVENT } from "../../src/api/openapi/examples.ts";
+import { RESULT_ROW, RUN, RUN_EVENT } from "./examples.ts";
 import { checkReply } from "./validate-responses.ts";
 
 const RUN_PATH = `/v1/runs/${RUN.id}`;

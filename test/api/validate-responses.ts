@@ -5,7 +5,7 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { type DocumentedReply, openApiOf } from "../../src/api/openapi/openapi.ts";
-import { serverSentEvents } from "../../src/sdk/streams.ts";
+import { serverSentEvents } from "../../src/sdk/event-stream.ts";
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 

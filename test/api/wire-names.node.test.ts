@@ -1,11 +1,11 @@
 /** Names that clients depend on. A change here is a change of the public contract. */
 import { expect, test } from "vitest";
-import { ROLLOUT, RUN } from "../../src/api/openapi/examples.ts";
 import { ERROR_CODES } from "../../src/contract/api-error.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../src/contract/errors.ts";
 import { EVENT_NAMES } from "../../src/contract/event-names.ts";
 import { FLOW_STATES, OUTCOMES, ROLLOUT_STATUSES, RUN_STATUSES } from "../../src/contract/run.ts";
 import { mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
+import { ROLLOUT, RUN } from "./examples.ts";
 
 test("statuses, outcomes, reasons, error codes and event names stay as they are", () => {
   expect({

@@ -1,9 +1,9 @@
 /** The Worker as it is deployed, asked over HTTP: what the routes and the real services make of bad input together. */
 import { env, exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { RUN, RUN_REQUEST } from "../../src/api/openapi/examples.ts";
 import { EnvironmentView } from "../../src/contract/run.ts";
 import { openDoor } from "./door.ts";
+import { RUN, RUN_REQUEST } from "./examples.ts";
 import { checked } from "./validate-responses.ts";
 
 async function openWorker() {

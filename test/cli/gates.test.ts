@@ -1,9 +1,9 @@
 /** Verdicts on runs whose comparison the platform answers as given. */
 import { expect, test } from "vitest";
-import { COMPARISON } from "../../src/api/openapi/comparison-example.ts";
 import { exitOfGates, type GateArguments, judge } from "../../src/cli/eval/gates.ts";
 import type { RunComparison } from "../../src/contract/comparison.ts";
 import type { RunView } from "../../src/contract/run.ts";
+import { COMPARISON } from "../api/examples.ts";
 import { recorded } from "../sdk/recording-fetch.ts";
 import { aRun } from "./a-run.ts";
 

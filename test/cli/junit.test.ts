@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { SaxesParser } from "saxes";
 import { expect, test } from "vitest";
 import { validateXML } from "xmllint-wasm";
-import { RESULT_ROW } from "../../src/api/openapi/examples.ts";
 import { checkFolderOf } from "../../src/cli/argument-values.ts";
 import type { Verdict } from "../../src/cli/eval/gates.ts";
 import { writeJunit } from "../../src/cli/eval/junit.ts";
 import type { ResultRow } from "../../src/contract/run.ts";
+import { RESULT_ROW } from "../api/examples.ts";
 import { aRun } from "./a-run.ts";
 
 const JENKINS = readFileSync(join(import.meta.dirname, "../fixtures/junit-10.xsd"), "utf8");

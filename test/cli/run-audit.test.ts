@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIT } from "../../src/api/openapi/examples.ts";
+import { AUDIT } from "../api/examples.ts";
 import { rollcall } from "./run-rollcall.ts";
 
 let server: Server;

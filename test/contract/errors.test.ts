@@ -8,7 +8,7 @@ import {
   serializeError,
 } from "../../src/contract/errors.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { CUT, shortText } from "../../src/contract/short-text.ts";
+import { CUT, shortText } from "../../src/contract/shown-text.ts";
 import { redact } from "../../src/core/redact.ts";
 
 const TEXTS = ["message", "error_chain_repr", "error_chain_str"] as const;

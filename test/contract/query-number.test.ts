@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PlainNumber, wholeNumber } from "../../src/contract/query-number.ts";
+import { PlainNumber, wholeNumber } from "../../src/contract/primitives.ts";
 
 test.each([
   ["0", 0],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CUT } from "../../src/contract/short-text.ts";
+import { CUT } from "../../src/contract/shown-text.ts";
 import { redact } from "../../src/core/redact.ts";
 
 test("a secret is taken out of every text, however deep, and out of names", () => {

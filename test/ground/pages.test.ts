@@ -86,7 +86,9 @@ test("AGENTS.md is read in a minute: at most 80 lines of at most 120 columns", (
 });
 
 test("the environment that README shows is the one that `env init` writes", () => {
-  const [, shown = ""] = /^```ts\n([\s\S]*?)^```/m.exec(read("README.md")) ?? [];
-  expect(shown).not.toBe("");
-  expect(read("src/cli/templates/single-turn/environment.ts")).toContain(shown);
+  for (const page of ["README.md", "docs/authoring.md"]) {
+    const [, shown = ""] = /^```ts\n([\s\S]*?)^```/m.exec(read(page)) ?? [];
+    expect(shown, page).not.toBe("");
+    expect(read("src/cli/templates/single-turn/environment.ts"), page).toContain(shown);
+  }
 });

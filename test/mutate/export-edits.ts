@@ -10,7 +10,7 @@ export const EXPORT_EDITS: readonly Edit[] = [
     ["for (const { tool_calls, ...message }", "for (const { tool_calls, tool_call_id, ...message }"],
     ["slice(0, LIMITS.leftOutNamed)", "slice(1, LIMITS.leftOutNamed)"],
   ]),
-  ...editsOf("src/contract/export-calls.ts", TESTS, [
+  ...editsOf("src/contract/export.ts", TESTS, [
     ["function: { name, arguments: decoded }", "function: { name, arguments: text }"],
     ["if (!exact)", "if (exact)"],
   ]),

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import { RUN } from "../../src/api/openapi/examples.ts";
-import type { RunEvent as SentEvent } from "../../src/api/services.ts";
+import type { StoredEvent as SentEvent } from "../../src/runtime/contract/run-records.ts";
 import type { RunEvent } from "../../src/sdk/client.ts";
+import { RUN } from "../api/examples.ts";
 import { type Answer, collect, recorded, refusal } from "./recording-fetch.ts";
 
 const FINISHED = {

@@ -7,12 +7,56 @@
  */
 import * as z from "zod";
 import { ApiError, type ErrorCode } from "../../contract/api-error.ts";
+import { EXAMPLE } from "../../contract/primitives.ts";
+import { BatchStep } from "../batches.ts";
 import { STATUS_OF } from "../errors.ts";
+import { EventId } from "../events.ts";
+import { IdempotencyKey } from "../input.ts";
 import type { Operation } from "../operation.ts";
 import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
-import { ANY_TEXT, HEADERS, PATH_IDS, PATH_PARTS } from "./parameter-examples.ts";
+
+/**
+ * Parameters of paths and headers: an example of each, which stands for `{id}` in the paths of each noun, and the schema the
+ * handlers read it with, where there is more to it than a text.
+ */
+
+interface PathId {
+  readonly description: string;
+  readonly example: string;
+}
+
+interface Read {
+  /** Absent: any text. */
+  readonly schema?: z.ZodType;
+  readonly example: string;
+}
+
+export const ANY_TEXT = z.string();
+
+export const PATH_IDS: Readonly<Record<string, PathId>> = {
+  runs: { description: "id of the run", example: EXAMPLE.run },
+  rollouts: { description: "id of the rollout", example: EXAMPLE.rollout },
+  environments: { description: "id, or id@version", example: "gsm8k@1" },
+  datasets: { description: "id or name", example: "gsm8k-test" },
+  endpoints: { description: "id or name", example: "qwen" },
+  secrets: { description: "id or name", example: "SEARCH_KEY" },
+  leases: { description: "id of the lease", example: EXAMPLE.lease },
+};
+
+/** Parameters of a path behind the first. */
+export const PATH_PARTS: Readonly<Record<string, PathId & Read>> = {
+  step: { description: "step the batch is for, from 1", schema: BatchStep, example: "1" },
+  sha256: { description: "digest of the object, in hex", example: EXAMPLE.batch_sha256 },
+};
+
+export const HEADERS: Readonly<Record<string, Read>> = {
+  "Idempotency-Key": { schema: IdempotencyKey, example: "nightly-2026-11-21" },
+  "Last-Event-ID": { schema: EventId, example: "41" },
+  Range: { example: "bytes=1048576-" },
+  "If-None-Match": { example: `"${EXAMPLE.batch_sha256}"` },
+};
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -123,13 +167,13 @@ class Description {
           content: {
             [body.contentType ?? "application/json"]: {
               schema: this.#schemas.of(body.schema),
-              example: body.example,
+              example: this.#schemas.example(body.schema, body.example),
             },
           },
         },
       }),
       responses: {
-        [reply.status]: this.#success(),
+        [reply.status ?? 200]: this.#success(),
         ...(reply.empty !== undefined && {
           "204": { description: reply.empty, headers: REQUEST_ID },
         }),
@@ -156,7 +200,7 @@ class Description {
   }
 
   #queryParameter(name: string, schema: z.core.$ZodType): Parameter {
-    const { description, example, ...rest } = this.#schemas.of(schema);
+    const { description, example, ...rest } = this.#schemas.ofParameter(schema);
     return {
       name,
       in: "query",
@@ -170,7 +214,7 @@ class Description {
 
   /** The example of a list ends with the id its next page comes after. */
   #cursor(name: string): unknown {
-    const page = z.object({ last_id: z.string() }).safeParse(this.#operation.reply.example);
+    const page = z.object({ last_id: z.string() }).safeParse(this.#replyExample());
     return name === "after" ? page.data?.last_id : undefined;
   }
 
@@ -182,7 +226,7 @@ class Description {
   }
 
   #success(): DocumentedReply {
-    const { description, schema, contentType, example, headers = {} } = this.#operation.reply;
+    const { description, schema, contentType = "application/json", headers = {} } = this.#operation.reply;
     const told = Object.entries(headers).map(([name, meaning]) => [
       name,
       { description: meaning, schema: { type: "string" } },
@@ -193,10 +237,15 @@ class Description {
       content: {
         [contentType]: {
           schema: schema === null ? { type: "string" } : this.#schemas.of(schema),
-          example,
+          example: this.#replyExample(),
         },
       },
     };
+  }
+
+  #replyExample(): unknown {
+    const { schema, example } = this.#operation.reply;
+    return schema === null ? example : this.#schemas.example(schema, example);
   }
 
   #ranged(): Record<string, DocumentedReply> {
@@ -240,16 +289,22 @@ class Description {
 const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ path, open, trainer, body, query, headers, errors }: Operation): ErrorCode[] {
-  const reads = body !== undefined || query !== undefined || headers !== undefined;
-  const kind: ErrorCode[] = [
-    ...(reads ? (["invalid_request"] as const) : []),
-    ...(body ? (["too_large"] as const) : []),
-    ...(open ? [] : (["unknown_field", "unauthorized"] as const)),
-    ...(open || trainer ? [] : (["forbidden"] as const)),
-    ...(ofRun.test(path) ? (["run_unreadable"] as const) : []),
-    ...(open ? [] : (["storage_full"] as const)),
-    "internal",
+function codesOf({ path, open, trainer, body, query, headers, errors = [] }: Operation): ErrorCode[] {
+  // A step in the path is held to its form; of an id it is only known whether it is there.
+  const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
+  const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);
+  return [
+    ...new Set([
+      ...may(reads, "invalid_request"),
+      ...may(!open, "unknown_field"),
+      ...may(path.includes("{id}"), "not_found"),
+      ...errors,
+      ...may(body !== undefined, "too_large"),
+      ...may(!open, "unauthorized"),
+      ...may(!(open || trainer), "forbidden"),
+      ...may(ofRun.test(path), "run_unreadable"),
+      ...may(!open, "storage_full"),
+      "internal" as const,
+    ]),
   ];
-  return [...new Set([...errors, ...kind])];
 }

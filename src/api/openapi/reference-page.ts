@@ -1,9 +1,11 @@
 /**
- * The reference as one page of HTML, made from the OpenAPI document alone: whatever that says is on it.
- * It needs no other file and no script.
+ * The reference as one page of HTML, made from the OpenAPI document alone: whatever that says is on it. It loads nothing and
+ * runs nothing, and its policy holds a browser to that: the one stylesheet on it is named by its hash.
  */
+
+import { html, raw } from "hono/html";
+import type { ApiContext } from "../operation.ts";
 import { GUIDE } from "./guide.ts";
-import { Html, html } from "./html.ts";
 import type {
   Content,
   DocumentedOperation,
@@ -12,8 +14,23 @@ import type {
   OpenApiDocument,
   Parameter,
 } from "./openapi.ts";
-import { notesOf, schemaTable, typeOf } from "./reference-schema.ts";
-import { STYLE } from "./reference-style.ts";
+import { type Html, notesOf, schemaTable, typeOf } from "./reference-schema.ts";
+
+const pages = new WeakMap<OpenApiDocument, string>();
+
+/** GET /docs. */
+export async function docsReply(context: ApiContext, document: OpenApiDocument): Promise<Response> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(STYLE)));
+  const style = `'sha256-${btoa(String.fromCharCode(...hash))}'`;
+  const page = pages.get(document) ?? referencePage(document);
+  pages.set(document, page);
+  return context.body(page, 200, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": `default-src 'none'; style-src ${style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+  });
+}
 
 interface Route extends DocumentedOperation {
   readonly method: string;
@@ -28,13 +45,13 @@ export function referencePage(document: OpenApiDocument): string {
     ...tag,
     routes: routes.filter(({ tags }) => tags.includes(tag.name)),
   }));
-  return html`<!doctype html>
+  return String(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${document.info.title} API</title>
-<style>${new Html(STYLE)}</style>
+<style>${raw(STYLE)}</style>
 </head>
 <body>
 <nav aria-label="Contents">
@@ -65,7 +82,7 @@ ${schema.description === undefined ? "" : prose(schema.description)}${schemaTabl
 </main>
 </body>
 </html>
-`.text;
+`);
 }
 
 function article(route: Route): Html {
@@ -168,3 +185,43 @@ function codeIn(text: string): Html {
 function anchor(title: string): string {
   return `guide-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
 }
+
+/** The look of the reference page: the reader's own fonts, and their choice of light or dark. */
+const STYLE = `
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --quiet: #6b7280; --link: #2563eb; }
+@media (prefers-color-scheme: dark) { :root { --quiet: #9ca3af; --link: #7aa7ff; } }
+* { box-sizing: border-box; }
+body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
+a { color: var(--link); text-decoration: none; }
+a:hover { text-decoration: underline; }
+code, pre { font: 0.875em/1.5 ui-monospace, monospace; }
+pre { overflow: auto; max-height: 28rem; margin: 0.5rem 0 1rem; padding: 0.75rem 1rem; background: var(--soft); border-radius: 6px; }
+code { overflow-wrap: anywhere; }
+pre code { overflow-wrap: normal; }
+td code { overflow-wrap: break-word; }
+nav { padding: 1.5rem; border-bottom: 1px solid var(--line); font-size: 0.875rem; }
+nav ul { list-style: none; margin: 0 0 1rem; padding: 0; }
+nav li { margin: 0.15rem 0; padding-left: 3.4rem; text-indent: -3.4rem; }
+nav .method { text-indent: 0; }
+nav strong { text-transform: capitalize; }
+main { max-width: 60rem; padding: 1.5rem; }
+h1 { margin: 0 0 0.5rem; }
+h2 { margin: 3rem 0 0.5rem; padding-top: 1rem; border-top: 1px solid var(--line); text-transform: capitalize; }
+h3 { margin: 2.5rem 0 0.25rem; font-size: 1.1rem; }
+h4 { margin: 1.25rem 0 0.25rem; font-size: 0.95rem; }
+.guide h2, .schemas h3 { text-transform: none; }
+.table { overflow-x: auto; margin: 0.5rem 0 1rem; }
+table { border-collapse: collapse; width: 100%; font-size: 0.875rem; }
+th, td { padding: 0.3rem 0.75rem 0.3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+td:first-child { white-space: nowrap; }
+.quiet { color: var(--quiet); }
+.method { display: inline-block; min-width: 4.2em; font: 700 0.75rem/1.5 ui-monospace, monospace; }
+.get { color: #0a7d33; } .post { color: #2563eb; } .patch { color: #a15c00; } .delete { color: #c0262d; }
+@media (prefers-color-scheme: dark) { .get { color: #4ade80; } .post { color: #7aa7ff; } .patch { color: #fbbf24; } .delete { color: #f87171; } }
+details summary { cursor: pointer; }
+@media (min-width: 64rem) {
+  body { display: grid; grid-template-columns: 18rem minmax(0, 1fr); }
+  nav { position: sticky; top: 0; height: 100vh; overflow: auto; border-bottom: 0; border-right: 1px solid var(--line); }
+  main { padding: 1.5rem 3rem; }
+}
+`;

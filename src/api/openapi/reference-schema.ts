@@ -1,6 +1,9 @@
 /** A JSON Schema as a table people read: a row per field, those of nested objects below it with their whole path. */
-import { type Html, html } from "./html.ts";
+import { html } from "hono/html";
 import { type JsonSchema, SCHEMAS } from "./json-schema.ts";
+
+/** Whatever is put into the template is escaped, unless it was made by the template itself. */
+export type Html = ReturnType<typeof html>;
 
 interface Field {
   readonly path: string;

@@ -17,7 +17,7 @@ import {
 import { InfraError, RolloutError, ToolCallError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { shortText } from "../../contract/short-text.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
 import type { Capabilities, FetchReply } from "./contract.ts";
 

@@ -3,7 +3,7 @@
  * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
-import { requireName } from "../../contract/short-text.ts";
+import { requireName } from "../../contract/shown-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
 
 export interface StopCondition<St> {

@@ -22,7 +22,7 @@ import {
 import type { Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Content, Message, Messages, ToolCall, ToolDefinition } from "../../contract/messages.ts";
-import { shortText } from "../../contract/short-text.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import { Rubric, type ScoreFunction } from "../rubrics/rubric.ts";
 import type {
   AnyTool,
@@ -36,6 +36,7 @@ import type {
   ToolArgs,
 } from "./contract.ts";
 import { type EnvironmentOptions, HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./environment.ts";
+
 import { contextOf } from "./hook-state.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";

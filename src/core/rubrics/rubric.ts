@@ -5,7 +5,8 @@
  * makes a metric: reported, never part of the reward. Names are given, never read off a function, because a minifier
  * renames functions. A rubric holds no results: one serves any number of rollouts at once.
  */
-import { requireName } from "../../contract/short-text.ts";
+
+import { requireName } from "../../contract/shown-text.ts";
 import type {
   Awaitable,
   Cleanup,

@@ -4,8 +4,8 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
-import type { TrainerTarget } from "../../contract/training-request.ts";
-import type { StoredTrainer, TrainingSpec } from "../../contract/training-spec.ts";
+import type { StoredTrainer, TrainerTarget, TrainingSpec } from "../../contract/training-request.ts";
+
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerShares } from "./trainer-time.ts";
 

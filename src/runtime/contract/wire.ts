@@ -3,10 +3,10 @@
  * see any of these twice. RPC arguments and results only ever gain optional fields.
  */
 
-import type { TokenPrices } from "../../contract/cost.ts";
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import type { TokenPrices } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
 import type { ForkedFrom } from "../../contract/run.ts";
 import type { Sampling } from "../../contract/sampling.ts";

@@ -3,7 +3,7 @@
  * Outcomes are plain values, since a call may be awaited elsewhere than in the rollout's object. Pure.
  */
 import { ModelError, serializeError } from "../../contract/errors.ts";
-import { shortText } from "../../contract/short-text.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import { advance, type Event, isAway, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";

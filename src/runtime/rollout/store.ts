@@ -10,7 +10,7 @@
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { cutBefore } from "../../contract/short-text.ts";
+import { cutBefore } from "../../contract/shown-text.ts";
 import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";

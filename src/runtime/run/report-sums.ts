@@ -3,8 +3,8 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
-import { sumOfCosts } from "../../contract/cost.ts";
-import type { JudgeUsage } from "../../contract/judgement.ts";
+
+import { type JudgeUsage, sumOfCosts } from "../../contract/judgement.ts";
 import type { RunReport } from "../../contract/report.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";

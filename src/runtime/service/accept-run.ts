@@ -7,10 +7,10 @@
 
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { ResolvedJudges } from "../../contract/judge-target.ts";
+import type { ResolvedJudges } from "../../contract/judgement.ts";
 import type { CreatedRun, RunRequest, RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../../contract/training-spec.ts";
+import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
 

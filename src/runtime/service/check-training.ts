@@ -5,7 +5,7 @@ import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { evalsOwn, type TrainingSpec } from "../../contract/training-spec.ts";
+import { evalsOwn, type TrainingSpec } from "../../contract/training-request.ts";
 import { whyUntrainable } from "../../core/training/engine-exactness.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { firstPlaces, type RowsOf } from "../dataset/datasets.ts";

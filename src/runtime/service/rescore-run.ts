@@ -6,7 +6,7 @@
  */
 
 import type { JsonObject } from "../../contract/json.ts";
-import type { ResolvedJudges } from "../../contract/judge-target.ts";
+import type { ResolvedJudges } from "../../contract/judgement.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { RescoreRequest } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";

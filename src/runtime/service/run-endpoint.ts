@@ -3,10 +3,10 @@
  * accepted, so that a later change of a name moves no run elsewhere.
  */
 
-import type { TokenPrices } from "../../contract/cost.ts";
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
-import type { ResolvedJudges } from "../../contract/judge-target.ts";
+import type { ResolvedJudges, TokenPrices } from "../../contract/judgement.ts";
+
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";

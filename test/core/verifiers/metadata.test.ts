@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { RESULT_ROW, RUN } from "../../../src/api/openapi/examples.ts";
 import type { ResultRow } from "../../../src/contract/run.ts";
 import { VerifiersMetadata } from "../../../src/core/verifiers/metadata.ts";
+import { RESULT_ROW, RUN } from "../../api/examples.ts";
 
 const tool = (name: string) => ({ name, description: "", parameters: {} });
 

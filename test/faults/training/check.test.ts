@@ -1,8 +1,7 @@
 /** Each rule of training plans notices what it is there for; a plan is decided by its seed. */
 import { expect, test } from "vitest";
-import { MANIFEST } from "../../../src/api/openapi/trainer-examples.ts";
-import { TRAINING_RUN } from "../../../src/api/openapi/training-examples.ts";
 import type { RunView } from "../../../src/contract/run.ts";
+import { MANIFEST, TRAINING_RUN } from "../../api/examples.ts";
 import { finishedRun } from "../finished-run.ts";
 import { trainingViolations } from "./check.ts";
 import { trainingPlanOf } from "./plan.ts";

@@ -1,7 +1,8 @@
 /** What a trainer makes of a batch's objects and credits. */
 import { expect, test } from "vitest";
 import { downloadBatch } from "../../../packages/trainer/read-ahead.ts";
-import { splitObjects } from "../../../src/sdk/batch-objects.ts";
+
+import { splitObjects } from "../../../src/sdk/trainer-client.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 
 test("each sample gets its credit, in the order of the manifest, whatever the encoding", async () => {

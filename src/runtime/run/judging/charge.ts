@@ -1,6 +1,6 @@
 /** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
-import { sumOfCosts, tokenCost } from "../../../contract/cost.ts";
-import type { Judgement } from "../../../contract/judgement.ts";
+
+import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { Verdict } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";

@@ -9,7 +9,7 @@
 import { RunRequest, type RunView } from "../../../contract/run.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { evalsOwn } from "../../../contract/training-spec.ts";
+import { evalsOwn } from "../../../contract/training-request.ts";
 import { getRun } from "../../../db/runs.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";

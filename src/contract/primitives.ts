@@ -1,0 +1,84 @@
+/**
+ * What more than one schema of the wire is made of, and numbers as a query, a path or a header writes them. One number has
+ * one way to be written: what JavaScript would read as a number as well (`0x10`, ` 10`, `+5`, for a whole number also `1e2`)
+ * is refused, since its sender meant something else.
+ */
+import * as z from "zod";
+
+/** What the examples of several schemas have in common: one run of one task, and its first rollout. */
+export const EXAMPLE = {
+  run: "run_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq",
+  rollout: "ro_01ks2h9q4e7mxw3f0tbn8vc5za_0_0_0_h3v6t2wd",
+  baseline: "run_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr",
+  endpoint: "ep_01ks2h9q4e7mxw3f0tbn8vc5zb5r2j6wqd",
+  secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
+  dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
+  lease: "ls_01ks2h9q4e7mxw3f0tbn8vc5za_1_w7c3nq2e",
+  batch: "bat_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_0_1",
+  batch_sha256: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
+  task: "2c26b46b68ffc68ff99b453c1d304134",
+  row: { question: "Tom has 3 apples and buys 4. How many has he?", answer: "#### 7" },
+  prompt: [{ role: "user", content: "Tom has 3 apples and buys 4. How many has he?" }],
+  completion: { role: "assistant", content: "3 + 4 = 7, so \\boxed{7}." },
+};
+
+export const Count = z.int().nonnegative();
+export const CountsByName = z.record(z.string(), Count);
+export const Seconds = z.int().describe("seconds since the epoch").meta({ example: 1_792_000_000 });
+export const Positive = z.int().min(1);
+/** Of a training run, from 1. */
+export const Step = z.int().min(1);
+/** Of the policy's weights, from 0. */
+export const Version = z.int().nonnegative();
+export const Share = z.number().min(0).max(1);
+export const MaybeNumber = z.number().nullable();
+export const Interval = z.tuple([z.number(), z.number()]).nullable();
+export const RunId = z.string().meta({ example: EXAMPLE.run });
+export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
+export const TaskKey = z.string().meta({ example: EXAMPLE.task });
+/** An object whose members are not ours to name. */
+export const AnyObject = z.record(z.string(), z.unknown());
+/** Which build of an environment it is. */
+export const BuiltEnvironment = z.object({
+  id: z.string().meta({ example: "gsm8k" }),
+  version: z.string().meta({ example: "1.0.0" }),
+  digest: z.string().meta({ example: "sha256:9f86d081884c7d65" }),
+});
+
+const WHOLE = /^(0|[1-9]\d*)$/;
+/** As JSON has it. */
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
+
+export function wholeNumber(least: number, most?: number) {
+  const number = z.int({ error: "must be a whole number, in digits" }).min(least);
+  return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
+}
+
+export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({ error: "must be a number" }));
+
+function read(text: unknown, form: RegExp): unknown {
+  return typeof text === "string" && form.test(text) ? Number(text) : text;
+}
+
+/** An object that the OpenAPI document names. `more`: its example, where that is not made of those of its fields. */
+export function named<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape, more: object = {}) {
+  return z.object(shape).meta({ id, ...more });
+}
+
+/** The same of what is sent to us: a member that nobody reads is refused. */
+export function namedInput<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) {
+  return z.strictObject(shape).meta({ id });
+}
+
+/** The envelope every list of the API comes in, as OpenAI's do: the cursor of the next page is `last_id`; `cursor` is the example of one. */
+export function listOf<Item extends z.ZodType>(item: Item, id: string, cursor: string) {
+  return z
+    .object({
+      object: z.literal("list"),
+      data: z.array(item).meta({ example: [{}] }),
+      first_id: z.string().nullable().meta({ example: cursor }),
+      last_id: z.string().nullable().meta({ example: cursor }),
+      has_more: z.boolean(),
+    })
+    .meta({ id });
+}

@@ -1,0 +1,65 @@
+/**
+ * What the API asks of the platform, one verb each. Failures come back as values: an error thrown across an object's boundary
+ * would lose its class and code. `now` is epoch milliseconds; `replayed` says that the idempotency key named what was already
+ * there.
+ */
+import { readDataset, readDatasetRows } from "../dataset/read.ts";
+import { createDataset } from "../dataset/upload.ts";
+import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
+import { acceptRun } from "./accept-run.ts";
+import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { auditRun } from "./audit-run.ts";
+import { compareRuns } from "./compare-runs.ts";
+import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
+import { deleteDataset } from "./delete-unused.ts";
+import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
+import { exportRun } from "./export-run.ts";
+import { forkRollout } from "./fork-run.ts";
+import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
+import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
+
+import { readEvents, readMetrics, readRun } from "./read-run.ts";
+import { rescoreRun } from "./rescore-run.ts";
+
+import { changeSecret, createSecret } from "./store-secret.ts";
+
+export const services = {
+  acceptRun,
+  readRun,
+  cancelRun,
+  pauseRun,
+  resumeRun,
+  changeRun,
+  retryRun,
+  rescoreRun,
+  auditRun,
+  compareRuns,
+  readEvents,
+  readMetrics,
+  readResults,
+  readInFlight,
+  exportRun,
+  readRollout,
+  cancelRollout,
+  forkRollout,
+  askTrainer,
+  rotateTrainerToken,
+  readWeightLedger,
+  readManifest,
+  readCredits,
+  streamSamples,
+  readSamples,
+  listEnvironments,
+  readEnvironment,
+  createEndpoint,
+  changeEndpoint,
+  probeEndpoint,
+  deleteEndpoint,
+  createSecret,
+  changeSecret,
+  createDataset,
+  readDataset,
+  readDatasetRows,
+  deleteDataset,
+};
+export type Services = typeof services;
