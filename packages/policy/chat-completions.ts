@@ -1,17 +1,16 @@
 /**
- * POST /v1/chat/completions.
+ * POST /v1/chat/completions, whole or as it comes.
  *
  * Invariants. Tool calls are parsed only where the request has tools and did not say `tool_choice: "none"`; token ids,
  * logprobs and usage are those of the tokens as sampled either way. The prompt's ids stand at the top level, a
- * choice's ids in the choice, as in vLLM.
+ * choice's ids in the choice, as in vLLM; in a stream the prompt's stand in the first chunk only. The chunks of a stream,
+ * joined, say what the whole reply would have said.
  */
 import { renderChat } from "./chat-template.ts";
-import { type Choice, type Delta, longestBeginning, sampleChoices } from "./choice.ts";
-import type { Engine } from "./engine.ts";
+import { type Choice, type ChoicesRequest, type Delta, longestBeginning, sampleChoices } from "./choice.ts";
 import { CALL_START, parseToolCalls } from "./hermes.ts";
 import {
   type Handler,
-  type Heading,
   headingOf,
   hexId,
   type PolicyContext,
@@ -23,28 +22,8 @@ import {
 } from "./reply.ts";
 import { ChatRequest, parseSampled, RequestError } from "./request-schemas.ts";
 import type { SampledToken } from "./sampler.ts";
-import { chatPlan, roomFor, type SamplingPlan } from "./sampling.ts";
+import { chatPlan, roomFor } from "./sampling.ts";
 import { tokenBytes } from "./tokenizer.ts";
-
-export interface WireToolCall {
-  readonly id: string;
-  readonly type: "function";
-  readonly function: { readonly name: string; readonly arguments: string };
-}
-
-export interface SaidMessage {
-  readonly content: string | null;
-  readonly toolCalls: readonly WireToolCall[];
-}
-
-interface ChatStream {
-  readonly engine: Engine;
-  readonly heading: Heading;
-  readonly request: ChatRequest;
-  readonly plan: SamplingPlan;
-  readonly prompt: readonly number[];
-  readonly signal: AbortSignal;
-}
 
 export const chatCompletions: Handler = async (context, { json, signal }) => {
   const request = parseSampled(ChatRequest, json());
@@ -54,13 +33,18 @@ export const chatCompletions: Handler = async (context, { json, signal }) => {
   const prompt = promptOf(request);
   // Checked before a stream begins: what is wrong must be its status.
   roomFor(plan, prompt.length, context.engine.contextLength);
-  if (request.stream) {
-    const heading = headingOf(context, "chatcmpl", "chat.completion.chunk", request.request_id);
-    const job = { engine: context.engine, heading, request, plan, prompt, signal };
-    return { kind: "events", run: (send) => streamChat(job, send) };
-  }
-  const choices = await sampleChoices(context.engine, { prompts: [prompt], plan, signal });
-  return { kind: "json", body: chatBody(context, request, prompt, choices) };
+  const wanted = { prompts: [prompt], plan, signal };
+  if (request.stream) return { kind: "events", run: (send) => streamChat(context, request, wanted, send) };
+  const choices = await sampleChoices(context.engine, wanted);
+  const body = {
+    ...headingOf(context, "chatcmpl", "chat.completion", request.request_id),
+    ...(request.return_token_ids && { prompt_token_ids: prompt }),
+    prompt_logprobs: null,
+    choices: choices.map((choice) => wireChoice(choice, request)),
+    usage: usageOf(choices),
+    ...versionsOf(choices),
+  };
+  return { kind: "json", body };
 };
 
 /** The request's messages as token ids. Throws a 400 when both ways to end the prompt are asked for. */
@@ -93,98 +77,104 @@ function checkToolChoice({ tool_choice: choice, tools }: ChatRequest): void {
   }
 }
 
-function chatBody(
-  context: PolicyContext,
-  request: ChatRequest,
-  prompt: readonly number[],
-  choices: readonly Choice[],
-): object {
-  return {
-    ...headingOf(context, "chatcmpl", "chat.completion", request.request_id),
-    ...(request.return_token_ids && { prompt_token_ids: prompt }),
-    prompt_logprobs: null,
-    choices: choices.map((choice) => wireChoice(choice, request)),
-    usage: usageOf(choices),
-    ...versionsOf(choices),
-  };
-}
-
 function wireChoice(choice: Choice, request: ChatRequest): object {
-  const said = messageOf(choice.text, request);
+  const { content, toolCalls, finishReason } = messageOf(choice, request);
   return {
     index: choice.index,
     message: {
       role: "assistant",
-      content: said.content,
+      content,
       refusal: null,
       reasoning: null,
-      ...(said.toolCalls.length > 0 && { tool_calls: said.toolCalls }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
     },
     ...(request.return_token_ids && { token_ids: choice.tokens.map(({ id }) => id) }),
-    logprobs: chatLogprobs(choice.tokens, request),
-    finish_reason: finishReason(choice, said),
+    logprobs: logprobsOf(choice.tokens, request),
+    finish_reason: finishReason,
     stop_reason: choice.stopReason,
   };
 }
 
-/**
- * A chat completion as it comes, in vLLM's chunks: per choice the role, then a delta per token, then how it ended.
- *
- * Invariants. Joined, the chunks say what the whole reply would have said. Text that may be a tool call in the making
- * is held back until the choice ends and it is known to be one or not. The prompt's ids stand in the first chunk only.
- */
-export async function streamChat(stream: ChatStream, send: Send): Promise<void> {
-  const { engine, heading, request, plan, prompt, signal } = stream;
-  const held = Array.from({ length: plan.choices }, () => new HeldCalls(parsesTools(request)));
-  const chunk = (index: number, delta: object, more: object = {}) =>
+/** As in vLLM, text is looked through for calls only where the request offers tools and lets the model choose. */
+function parsesTools(request: ChatRequest): boolean {
+  return (request.tools?.length ?? 0) > 0 && request.tool_choice !== "none";
+}
+
+/** What a choice says in OpenAI's form, and why it ended. */
+function messageOf({ text, finishReason }: Choice, request: ChatRequest) {
+  if (!parsesTools(request)) return { content: text, toolCalls: [], finishReason };
+  const { content, toolCalls } = parseToolCalls(text);
+  const allowed = request.parallel_tool_calls === false ? toolCalls.slice(0, 1) : toolCalls;
+  return {
+    content,
+    toolCalls: allowed.map((call) => ({ id: `chatcmpl-tool-${hexId()}`, type: "function", function: call })),
+    finishReason: allowed.length > 0 && finishReason !== "abort" ? "tool_calls" : finishReason,
+  };
+}
+
+/** Null where the request asked for none. */
+function logprobsOf(tokens: readonly SampledToken[], request: ChatRequest): object | null {
+  if (!request.logprobs) return null;
+  const entry = ({ id, logprob }: Pick<SampledToken, "id" | "logprob">) => ({
+    token: tokenLabel(id, request.return_tokens_as_token_ids),
+    logprob,
+    bytes: tokenBytes(id),
+  });
+  return { content: tokens.map((token) => ({ ...entry(token), top_logprobs: token.top.map(entry) })) };
+}
+
+/** In vLLM's chunks: per choice the role, then a delta per token, then how it ended. */
+async function streamChat(
+  context: PolicyContext,
+  request: ChatRequest,
+  wanted: ChoicesRequest,
+  send: Send,
+): Promise<void> {
+  const heading = headingOf(context, "chatcmpl", "chat.completion.chunk", request.request_id);
+  const { prompts, plan } = wanted;
+  const wireChunk = (index: number, delta: object, more: object = {}) => {
+    return { index, delta, logprobs: null, finish_reason: null, ...more };
+  };
+  const sendChunk = (index: number, delta: object, more?: object) =>
     send({ ...heading, choices: [wireChunk(index, delta, more)] });
+  const held = Array.from({ length: plan.choices }, () => new HeldCalls(parsesTools(request)));
   for (const index of held.keys()) {
-    const ids = index === 0 && request.return_token_ids ? { prompt_token_ids: prompt } : {};
-    const delta = { role: "assistant", content: "" };
-    send({ ...heading, ...ids, choices: [wireChunk(index, delta, {})] });
+    const ids = index === 0 && request.return_token_ids ? { prompt_token_ids: prompts[0] } : {};
+    send({ ...heading, ...ids, choices: [wireChunk(index, { role: "assistant", content: "" })] });
   }
   const onDelta = ({ index, text, tokens }: Delta) => {
     const content = held[index]?.push(text) ?? "";
     const shown = request.return_token_ids || request.logprobs || content !== "";
-    if (!shown) return;
-    chunk(index, content === "" ? {} : { content }, sampled(tokens, request));
+    if (shown) sendChunk(index, content === "" ? {} : { content }, tokenFields(tokens, request));
   };
-  const choices = await sampleChoices(engine, { prompts: [prompt], plan, signal, onDelta });
+  const choices = await sampleChoices(context.engine, { ...wanted, onDelta });
   for (const choice of choices) {
-    const said = messageOf(choice.text, request);
-    const { index } = choice;
-    const content = held[index]?.rest(said.toolCalls.length > 0) ?? "";
-    if (content !== "") chunk(index, { content });
-    for (const part of said.toolCalls.flatMap(callDeltas)) chunk(index, { tool_calls: [part] });
-    const ended = { finish_reason: finishReason(choice, said), stop_reason: choice.stopReason };
-    send({ ...heading, choices: [wireChunk(index, {}, ended)], ...versionsOf([choice]) });
+    const { index, stopReason } = choice;
+    const { toolCalls, finishReason } = messageOf(choice, request);
+    const content = held[index]?.end(toolCalls.length > 0) ?? "";
+    if (content !== "") sendChunk(index, { content });
+    for (const [at, { id, type, function: call }] of toolCalls.entries()) {
+      // OpenAI's form: first which function, then its arguments.
+      sendChunk(index, { tool_calls: [{ index: at, id, type, function: { name: call.name, arguments: "" } }] });
+      sendChunk(index, { tool_calls: [{ index: at, function: { arguments: call.arguments } }] });
+    }
+    const end = { finish_reason: finishReason, stop_reason: stopReason };
+    send({ ...heading, choices: [wireChunk(index, {}, end)], ...versionsOf([choice]) });
   }
   if (request.stream_options?.include_usage) {
     send({ ...heading, choices: [], usage: usageOf(choices), ...versionsOf(choices) });
   }
 }
 
-function wireChunk(index: number, delta: object, more: object): object {
-  return { index, delta, logprobs: null, finish_reason: null, ...more };
-}
-
-function sampled(tokens: Delta["tokens"], request: ChatRequest): object {
+function tokenFields(tokens: Delta["tokens"], request: ChatRequest): object {
   if (tokens.length === 0) return {};
   return {
-    logprobs: chatLogprobs(tokens, request),
+    logprobs: logprobsOf(tokens, request),
     ...(request.return_token_ids && { token_ids: tokens.map(({ id }) => id) }),
   };
 }
 
-/** OpenAI's form: first which function, then its arguments. */
-function callDeltas({ id, type, function: { name, arguments: sent } }: WireToolCall, index: number) {
-  return [
-    { index, id, type, function: { name, arguments: "" } },
-    { index, function: { arguments: sent } },
-  ];
-}
-
-/** Keeps back what may be a tool call: from the first `<tool_call>` on, or what could become one. */
+/** Keeps back what may be a tool call, from the first `<tool_call>` on, until the choice ends and it is known. */
 class HeldCalls {
   readonly #watches: boolean;
   #held = "";
@@ -203,47 +193,8 @@ class HeldCalls {
     return all.slice(0, safe);
   }
 
-  /** At the end: what was held is content after all, unless it was read as calls. */
-  rest(wereCalls: boolean): string {
+  /** What was held is content after all, unless it was read as calls. */
+  end(wereCalls: boolean): string {
     return wereCalls ? "" : this.#held;
   }
-}
-
-/** What a chat completion says of one choice, whole or in chunks: message, tool calls, logprobs, finish reason. */
-
-/** As in vLLM, text is looked through for calls only where the request offers tools and lets the model choose. */
-export function parsesTools(request: ChatRequest): boolean {
-  return (request.tools?.length ?? 0) > 0 && request.tool_choice !== "none";
-}
-
-export function messageOf(text: string, request: ChatRequest): SaidMessage {
-  if (!parsesTools(request)) return { content: text, toolCalls: [] };
-  const { content, toolCalls } = parseToolCalls(text);
-  const allowed = request.parallel_tool_calls === false ? toolCalls.slice(0, 1) : toolCalls;
-  const wire = allowed.map((call) => {
-    const { name, arguments: sent } = call;
-    const id = `chatcmpl-tool-${hexId()}`;
-    return { id, type: "function" as const, function: { name, arguments: sent } };
-  });
-  return { content, toolCalls: wire };
-}
-
-export function finishReason(choice: Choice, message: SaidMessage): string {
-  const called = message.toolCalls.length > 0 && choice.finishReason !== "abort";
-  return called ? "tool_calls" : choice.finishReason;
-}
-
-/** Null where the request asked for none. */
-export function chatLogprobs(tokens: readonly SampledToken[], request: ChatRequest): object | null {
-  if (!request.logprobs) return null;
-  const entry = ({ id, logprob }: Pick<SampledToken, "id" | "logprob">) => ({
-    token: tokenLabel(id, request.return_tokens_as_token_ids),
-    logprob,
-    bytes: tokenBytes(id),
-  });
-  const content = tokens.map((token) => ({
-    ...entry(token),
-    top_logprobs: token.top.map(entry),
-  }));
-  return { content };
 }

@@ -11,14 +11,6 @@ import type { SampledToken } from "./sampler.ts";
 import { roomFor, type SamplingPlan } from "./sampling.ts";
 import { IncrementalDecoder } from "./tokenizer.ts";
 
-/** What one piece of text brought. */
-export interface Released {
-  /** Safe to show. */
-  readonly text: string;
-  /** The stop string that was met; null while none was. */
-  readonly stop: string | null;
-}
-
 export interface Choice extends Generation {
   readonly index: number;
   readonly prompt: readonly number[];
@@ -34,12 +26,12 @@ export interface Delta {
   readonly tokens: readonly SampledToken[];
 }
 
-interface ChoicesRequest {
+export interface ChoicesRequest {
   readonly prompts: readonly (readonly number[])[];
   readonly plan: SamplingPlan;
   readonly signal: AbortSignal;
-  /** Told as it comes, for a stream. */
-  readonly onDelta?: ((delta: Delta) => void) | undefined;
+  /** Hears each delta as it comes, for a stream. */
+  readonly onDelta?: (delta: Delta) => void;
 }
 
 /**
@@ -47,31 +39,25 @@ interface ChoicesRequest {
  * Throws vLLM's 400 when a prompt and its completion do not fit the context.
  */
 export function sampleChoices(engine: Engine, request: ChoicesRequest): Promise<Choice[]> {
-  const { prompts, plan } = request;
-  const all = prompts.flatMap((prompt, which) =>
-    Array.from({ length: plan.choices }, (_, nth) => {
-      const seed = plan.seed === null ? null : plan.seed + nth;
-      return sampleChoice(engine, request, { prompt, seed, index: which * plan.choices + nth });
-    }),
+  const { choices } = request.plan;
+  const all = request.prompts.flatMap((prompt, which) =>
+    Array.from({ length: choices }, (_, nth) => sampleChoice(engine, request, prompt, which * choices + nth)),
   );
   return Promise.all(all);
 }
 
-interface One {
-  readonly prompt: readonly number[];
-  readonly seed: number | null;
-  readonly index: number;
-}
-
-async function sampleChoice(engine: Engine, request: ChoicesRequest, one: One): Promise<Choice> {
-  const { plan, signal, onDelta } = request;
-  const { prompt, seed, index } = one;
+async function sampleChoice(
+  engine: Engine,
+  { plan, signal, onDelta }: ChoicesRequest,
+  prompt: readonly number[],
+  index: number,
+): Promise<Choice> {
   const text = new ChoiceText(plan);
   const generation = await engine.generate({
     ...plan,
     prompt,
     maxTokens: roomFor(plan, prompt.length, engine.contextLength),
-    seed,
+    seed: plan.seed === null ? null : plan.seed + (index % plan.choices),
     topLogprobs: plan.topLogprobs ?? 0,
     signal,
     onToken: (token) => {
@@ -82,95 +68,64 @@ async function sampleChoice(engine: Engine, request: ChoicesRequest, one: One): 
   });
   const rest = text.end();
   if (rest !== "") onDelta?.({ index, text: rest, tokens: [] });
-  return {
-    ...generation,
-    index,
-    prompt,
-    text: text.whole,
-    stopReason: text.stop ?? generation.stopToken,
-  };
+  return { ...generation, index, prompt, text: text.whole, stopReason: text.stop ?? generation.stopToken };
 }
 
-/** Tokens in, text out. */
+/**
+ * The text of a choice as its tokens come, cut at the first stop string.
+ *
+ * Invariants. Text that could still become a stop string is held back, so no part of one is ever handed out, wherever
+ * tokens end. What is handed out, joined, is the whole text. After a stop nothing more comes.
+ */
 class ChoiceText {
+  /** All that was handed out. */
   whole = "";
+  /** The stop string that was met; null while none was. */
   stop: string | null = null;
   readonly #plan: SamplingPlan;
   readonly #decoder = new IncrementalDecoder();
-  readonly #stops: StopText;
+  #held = "";
   #tokens = 0;
 
   constructor(plan: SamplingPlan) {
     this.#plan = plan;
-    this.#stops = new StopText(plan.stops, plan.keepStop);
   }
 
+  /** The text that is safe to show with this token. */
   push(id: number): string {
+    const { stopTokenIds, keepStop, minTokens } = this.#plan;
     this.#tokens += 1;
-    if (this.#ends(id)) return "";
+    if (stopTokenIds.includes(id) && !keepStop) return "";
     const piece = this.#decoder.push(id);
-    if (this.#tokens <= this.#plan.minTokens) return this.#add(piece);
-    const { text, stop } = this.#stops.push(piece);
-    this.stop = stop;
-    return this.#add(text);
+    return this.#tokens <= minTokens ? this.#handOut(piece) : this.#cut(piece);
   }
 
+  /** What is left when no more tokens come. */
   end(): string {
     if (this.stop !== null) return "";
-    const { text, stop } = this.#stops.push(this.#decoder.end());
-    this.stop = stop;
-    return this.#add(stop === null ? text + this.#stops.end() : text);
+    const text = this.#cut(this.#decoder.end());
+    return this.stop === null ? text + this.#handOut(this.#held) : text;
   }
 
-  #ends(id: number): boolean {
-    return this.#plan.stopTokenIds.includes(id) && !this.#plan.keepStop;
+  #cut(piece: string): string {
+    const { stops, keepStop } = this.#plan;
+    const text = this.#held + piece;
+    const [first] = stops
+      .map((stop) => ({ stop, at: text.indexOf(stop) }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at);
+    if (first !== undefined) {
+      this.stop = first.stop;
+      return this.#handOut(text.slice(0, first.at + (keepStop ? first.stop.length : 0)));
+    }
+    const safe = text.length - longestBeginning(text, stops);
+    this.#held = text.slice(safe);
+    return this.#handOut(text.slice(0, safe));
   }
 
-  #add(text: string): string {
+  #handOut(text: string): string {
     this.whole += text;
     return text;
-  }
-}
-
-/**
- * The text of one generation as it comes, cut at the first stop string.
- *
- * Invariants. Text that could still become a stop string is held back, so no part of one is ever handed out, wherever
- * tokens and chunks end. What is handed out, joined, is the whole text. After a stop nothing more comes.
- */
-export class StopText {
-  readonly #stops: readonly string[];
-  readonly #keepStop: boolean;
-  #held = "";
-
-  constructor(stops: readonly string[], keepStop: boolean) {
-    this.#stops = stops;
-    this.#keepStop = keepStop;
-  }
-
-  push(piece: string): Released {
-    const text = this.#held + piece;
-    const met = this.#firstStop(text);
-    if (met !== null) {
-      this.#held = "";
-      const end = met.at + (this.#keepStop ? met.stop.length : 0);
-      return { text: text.slice(0, end), stop: met.stop };
-    }
-    const safe = text.length - longestBeginning(text, this.#stops);
-    this.#held = text.slice(safe);
-    return { text: text.slice(0, safe), stop: null };
-  }
-
-  /** What was held back, when no more text comes. */
-  end(): string {
-    const rest = this.#held;
-    this.#held = "";
-    return rest;
-  }
-
-  #firstStop(text: string): { at: number; stop: string } | null {
-    const met = this.#stops.map((stop) => ({ at: text.indexOf(stop), stop })).filter(({ at }) => at >= 0);
-    return met.sort((a, b) => a.at - b.at)[0] ?? null;
   }
 }
 

@@ -7,10 +7,12 @@
  */
 import type { Arena } from "./gemm.ts";
 import type { KvSlot } from "./kv-cache.ts";
-import { type LayerParameters, type ModelConfig, type Parameters, parameterCount, viewParameters } from "./weights.ts";
+import { type LayerParameters, type Parameters, POLICY, viewParameters, WEIGHT_COUNT } from "./weights.ts";
 
 /** Added to the mean square, so that a row of zeros has a norm. */
 const NORM_EPSILON = 1e-5;
+
+const { vocabulary: VOCABULARY, context: CONTEXT, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 
 /** Room for the arena's alignment of each vector. */
 const PADDING = 64;
@@ -22,14 +24,11 @@ export interface Row {
 }
 
 /** Floats that a decoder takes in an arena. */
-export function decoderCapacity(config: ModelConfig, maxRows: number): number {
-  const { width, hidden, vocabulary, context } = config;
-  const perRow = 6 * width + hidden + vocabulary;
-  return parameterCount(config) + maxRows * perRow + context + PADDING;
+export function decoderCapacity(maxRows: number): number {
+  return WEIGHT_COUNT + maxRows * (6 * WIDTH + HIDDEN + VOCABULARY) + CONTEXT + PADDING;
 }
 
 export class Decoder {
-  readonly #config: ModelConfig;
   readonly #arena: Arena;
   readonly #maxRows: number;
   readonly #weights: Float32Array;
@@ -44,20 +43,18 @@ export class Decoder {
   readonly #logits: Float32Array;
 
   /** `maxRows` bounds the rows of one step. */
-  constructor(config: ModelConfig, arena: Arena, maxRows: number) {
-    const { width, hidden, vocabulary, context } = config;
-    this.#config = config;
+  constructor(arena: Arena, maxRows: number) {
     this.#arena = arena;
     this.#maxRows = maxRows;
-    this.#weights = arena.vector(parameterCount(config));
-    this.#parameters = viewParameters(config, this.#weights);
-    this.#stream = arena.vector(maxRows * width);
-    this.#normed = arena.vector(maxRows * width);
-    this.#queryKeyValue = arena.vector(maxRows * 3 * width);
-    this.#attended = arena.vector(maxRows * width);
-    this.#hidden = arena.vector(maxRows * hidden);
-    this.#scores = arena.vector(context);
-    this.#logits = arena.vector(maxRows * vocabulary);
+    this.#weights = arena.vector(WEIGHT_COUNT);
+    this.#parameters = viewParameters(this.#weights);
+    this.#stream = arena.vector(maxRows * WIDTH);
+    this.#normed = arena.vector(maxRows * WIDTH);
+    this.#queryKeyValue = arena.vector(maxRows * 3 * WIDTH);
+    this.#attended = arena.vector(maxRows * WIDTH);
+    this.#hidden = arena.vector(maxRows * HIDDEN);
+    this.#scores = arena.vector(CONTEXT);
+    this.#logits = arena.vector(maxRows * VOCABULARY);
   }
 
   /** Copies the weights in. */
@@ -77,22 +74,20 @@ export class Decoder {
   }
 
   #embed(rows: readonly Row[], positions: readonly number[]): void {
-    const { width } = this.#config;
     const { tokens, positions: places } = this.#parameters;
     for (const [row, { token }] of rows.entries()) {
-      const [from, place, to] = [token * width, (positions[row] ?? 0) * width, row * width];
-      for (let j = 0; j < width; j += 1) {
+      const [from, place, to] = [token * WIDTH, (positions[row] ?? 0) * WIDTH, row * WIDTH];
+      for (let j = 0; j < WIDTH; j += 1) {
         this.#stream[to + j] = (tokens[from + j] ?? 0) + (places[place + j] ?? 0);
       }
     }
   }
 
   #attend(layer: LayerParameters, index: number, rows: readonly Row[], positions: readonly number[]): void {
-    const { width } = this.#config;
     normalize(rows.length, this.#stream, layer.attentionGain, this.#normed);
     this.#product(rows.length, this.#normed, layer.queryKeyValue, this.#queryKeyValue, false);
     for (const [row, { slot }] of rows.entries()) {
-      this.#remember(slot, index, positions[row] ?? 0, (row * 3 + 1) * width);
+      this.#remember(slot, index, positions[row] ?? 0, (row * 3 + 1) * WIDTH);
     }
     for (const [row, { slot }] of rows.entries()) {
       this.#look(slot, index, positions[row] ?? 0, row);
@@ -102,52 +97,49 @@ export class Decoder {
 
   /** Stores the row's key and value, which lie side by side from `from`. */
   #remember(slot: KvSlot, layer: number, position: number, from: number): void {
-    const { width, context } = this.#config;
-    const key = layer * width * context + position;
-    const value = (layer * context + position) * width;
-    for (let j = 0; j < width; j += 1) {
-      slot.keys[key + j * context] = this.#queryKeyValue[from + j] ?? 0;
-      slot.values[value + j] = this.#queryKeyValue[from + width + j] ?? 0;
+    const key = layer * WIDTH * CONTEXT + position;
+    const value = (layer * CONTEXT + position) * WIDTH;
+    for (let j = 0; j < WIDTH; j += 1) {
+      slot.keys[key + j * CONTEXT] = this.#queryKeyValue[from + j] ?? 0;
+      slot.values[value + j] = this.#queryKeyValue[from + WIDTH + j] ?? 0;
     }
   }
 
   /** Attention of one row to its sequence's tokens up to its own, head by head. */
   #look(slot: KvSlot, layer: number, position: number, row: number): void {
-    const { width, heads, context } = this.#config;
     const { gemm } = this.#arena;
-    const [size, seen, scores] = [width / heads, position + 1, this.#scores];
+    const [size, seen, scores] = [WIDTH / HEADS, position + 1, this.#scores];
     const columns = Math.ceil(seen / 8) * 8;
-    const base = layer * width * context;
-    for (let head = 0; head < heads; head += 1) {
+    const base = layer * WIDTH * CONTEXT;
+    for (let head = 0; head < HEADS; head += 1) {
       const first = head * size;
-      const query = at(this.#queryKeyValue, row * 3 * width + first);
-      const keys = at(slot.keys, base + first * context);
-      gemm(1, columns, size, query, 0, 1, keys, context, scores.byteOffset, columns, false);
-      softmax(scores, 0, seen, 1 / Math.sqrt(size));
+      const query = at(this.#queryKeyValue, row * 3 * WIDTH + first);
+      const keys = at(slot.keys, base + first * CONTEXT);
+      gemm(1, columns, size, query, 0, 1, keys, CONTEXT, scores.byteOffset, columns, false);
+      softmax(scores, seen, 1 / Math.sqrt(size));
       const values = at(slot.values, base + first);
-      const out = at(this.#attended, row * width + first);
-      gemm(1, size, seen, scores.byteOffset, 0, 1, values, width, out, width, false);
+      const out = at(this.#attended, row * WIDTH + first);
+      gemm(1, size, seen, scores.byteOffset, 0, 1, values, WIDTH, out, WIDTH, false);
     }
   }
 
   #feedForward(layer: LayerParameters, rows: number): void {
     normalize(rows, this.#stream, layer.hiddenGain, this.#normed);
     this.#product(rows, this.#normed, layer.hiddenIn, this.#hidden, false);
-    rectify(this.#hidden, rows * this.#config.hidden);
+    rectify(this.#hidden, rows * HIDDEN);
     this.#product(rows, this.#hidden, layer.hiddenOut, this.#stream, true);
   }
 
   #head(rows: readonly Row[]): Float32Array {
-    const { width, vocabulary } = this.#config;
     let asked = 0;
     for (const [row, { sampled }] of rows.entries()) {
       if (!sampled) continue;
-      this.#stream.copyWithin(asked * width, row * width, (row + 1) * width);
+      this.#stream.copyWithin(asked * WIDTH, row * WIDTH, (row + 1) * WIDTH);
       asked += 1;
     }
     normalize(asked, this.#stream, this.#parameters.finalGain, this.#normed);
     this.#product(asked, this.#normed, this.#parameters.head, this.#logits, false);
-    return this.#logits.subarray(0, asked * vocabulary);
+    return this.#logits.subarray(0, asked * VOCABULARY);
   }
 
   /** out (+)= input × matrix for the first rows; each buffer has `maxRows` of them, so its length tells its width. */
@@ -164,21 +156,16 @@ function at(vector: Float32Array, index: number): number {
   return vector.byteOffset + index * vector.BYTES_PER_ELEMENT;
 }
 
-/** What a transformer does between its matrix products, row by row, so that no row depends on another. */
-
-/** One over the root mean square of row `row`; rows are as long as `gain`. */
-export function inverseNorm(input: Float32Array, row: number, width: number): number {
-  let squares = 0;
-  for (let at = row * width; at < (row + 1) * width; at += 1) squares += (input[at] ?? 0) ** 2;
-  return 1 / Math.sqrt(squares / width + NORM_EPSILON);
-}
+// What a transformer does between its matrix products, row by row, so that no row depends on another.
 
 /** RMSNorm of the first `rows` rows, each as long as `gain`. */
-export function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {
+function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {
   const width = gain.length;
   for (let row = 0; row < rows; row += 1) {
-    const scale = inverseNorm(input, row, width);
     const first = row * width;
+    let squares = 0;
+    for (let at = first; at < first + width; at += 1) squares += (input[at] ?? 0) ** 2;
+    const scale = 1 / Math.sqrt(squares / width + NORM_EPSILON);
     for (let j = 0; j < width; j += 1) {
       out[first + j] = (input[first + j] ?? 0) * scale * (gain[j] ?? 0);
     }
@@ -186,19 +173,19 @@ export function normalize(rows: number, input: Float32Array, gain: Float32Array,
 }
 
 /** ReLU of the first `length` values, in place. */
-export function rectify(values: Float32Array, length: number): void {
+function rectify(values: Float32Array, length: number): void {
   for (let at = 0; at < length; at += 1) if ((values[at] ?? 0) < 0) values[at] = 0;
 }
 
-/** Softmax of `scale` times the `length` values from `first`, in place. */
-export function softmax(values: Float32Array, first: number, length: number, scale: number): void {
+/** Softmax of `scale` times the first `length` values, in place. */
+function softmax(values: Float32Array, length: number, scale: number): void {
   let peak = Number.NEGATIVE_INFINITY;
-  for (let at = first; at < first + length; at += 1) peak = Math.max(peak, values[at] ?? 0);
+  for (let at = 0; at < length; at += 1) peak = Math.max(peak, values[at] ?? 0);
   let total = 0;
-  for (let at = first; at < first + length; at += 1) {
+  for (let at = 0; at < length; at += 1) {
     const weight = Math.exp(((values[at] ?? 0) - peak) * scale);
     values[at] = weight;
     total += weight;
   }
-  for (let at = first; at < first + length; at += 1) values[at] = (values[at] ?? 0) / total;
+  for (let at = 0; at < length; at += 1) values[at] = (values[at] ?? 0) / total;
 }

@@ -11,17 +11,10 @@ import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "../../src/contract/random.ts";
 import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
-import {
-  ContextOverflow,
-  type EngineStats,
-  type Generation,
-  type GenerationRequest,
-  Sequence,
-  type Waiting,
-} from "./generation.ts";
+import { type Generation, type GenerationRequest, Sequence, type Waiting } from "./generation.ts";
 import { KvCache, kvCapacity } from "./kv-cache.ts";
 
-import { bytesFromWeights, type ModelConfig, POLICY, parameterCount } from "./weights.ts";
+import { bytesFromWeights, POLICY, WEIGHT_COUNT } from "./weights.ts";
 
 /** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
 const MAX_ROWS = 256;
@@ -35,15 +28,26 @@ export interface EngineOptions {
   readonly maxRunning?: number;
   /** The base of the seeds of requests that name none; random by default. */
   readonly seed?: number;
-  readonly config?: ModelConfig;
   /** New weights leave what the cache holds, for requests with the same salt, until `resetPrefixCache`. */
   readonly keepPrefixCache?: boolean;
 }
 
+/** Totals since the start, but for `running`, `waiting` and `kvUsage`. */
+export interface EngineStats {
+  readonly running: number;
+  readonly waiting: number;
+  readonly promptTokens: number;
+  readonly generationTokens: number;
+  readonly cachedTokens: number;
+  /** Generations ended, however they did. */
+  readonly requests: number;
+  /** Share of the sequence slots that running requests hold, 0 to 1. */
+  readonly kvUsage: number;
+}
+
 export class Engine {
-  readonly contextLength: number;
-  readonly vocabularySize: number;
-  readonly #config: ModelConfig;
+  readonly contextLength = POLICY.context;
+  readonly vocabularySize = POLICY.vocabulary;
   readonly #decoder: Decoder;
   readonly #cache: KvCache;
   readonly #maxRunning: number;
@@ -56,23 +60,14 @@ export class Engine {
   #scheduled = false;
   #stopped = false;
   #accepted = 0;
-  readonly #totals = {
-    promptTokens: 0,
-    generationTokens: 0,
-    cachedTokens: 0,
-    requests: 0,
-    steps: 0,
-  };
+  readonly #totals = { promptTokens: 0, generationTokens: 0, cachedTokens: 0, requests: 0 };
 
   constructor(options: EngineOptions) {
-    const { config = POLICY, maxRunning = MAX_RUNNING, seed = randomInt(2 ** 31) } = options;
+    const { maxRunning = MAX_RUNNING, seed = randomInt(2 ** 31) } = options;
     const slots = 2 * maxRunning;
-    const arena = new Arena(decoderCapacity(config, MAX_ROWS) + kvCapacity(config, slots));
-    this.#config = config;
-    this.contextLength = config.context;
-    this.vocabularySize = config.vocabulary;
-    this.#decoder = new Decoder(config, arena, MAX_ROWS);
-    this.#cache = new KvCache(config, arena, slots);
+    const arena = new Arena(decoderCapacity(MAX_ROWS) + kvCapacity(POLICY, slots));
+    this.#decoder = new Decoder(arena, MAX_ROWS);
+    this.#cache = new KvCache(POLICY, arena, slots);
     this.#maxRunning = maxRunning;
     this.#seed = seed;
     this.#keepsPrefixCache = options.keepPrefixCache ?? false;
@@ -90,8 +85,8 @@ export class Engine {
   }
 
   /**
-   * Rejects with ContextOverflow when the prompt and its tokens do not fit, with RangeError for a prompt that is empty
-   * or names an unknown token, and with what `onToken` throws. A request whose signal is aborted ends with `abort`.
+   * Rejects with RangeError when the prompt and its tokens do not fit, or when the prompt is empty or names an unknown
+   * token, and with what `onToken` throws. A request whose signal is aborted ends with `abort`.
    */
   async generate(request: GenerationRequest): Promise<Generation> {
     this.#check(request);
@@ -135,7 +130,10 @@ export class Engine {
     if (this.#stopped) throw new Error("the engine has been stopped");
     const { contextLength } = this;
     if (prompt.length >= contextLength || prompt.length + maxTokens > contextLength) {
-      throw new ContextOverflow(prompt.length, maxTokens, contextLength);
+      throw new RangeError(
+        `the context is ${contextLength} tokens, but the prompt has ${prompt.length} and ${maxTokens} more were asked for: ` +
+          "shorten the messages or ask for fewer tokens",
+      );
     }
     if (prompt.length === 0) throw new RangeError("the prompt is empty: it needs at least 1 token");
     if (!(maxTokens >= 1)) throw new RangeError(`maxTokens is ${maxTokens}: ask for at least 1`);
@@ -146,9 +144,8 @@ export class Engine {
   }
 
   #load(weights: Float32Array): void {
-    const expected = parameterCount(this.#config);
-    if (weights.length !== expected) {
-      throw new RangeError(`the model has ${expected} weights, but ${weights.length} were given`);
+    if (weights.length !== WEIGHT_COUNT) {
+      throw new RangeError(`the model has ${WEIGHT_COUNT} weights, but ${weights.length} were given`);
     }
     if (!weights.every(Number.isFinite)) throw new RangeError("a weight is not a finite number");
     this.#decoder.load(weights);
@@ -182,7 +179,6 @@ export class Engine {
     const logits = this.#decoder.step(rows);
     // A listener may change the weights or stop the engine: this step's tokens are of the weights it began with.
     const version = this.#version;
-    this.#totals.steps += 1;
     for (const [index, sequence] of asking.entries()) {
       const first = index * this.vocabularySize;
       this.#sample(sequence, logits.subarray(first, first + this.vocabularySize), version);
@@ -230,14 +226,7 @@ export class Engine {
     const weightVersions = { first: this.#version, last: this.#version };
     for (const { outcome } of this.#waiting.filter(unwanted)) {
       this.#totals.requests += 1;
-      const finishReason = "abort";
-      outcome.resolve({
-        tokens: [],
-        finishReason,
-        stopToken: null,
-        cachedTokens: 0,
-        weightVersions,
-      });
+      outcome.resolve({ tokens: [], finishReason: "abort", stopToken: null, cachedTokens: 0, weightVersions });
     }
     this.#waiting = this.#waiting.filter((waiting) => !unwanted(waiting));
   }

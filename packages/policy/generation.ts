@@ -1,17 +1,9 @@
-/** What the engine is asked for and what it gives. Token ids throughout: text is the caller's business. */
-
+/** What the engine is asked for, what it gives, and one request while it runs. Token ids throughout: no text. */
 import type { Row } from "./decoder.ts";
 import type { ToolGrammar } from "./hermes.ts";
 import type { KvSlot } from "./kv-cache.ts";
-import { type Penalties, penalised, type SampledToken, type SamplingOptions, sampleToken } from "./sampler.ts";
+import { applyPenalties, type Penalties, type SampledToken, type SamplingOptions, sampleToken } from "./sampler.ts";
 import { END } from "./tokenizer.ts";
-
-/** A request that waits for its turn. */
-export interface Waiting {
-  readonly request: GenerationRequest;
-  readonly random: () => number;
-  readonly outcome: PromiseWithResolvers<Generation>;
-}
 
 export interface GenerationRequest extends SamplingOptions {
   readonly prompt: readonly number[];
@@ -48,36 +40,11 @@ export interface Generation {
   readonly weightVersions: { readonly first: string; readonly last: string };
 }
 
-/** Totals since the start, but for `running`, `waiting` and `kvUsage`. */
-export interface EngineStats {
-  readonly running: number;
-  readonly waiting: number;
-  readonly promptTokens: number;
-  readonly generationTokens: number;
-  readonly cachedTokens: number;
-  /** Generations ended, however they did. */
-  readonly requests: number;
-  readonly steps: number;
-  /** Share of the sequence slots that running requests hold, 0 to 1. */
-  readonly kvUsage: number;
-}
-
-/** The prompt and the tokens asked for do not fit the context. */
-export class ContextOverflow extends Error {
-  override readonly name = "ContextOverflow";
-  readonly promptTokens: number;
-  readonly maxTokens: number;
-  readonly contextLength: number;
-
-  constructor(promptTokens: number, maxTokens: number, contextLength: number) {
-    super(
-      `the context is ${contextLength} tokens, but the prompt has ${promptTokens} and ${maxTokens} more were asked for: ` +
-        "shorten the messages or ask for fewer tokens",
-    );
-    this.promptTokens = promptTokens;
-    this.maxTokens = maxTokens;
-    this.contextLength = contextLength;
-  }
+/** A request that waits for its turn. */
+export interface Waiting {
+  readonly request: GenerationRequest;
+  readonly random: () => number;
+  readonly outcome: PromiseWithResolvers<Generation>;
 }
 
 /**
@@ -96,8 +63,7 @@ export class Sequence {
   readonly #random: () => number;
   readonly #tokens: SampledToken[] = [];
   readonly #ids: number[];
-  #firstVersion: string | null = null;
-  #lastVersion: string | null = null;
+  #weightVersions: Generation["weightVersions"] | null = null;
 
   constructor({ request, random, outcome }: Waiting, slot: KvSlot) {
     this.request = request;
@@ -124,49 +90,37 @@ export class Sequence {
     const token = this.#draw(logits);
     this.#tokens.push(token);
     this.#ids.push(token.id);
-    this.#firstVersion ??= version;
-    this.#lastVersion = version;
-    const stopped = onToken?.(token) === true;
-    if (stopped || this.#endsWith(token.id)) return "stop";
+    this.#weightVersions = { first: this.#weightVersions?.first ?? version, last: version };
+    const metStop = onToken?.(token) === true;
+    const isEnd = token.id === END && !this.request.ignoreEos;
+    if (metStop || isEnd || this.#isStopToken(token.id)) return "stop";
     return this.#tokens.length >= maxTokens ? "length" : null;
   }
 
   #draw(logits: Float32Array): SampledToken {
-    const { prompt, penalties, grammar, rawLogprobs } = this.request;
+    const { prompt, penalties, grammar, rawLogprobs, minTokens, stopTokenIds } = this.request;
     const answer = this.#ids.slice(prompt.length);
-    return sampleToken(penalised(logits, penalties, prompt, answer), this.request, this.#random, {
-      forbidden: this.#forbidden(),
+    return sampleToken(applyPenalties(logits, penalties, prompt, answer), this.request, this.#random, {
+      forbidden: this.#tokens.length < minTokens ? [END, ...stopTokenIds] : [],
       allowed: grammar?.allowedAfter(answer) ?? null,
       ...(rawLogprobs && { raw: logits }),
     });
   }
 
-  /** What came of it. `version` stands for the weights of a sequence that sampled nothing. */
+  /** The result. `version` stands for the weights of a sequence that sampled nothing. */
   generation(finishReason: Generation["finishReason"], version: string): Generation {
     const last = this.#tokens.at(-1)?.id;
-    const named = finishReason === "stop" && last !== undefined && this.#isStopToken(last);
+    const isNamed = finishReason === "stop" && last !== undefined && this.#isStopToken(last);
     return {
       tokens: this.#tokens,
       finishReason,
-      stopToken: named ? last : null,
+      stopToken: isNamed ? last : null,
       cachedTokens: this.cachedTokens,
-      weightVersions: {
-        first: this.#firstVersion ?? version,
-        last: this.#lastVersion ?? version,
-      },
+      weightVersions: this.#weightVersions ?? { first: version, last: version },
     };
-  }
-
-  #endsWith(id: number): boolean {
-    return this.#isStopToken(id) || (id === END && !this.request.ignoreEos);
   }
 
   #isStopToken(id: number): boolean {
     return this.request.stopTokenIds.includes(id);
-  }
-
-  #forbidden(): readonly number[] {
-    const { minTokens, stopTokenIds } = this.request;
-    return this.#tokens.length < minTokens ? [END, ...stopTokenIds] : [];
   }
 }

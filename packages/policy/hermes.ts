@@ -1,33 +1,12 @@
 /**
- * Tool calls as Hermes writes them: `<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>`.
+ * Tool calls as Hermes writes them, and the grammar of strict ones: `<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>`.
  *
  * Invariants. Arguments are carried as the JSON text the model wrote, byte for byte, so that a call rendered again is
  * the text that was sampled. Where vLLM's parser gives up and calls the whole reply content, so does this one.
  */
 
 import { isRecord } from "../../src/contract/json.ts";
-import { decode, END, FIRST_NIBBLE, FIRST_PIECE, PIECES, VOCABULARY_SIZE } from "./tokenizer.ts";
-
-/** A literal; or a value: how it may begin, and what it is when whole. */
-type Part = string | { readonly begun: RegExp; readonly whole: RegExp };
-
-export interface OfferedTool {
-  readonly name: string;
-  readonly parameters?: unknown;
-}
-
-const NUMBER = { begun: /^-?\d*(\.\d*)?/, whole: /^-?\d+(\.\d+)?$/ };
-
-const STRING = { begun: /^("[^"\\]*"?)?/, whole: /^"[^"\\]*"$/ };
-
-const ANYTHING = { begun: /^[^\n,}]*/, whole: /^.+$/ };
-
-interface WholePart {
-  /** Characters of the text. */
-  readonly taken: number;
-}
-
-type ReadPart = "begun" | "none" | WholePart;
+import { decode, END, FIRST_PIECE, PIECES } from "./tokenizer.ts";
 
 export interface HermesCall {
   readonly name: string;
@@ -70,15 +49,11 @@ function parseCall(json: string): HermesCall | null {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
-  if (!isObject(call) || typeof call["name"] !== "string" || !isObject(call["arguments"])) {
+  if (!isRecord(call) || typeof call["name"] !== "string" || !isRecord(call["arguments"])) {
     return null;
   }
   const members = rawMembers(json);
   return { name: call["name"], arguments: members.get("arguments") ?? "{}" };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The members of a JSON object with the text of their values. The text has been parsed: it is valid. */
@@ -106,17 +81,33 @@ function topLevelParts(json: string): string[] {
   return [...parts, json.slice(from)];
 }
 
+/** A literal; or a value: how it may begin, and what it is when whole. */
+type Part = string | { readonly begun: RegExp; readonly whole: RegExp };
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly parameters?: unknown;
+}
+
+const NUMBER = { begun: /^-?\d*(\.\d*)?/, whole: /^-?\d+(\.\d+)?$/ };
+const STRING = { begun: /^("[^"\\]*"?)?/, whole: /^"[^"\\]*"$/ };
+const ANYTHING = { begun: /^[^\n,}]*/, whole: /^.+$/ };
+
+/** `taken`: the characters of a part that is whole. */
+type ReadPart = "begun" | "none" | { readonly taken: number };
+
 /**
  * What a strict tool call may still be written as: Hermes' form, a name that was offered, its parameters in their order.
  *
- * Invariants. Text before a call is free. From the call's first character on every token must leave a beginning of some call; after
- * its end nothing but the end of the reply is left. Numbers and strings have their own form, other values any JSON in one line.
+ * Invariants. Text before a call is free. From the call's first character on every token must leave a beginning of some
+ * call; after its end nothing but the end of the reply is left. Numbers and strings have their own form, other values any
+ * JSON in one line.
  */
 export class ToolGrammar {
   readonly #calls: readonly (readonly Part[])[];
 
   constructor(tools: readonly OfferedTool[]) {
-    this.#calls = tools.map(callOf);
+    this.#calls = tools.map(partsOf);
   }
 
   /** The ids that may follow; null where any may. */
@@ -124,19 +115,15 @@ export class ToolGrammar {
     const text = decode(answer);
     const start = text.indexOf(CALL_START);
     if (start < 0) return null;
-    const said = text.slice(start);
-    const places = this.#calls.map((call) => placeIn(call, said));
+    const call = text.slice(start);
+    const places = this.#calls.map((parts) => placeIn(parts, call));
     if (places.includes("whole")) return [END];
-    const allowed = [];
-    for (let id = FIRST_PIECE; id < Math.min(FIRST_NIBBLE, VOCABULARY_SIZE); id += 1) {
-      const longer = said + (PIECES[id - FIRST_PIECE] ?? "");
-      if (this.#calls.some((call) => placeIn(call, longer) !== "none")) allowed.push(id);
-    }
-    return allowed;
+    const mayFollow = (piece: string) => this.#calls.some((parts) => placeIn(parts, call + piece) !== "none");
+    return PIECES.flatMap((piece, index) => (mayFollow(piece) ? [FIRST_PIECE + index] : []));
   }
 }
 
-function callOf({ name, parameters }: OfferedTool): readonly Part[] {
+function partsOf({ name, parameters }: OfferedTool): readonly Part[] {
   const properties = isRecord(parameters) ? parameters["properties"] : undefined;
   const members = Object.entries(isRecord(properties) ? properties : {});
   const values = members.flatMap(([key, schema], at): Part[] => [

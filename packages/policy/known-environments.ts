@@ -15,33 +15,13 @@ export interface KnownEnvironment {
 }
 
 /** Its own distribution, a reply as long as it ever needs, and never an empty one. */
-export const POLICY_SAMPLING: Sampling = {
-  temperature: 1,
-  max_tokens: 16,
-  extra_body: { min_tokens: 1 },
-};
+export const POLICY_SAMPLING: Sampling = { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } };
 
 export const KNOWN_ENVIRONMENTS: readonly KnownEnvironment[] = [
-  {
-    environment: "calculator",
-    environment_args: { steps: 1, max: 9 },
-    sampling: POLICY_SAMPLING,
-  },
-  {
-    environment: "guess-number",
-    environment_args: { max: 15, max_turns: 5 },
-    sampling: POLICY_SAMPLING,
-  },
-  {
-    environment: "grid-walk",
-    environment_args: {},
-    sampling: POLICY_SAMPLING,
-  },
-  {
-    environment: "reverse-text",
-    environment_args: {},
-    sampling: POLICY_SAMPLING,
-  },
+  { environment: "calculator", environment_args: { steps: 1, max: 9 }, sampling: POLICY_SAMPLING },
+  { environment: "guess-number", environment_args: { max: 15, max_turns: 5 }, sampling: POLICY_SAMPLING },
+  { environment: "grid-walk", environment_args: {}, sampling: POLICY_SAMPLING },
+  { environment: "reverse-text", environment_args: {}, sampling: POLICY_SAMPLING },
 ];
 
 export function knownEnvironment(id: string): KnownEnvironment | undefined {

@@ -8,7 +8,6 @@
  * a query times all keys is then one matrix product.
  */
 import type { Arena } from "./gemm.ts";
-import type { ModelConfig } from "./weights.ts";
 
 export interface KvSlot {
   /** layers × width × context. */
@@ -21,12 +20,19 @@ export interface KvSlot {
   epoch: number;
 }
 
-/** Floats that `slots` slots take in an arena. */
-export function kvCapacity(config: ModelConfig, slots: number): number {
-  return slots * 2 * floatsPerSlot(config);
+/** What a slot's size depends on. */
+export interface KvShape {
+  readonly layers: number;
+  readonly width: number;
+  readonly context: number;
 }
 
-function floatsPerSlot({ layers, width, context }: ModelConfig): number {
+/** Floats that `slots` slots take in an arena. */
+export function kvCapacity(shape: KvShape, slots: number): number {
+  return slots * 2 * floatsPerSlot(shape);
+}
+
+function floatsPerSlot({ layers, width, context }: KvShape): number {
   return layers * width * context;
 }
 
@@ -36,8 +42,8 @@ export class KvCache {
   readonly #idle: Set<KvSlot>;
   #epoch = 0;
 
-  constructor(config: ModelConfig, arena: Arena, slots: number) {
-    const floats = floatsPerSlot(config);
+  constructor(shape: KvShape, arena: Arena, slots: number) {
+    const floats = floatsPerSlot(shape);
     this.#slots = Array.from({ length: slots }, () => ({
       keys: arena.vector(floats),
       values: arena.vector(floats),

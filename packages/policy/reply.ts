@@ -35,27 +35,15 @@ export type PolicyReply =
 
 export type Handler = (context: PolicyContext, request: PolicyRequest) => PolicyReply | Promise<PolicyReply>;
 
-/** Identity of one completion, the same in all its chunks. */
-export interface Heading {
-  readonly id: string;
-  readonly object: string;
-  /** Seconds since the epoch. */
-  readonly created: number;
-  readonly model: string;
-}
-
+/** Identity of one completion, the same in all its chunks. `created` is in seconds since the epoch. */
 export function headingOf(
   context: PolicyContext,
   prefix: "chatcmpl" | "cmpl",
   object: string,
   requestId: string | null | undefined,
-): Heading {
-  return {
-    id: `${prefix}-${requestId ?? hexId()}`,
-    object,
-    created: Math.floor(context.now() / 1000),
-    model: context.model,
-  };
+) {
+  const id = `${prefix}-${requestId ?? hexId()}`;
+  return { id, object, created: Math.floor(context.now() / 1000), model: context.model };
 }
 
 /** 32 hex digits. */

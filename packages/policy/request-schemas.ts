@@ -1,5 +1,5 @@
 /**
- * What the policy server is asked, in vLLM's field names.
+ * What the policy server may be asked and how it may be served, in vLLM's field names; and how it refuses.
  *
  * Invariants. A field this server does not know is ignored, as vLLM does; a known one that would change the answer and
  * is not implemented is refused by name, never dropped. Null means absent, since clients send both. Defaults are
@@ -7,40 +7,7 @@
  */
 import * as z from "zod";
 
-/**
- * How the policy is served, in vLLM's names: settings of a real engine under which a trainer can be given wrong data, so that tests
- * and people can try what they do. By default none of them does harm.
- */
-
-const Penalty = z.number().min(-2).max(2);
-
-/** What a request takes for a field that it leaves out. */
-const SamplingDefaults = z.strictObject({
-  temperature: z.number().min(0).optional(),
-  top_p: z.number().gt(0).max(1).optional(),
-  top_k: z.int().min(-1).optional(),
-  min_p: z.number().min(0).max(1).optional(),
-  repetition_penalty: z.number().positive().optional(),
-  presence_penalty: Penalty.optional(),
-  frequency_penalty: Penalty.optional(),
-});
-
-export const ServingOptions = z.strictObject({
-  /** `raw_logprobs`: of the logits as the weights give them, before penalties, grammar and temperature. */
-  logprobs_mode: z.enum(["processed_logprobs", "raw_logprobs"]).default("processed_logprobs"),
-  /** As a model's `generation_config.json` would have it; empty: vLLM's `--generation-config vllm`. */
-  generation_config: SamplingDefaults.default({}),
-  /** `auto`: calls are sampled under a grammar where a tool is strict; `parameter`: always. `off`, which vLLM does not have: none ever is. */
-  tool_strict_level: z.enum(["parameter", "auto", "off"]).default("off"),
-  /** New weights leave the prefix cache as it is, until POST /reset_prefix_cache. */
-  keep_prefix_cache: z.boolean().default(false),
-});
-
-export type ServingOptions = z.output<typeof ServingOptions>;
-
-export type ServingOptionsInput = z.input<typeof ServingOptions>;
-
-const TYPES = {
+const ERROR_TYPES = {
   400: "BadRequestError",
   403: "PermissionDeniedError",
   404: "NotFoundError",
@@ -49,15 +16,25 @@ const TYPES = {
   500: "InternalServerError",
 } as const;
 
-type Status = keyof typeof TYPES;
+/** A request that is answered with an error. The message says what to change. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  readonly status: keyof typeof ERROR_TYPES;
+  /** The field of the request that is wrong. */
+  readonly param: string | null;
 
-export interface ErrorBody {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: number;
-  };
+  constructor(status: keyof typeof ERROR_TYPES, message: string, param: string | null = null) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
+/** A refusal in vLLM's shape; `code` is the HTTP status. What no handler foresaw is a 500 with its message. */
+export function errorBody(thrown: unknown) {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const { status, param } = thrown instanceof RequestError ? thrown : new RequestError(500, message);
+  return { error: { message, type: ERROR_TYPES[status], param, code: status } };
 }
 
 const MAX_LOGPROBS = 20;
@@ -68,8 +45,8 @@ const MAX_PROMPTS = 256;
 const Stop = z.string().min(1, { error: "a stop string cannot be empty" });
 const TokenId = z.int().nonnegative();
 
-const sampling = {
-  model: z.string().nullish(),
+/** What a token is drawn from. */
+const distribution = {
   temperature: z.number().min(0).max(100).nullish(),
   top_p: z.number().gt(0).max(1).nullish(),
   top_k: z.int().min(-1).nullish(),
@@ -77,6 +54,31 @@ const sampling = {
   repetition_penalty: z.number().positive().nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
+};
+
+/**
+ * Settings of a real engine under which a trainer can be given wrong data, so that tests and people can try what they
+ * do. By default none of them does harm.
+ */
+export const ServingOptions = z.strictObject({
+  /** `raw_logprobs`: of the logits as the weights give them, before penalties, grammar and temperature. */
+  logprobs_mode: z.enum(["processed_logprobs", "raw_logprobs"]).default("processed_logprobs"),
+  /** What a request takes for a field that it leaves out, as a model's `generation_config.json` would have it. */
+  generation_config: z.strictObject(distribution).default({}),
+  /**
+   * `auto`: calls are sampled under a grammar where a tool is strict; `parameter`: always. `off`, which vLLM does not
+   * have: none ever is.
+   */
+  tool_strict_level: z.enum(["parameter", "auto", "off"]).default("off"),
+  /** New weights leave the prefix cache as it is, until POST /reset_prefix_cache. */
+  keep_prefix_cache: z.boolean().default(false),
+});
+export type ServingOptions = z.output<typeof ServingOptions>;
+export type ServingOptionsInput = z.input<typeof ServingOptions>;
+
+const sampling = {
+  ...distribution,
+  model: z.string().nullish(),
   n: z.int().min(1).max(MAX_CHOICES).nullish(),
   seed: z.int().nullish(),
   stop: z.union([Stop, z.array(Stop).max(MAX_STOPS)]).nullish(),
@@ -161,16 +163,9 @@ export const CompletionRequest = z.object({
 });
 export type CompletionRequest = z.infer<typeof CompletionRequest>;
 
-export const TokenizeChatRequest = z.object({
-  ...chat,
-  model: z.string().nullish(),
-  return_token_strs: z.boolean().nullish(),
-});
-export const TokenizeTextRequest = z.object({
-  prompt: z.string(),
-  model: z.string().nullish(),
-  return_token_strs: z.boolean().nullish(),
-});
+const tokenizing = { model: z.string().nullish(), return_token_strs: z.boolean().nullish() };
+export const TokenizeChatRequest = z.object({ ...chat, ...tokenizing });
+export const TokenizeTextRequest = z.object({ ...tokenizing, prompt: z.string() });
 
 export const DetokenizeRequest = z.object({
   model: z.string().nullish(),
@@ -234,41 +229,4 @@ function refuseUnsupported(body: unknown): void {
     if (value === undefined || value === null || asksForNothing(value)) continue;
     throw new RequestError(400, `${field}: this server does not support it; leave it out`, field);
   }
-}
-
-/** Refusals in vLLM's shape: `{"error": {message, type, param, code}}`, where `code` is the HTTP status as a number. */
-
-/** A request that is answered with an error. The message says what to change. */
-export class RequestError extends Error {
-  override readonly name = "RequestError";
-  readonly status: Status;
-  /** The field of the request that is wrong. */
-  readonly param: string | null;
-
-  constructor(status: Status, message: string, param: string | null = null) {
-    super(message);
-    this.status = status;
-    this.param = param;
-  }
-}
-
-/** What no handler foresaw is a 500 with its message. */
-export function errorBody(thrown: unknown): ErrorBody {
-  const error =
-    thrown instanceof RequestError
-      ? thrown
-      : new RequestError(500, thrown instanceof Error ? thrown.message : String(thrown));
-  const { message, status, param } = error;
-  return { error: { message, type: TYPES[status], param, code: status } };
-}
-
-/** In vLLM's words, which clients match to tell truncation from a mistake. */
-export function contextOverflow(context: number, prompt: number, completion: number): RequestError {
-  return new RequestError(
-    400,
-    `This model's maximum context length is ${context} tokens. However, you requested ` +
-      `${prompt + completion} tokens (${prompt} in the messages, ${completion} in the completion). ` +
-      "Please reduce the length of the messages or completion.",
-    "input_tokens",
-  );
 }

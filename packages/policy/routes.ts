@@ -1,5 +1,5 @@
-/** GET /metrics, in Prometheus' text format, under vLLM's names: https://docs.vllm.ai/en/latest/usage/metrics */
-
+/** The routes that sample nothing: what is served, how it does, its weights, and what it sees of a text. */
+import { isRecord } from "../../src/contract/json.ts";
 import { promptOf } from "./chat-completions.ts";
 import { type Handler, requireModel } from "./reply.ts";
 import {
@@ -12,66 +12,71 @@ import {
 import { decode, encodeText, tokenText } from "./tokenizer.ts";
 import { weightsFromBytes } from "./weights.ts";
 
+/** Of this surface, not of vLLM: a client that reads a number into it would read the wrong one. */
+const VERSION = "rollcall-policy-1";
 const VERSION_HEADER = "x-weight-version";
-
 const MAX_VERSION_CHARACTERS = 200;
 
-interface Metric {
-  readonly name: string;
-  readonly kind: "gauge" | "counter";
-  readonly help: string;
-  readonly value: number;
-}
+/** GET /health, and /ping. */
+export const empty: Handler = () => ({ kind: "text", type: "text/plain", text: "" });
 
-export const metrics: Handler = ({ engine, model }) => {
-  const stats = engine.stats();
-  const all: Metric[] = [
-    gauge("vllm:num_requests_running", "Requests being sampled.", stats.running),
-    gauge("vllm:num_requests_waiting", "Requests waiting for a place.", stats.waiting),
-    gauge("vllm:kv_cache_usage_perc", "Share of the KV cache in use; 1 is full.", stats.kvUsage),
-    counter("vllm:prompt_tokens_total", "Prompt tokens taken in.", stats.promptTokens),
-    counter("vllm:generation_tokens_total", "Tokens sampled.", stats.generationTokens),
-    counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up.", stats.promptTokens),
-    counter("vllm:prefix_cache_hits_total", "Prompt tokens found.", stats.cachedTokens),
-    counter("vllm:request_success_total", "Requests ended.", stats.requests),
-  ];
-  const labels = `{model_name="${escapeLabel(model)}",engine="0"}`;
-  const version = `{weight_version="${escapeLabel(engine.weightVersion)}"}`;
-  const lines = all.flatMap(({ name, kind, help, value }) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${kind}`,
-    `${name}${labels} ${value}`,
-  ]);
-  const info = [
-    "# HELP rollcall:weight_info Which weights sample.",
-    "# TYPE rollcall:weight_info gauge",
-    `rollcall:weight_info${version} 1`,
-  ];
-  const text = `${[...lines, ...info].join("\n")}\n`;
-  return { kind: "text", type: "text/plain; version=0.0.4; charset=utf-8", text };
-};
+export const models: Handler = ({ engine, model, now }) => ({
+  kind: "json",
+  body: {
+    object: "list",
+    data: [
+      {
+        id: model,
+        object: "model",
+        created: Math.floor(now() / 1000),
+        owned_by: "rollcall",
+        root: model,
+        parent: null,
+        max_model_len: engine.contextLength,
+      },
+    ],
+  },
+});
+
+export const version: Handler = () => ({ kind: "json", body: { version: VERSION } });
 
 export const load: Handler = ({ engine }) => {
   const { running, waiting } = engine.stats();
   return { kind: "json", body: { server_load: running + waiting } };
 };
 
-function gauge(name: string, help: string, value: number): Metric {
-  return { name, kind: "gauge", help, value };
-}
-
-function counter(name: string, help: string, value: number): Metric {
-  return { name, kind: "counter", help, value };
-}
+/** GET /metrics, in Prometheus' text format, under vLLM's names: https://docs.vllm.ai/en/latest/usage/metrics */
+export const metrics: Handler = ({ engine, model }) => {
+  const stats = engine.stats();
+  const labels = `{model_name="${escapeLabel(model)}",engine="0"}`;
+  const vllm = (kind: "gauge" | "counter", name: string, help: string, value: number) => [
+    `# HELP vllm:${name} ${help}`,
+    `# TYPE vllm:${name} ${kind}`,
+    `vllm:${name}${labels} ${value}`,
+  ];
+  const lines = [
+    ...vllm("gauge", "num_requests_running", "Requests being sampled.", stats.running),
+    ...vllm("gauge", "num_requests_waiting", "Requests waiting for a place.", stats.waiting),
+    ...vllm("gauge", "kv_cache_usage_perc", "Share of the KV cache in use; 1 is full.", stats.kvUsage),
+    ...vllm("counter", "prompt_tokens_total", "Prompt tokens taken in.", stats.promptTokens),
+    ...vllm("counter", "generation_tokens_total", "Tokens sampled.", stats.generationTokens),
+    ...vllm("counter", "prefix_cache_queries_total", "Prompt tokens looked up.", stats.promptTokens),
+    ...vllm("counter", "prefix_cache_hits_total", "Prompt tokens found.", stats.cachedTokens),
+    ...vllm("counter", "request_success_total", "Requests ended.", stats.requests),
+    "# HELP rollcall:weight_info Which weights sample.",
+    "# TYPE rollcall:weight_info gauge",
+    `rollcall:weight_info{weight_version="${escapeLabel(engine.weightVersion)}"} 1`,
+  ];
+  return { kind: "text", type: "text/plain; version=0.0.4; charset=utf-8", text: `${lines.join("\n")}\n` };
+};
 
 function escapeLabel(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-/** POST /tokenize and /detokenize: what the model sees of a text or a conversation, and back. */
 export const tokenize: Handler = (context, { json }) => {
   const body = json();
-  const chat = typeof body === "object" && body !== null && "messages" in body;
+  const chat = isRecord(body) && "messages" in body;
   const request = parseRequest(chat ? TokenizeChatRequest : TokenizeTextRequest, body);
   requireModel(context, request.model);
   const tokens = "messages" in request ? promptOf(request) : encodeText(request.prompt);
@@ -98,27 +103,27 @@ export const detokenize: Handler = (context, { json }) => {
   return { kind: "json", body: { prompt: decode(tokens) } };
 };
 
-/**
- * GET /weight_info, POST /update_weights and /reset_prefix_cache: which weights sample, new ones for them, and nothing left of the old.
- *
- * Ours, not vLLM's: vLLM moves weights over NCCL between its own processes, and this server takes them as the body of
- * the request: little-endian 32-bit floats in the model's order. The header `x-weight-version` names them; a page in a
- * browser cannot send it to another site without being let, so no page can replace the weights.
- */
 export const weightInfo: Handler = ({ engine }) => ({
   kind: "json",
   body: { weight_version: engine.weightVersion, sha256: engine.weightsDigest },
 });
 
-export const resetPrefixCache: Handler = ({ engine }) => {
-  engine.resetPrefixCache();
-  return { kind: "text", type: "text/plain", text: "" };
+export const resetPrefixCache: Handler = (context, request) => {
+  context.engine.resetPrefixCache();
+  return empty(context, request);
 };
 
-/** Answers when the new weights have been taken over: whatever is asked after that is sampled by them. */
+/**
+ * POST /update_weights answers when the new weights have been taken over: whatever is asked after that is sampled by
+ * them.
+ *
+ * This is ours, not vLLM's, which moves weights over NCCL between its own processes. The body is the weights as
+ * weights.ts has them in bytes, and the header `x-weight-version` names them; a page in a browser cannot send it to
+ * another site without being let, so no page can replace the weights.
+ */
 export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => {
-  const version = headers[VERSION_HEADER];
-  if (typeof version !== "string" || version === "" || version.length > MAX_VERSION_CHARACTERS) {
+  const name = headers[VERSION_HEADER];
+  if (typeof name !== "string" || name === "" || name.length > MAX_VERSION_CHARACTERS) {
     throw new RequestError(
       400,
       `the header ${VERSION_HEADER} must name the weights, in 1 to ${MAX_VERSION_CHARACTERS} characters`,
@@ -126,12 +131,12 @@ export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => 
     );
   }
   try {
-    await engine.updateWeights(weightsFromBytes(bytes), version);
+    await engine.updateWeights(weightsFromBytes(bytes), name);
   } catch (error) {
     // What does not fit the model is the sender's mistake, and the words say what would.
     if (error instanceof RangeError) throw new RequestError(400, error.message);
     throw error;
   }
   const sha256 = engine.weightsDigest;
-  return { kind: "json", body: { message: "Weights updated", weight_version: version, sha256 } };
+  return { kind: "json", body: { message: "Weights updated", weight_version: name, sha256 } };
 };

@@ -3,8 +3,8 @@
  *
  * Invariants. Log probabilities are those of the distribution before truncation: log_softmax(logits / temperature), so
  * that top-p, top-k and min-p do not change them and a trainer can compute the same; greedy (temperature 0) reports
- * log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities are log_softmax of the logits as
- * they came, whatever is drawn from. The same logits, options and random number give the same token.
+ * log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities are log_softmax of the
+ * logits as they came, whatever is drawn from. The same logits, options and random number give the same token.
  */
 
 export interface Penalties {
@@ -40,44 +40,41 @@ export interface SampledToken extends TokenLogprob {
 }
 
 /** What holds for one token beside its request's options. */
-export interface Held {
-  /** Never drawn; log probabilities do not know of it. */
+interface Constraints {
+  /** Never drawn; log probabilities do not take it into account. */
   readonly forbidden?: readonly number[];
-  /** All that may be drawn, which log probabilities do know of; null: any may. */
+  /** All that may be drawn, which log probabilities do take into account; null: any may. */
   readonly allowed?: readonly number[] | null;
-  /** What log probabilities are told of; absent: of the logits that are drawn from. */
+  /** What log probabilities are of; absent: of the logits that are drawn from. */
   readonly raw?: Float32Array;
 }
 
 /** `random` gives numbers in [0, 1). */
 export function sampleToken(
-  given: Float32Array,
+  all: Float32Array,
   options: SamplingOptions,
   random: () => number,
-  { forbidden = [], allowed: only = null, raw }: Held = {},
+  { forbidden = [], allowed = null, raw }: Constraints = {},
 ): SampledToken {
-  const logits = only === null ? given : onlyOf(given, only);
+  const logits = allowed === null ? all : keepOnly(all, allowed);
   const greedy = options.temperature === 0;
   const temperature = greedy ? 1 : options.temperature;
   const distribution = softmax(logits, temperature);
-  const told = raw === undefined ? distribution : softmax(raw, 1);
-  const top = likeliest(told.weights, options.topLogprobs).map((id) => ({
-    id,
-    logprob: told.logprob(id),
-  }));
-  const { weights: allowed } = forbidden.length === 0 ? distribution : softmax(without(logits, forbidden), temperature);
-  const id = greedy ? argmax(allowed) : draw(truncate(allowed, options), random());
-  return { id, logprob: told.logprob(id), top };
+  const { weights } = forbidden.length === 0 ? distribution : softmax(leaveOut(logits, forbidden), temperature);
+  const id = greedy ? argmax(weights) : draw(truncate(weights, options), random());
+  const reported = raw === undefined ? distribution : softmax(raw, 1);
+  const withLogprob = (one: number) => ({ id: one, logprob: reported.logprob(one) });
+  return { ...withLogprob(id), top: likeliest(reported.weights, options.topLogprobs).map(withLogprob) };
 }
 
-function onlyOf(logits: Float32Array, ids: readonly number[]): Float32Array {
+function keepOnly(logits: Float32Array, ids: readonly number[]): Float32Array {
   const kept = new Float32Array(logits.length).fill(Number.NEGATIVE_INFINITY);
   for (const id of ids) kept[id] = logits[id] ?? 0;
   return kept;
 }
 
 /** Their weights are made anew, not cut: beside a forbidden peak a low temperature leaves nothing of the others. */
-function without(logits: Float32Array, forbidden: readonly number[]): Float32Array {
+function leaveOut(logits: Float32Array, forbidden: readonly number[]): Float32Array {
   const kept = logits.slice();
   for (const id of forbidden) kept[id] = Number.NEGATIVE_INFINITY;
   return kept;
@@ -152,10 +149,11 @@ function likeliest(weights: Float64Array, count: number): number[] {
   return ids.sort((one, other) => (weights[other] ?? 0) - (weights[one] ?? 0)).slice(0, count);
 }
 
-/** Penalties on tokens that were there before, as vLLM applies them: to the logits, before the temperature. */
-
-/** A copy; the logits themselves where no penalty is on. */
-export function penalised(
+/**
+ * Penalises tokens that were there before as vLLM does: in the logits, before the temperature. Returns a copy, or the
+ * logits themselves where no penalty is on.
+ */
+export function applyPenalties(
   logits: Float32Array,
   { repetition, presence, frequency }: Penalties,
   prompt: readonly number[],

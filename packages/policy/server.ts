@@ -2,46 +2,31 @@
  * The policy server: vLLM's HTTP surface over the engine, on loopback.
  *
  * Invariants. Every reply is JSON but metrics, health and streams; every refusal has vLLM's error body. A request
- * whose Host is not loopback is refused: a page that made a name of its own point here gets nothing. A client that goes away
- * aborts what it asked for. What fails after a stream began is said in the stream.
+ * whose Host is not loopback is refused: a page that made a name of its own point here gets nothing. A client that goes
+ * away aborts what it asked for. What fails after a stream began becomes an event of the stream.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
-import type { Handler, PolicyContext, PolicyReply, PolicyRequest } from "./reply.ts";
+import type { Handler, PolicyContext, PolicyReply, PolicyRequest, Send } from "./reply.ts";
 import { errorBody, RequestError } from "./request-schemas.ts";
-import { detokenize, load, metrics, resetPrefixCache, tokenize, updateWeights, weightInfo } from "./routes.ts";
+import {
+  detokenize,
+  empty,
+  load,
+  metrics,
+  models,
+  resetPrefixCache,
+  tokenize,
+  updateWeights,
+  version,
+  weightInfo,
+} from "./routes.ts";
 
-const LIMIT_BYTES = 1024 * 1024;
-
+const MAX_BODY_BYTES = 1024 * 1024;
 /** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
 const KEEP_ALIVE_MS = 600_000;
-/** Of this surface, not of vLLM: a client that reads a number into it would read the wrong one. */
-const VERSION = "rollcall-policy-1";
-
-const empty: Handler = () => ({ kind: "text", type: "text/plain", text: "" });
-
-const models: Handler = ({ engine, model, now }) => ({
-  kind: "json",
-  body: {
-    object: "list",
-    data: [
-      {
-        id: model,
-        object: "model",
-        created: Math.floor(now() / 1000),
-        owned_by: "rollcall",
-        root: model,
-        parent: null,
-        max_model_len: engine.contextLength,
-      },
-    ],
-  },
-});
-
-const version: Handler = () => ({ kind: "json", body: { version: VERSION } });
-
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/chat/completions": { POST: chatCompletions },
   "/v1/completions": { POST: completions },
@@ -107,6 +92,37 @@ function isLoopback(host: string | undefined): boolean {
   return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? "");
 }
 
+/** The body, read up to a size. Throws a `RequestError` of 413 as soon as the body is known to be larger than 1 MiB. */
+async function readBody(request: IncomingMessage): Promise<Pick<PolicyRequest, "bytes" | "json">> {
+  if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request) {
+    size += part.length;
+    if (size > MAX_BODY_BYTES) throw tooLarge();
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  return { bytes, json: () => parseJson(request.headers["content-type"], bytes) };
+}
+
+function tooLarge(): RequestError {
+  return new RequestError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`);
+}
+
+/** The content type is asked for as vLLM does; a page of another site cannot send it without being let. */
+function parseJson(type: string | undefined, bytes: Buffer): unknown {
+  if (type?.split(";")[0]?.trim().toLowerCase() !== "application/json") {
+    throw new RequestError(400, "Unsupported Media Type: Only 'application/json' is allowed");
+  }
+  try {
+    return JSON.parse(bytes.toString());
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new RequestError(400, `the body is no JSON: ${error.message}`);
+  }
+}
+
 async function write(response: ServerResponse, reply: PolicyReply): Promise<void> {
   switch (reply.kind) {
     case "json":
@@ -118,9 +134,7 @@ async function write(response: ServerResponse, reply: PolicyReply): Promise<void
   }
 }
 
-type EventRun = Extract<PolicyReply, { kind: "events" }>["run"];
-
-async function writeEvents(response: ServerResponse, run: EventRun): Promise<void> {
+async function writeEvents(response: ServerResponse, run: (send: Send) => Promise<void>): Promise<void> {
   response.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
@@ -145,7 +159,7 @@ function fail(response: ServerResponse, error: unknown): void {
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): void {
-  // Nobody is left to hear it, and a write would be an error nobody handles.
+  // Nobody is left to read it, and a write would be an error that nobody handles.
   if (response.destroyed) return;
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) });
   response.end(text);
@@ -162,37 +176,4 @@ function listen(server: Server, port: number): Promise<number> {
     });
     server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-/** The body of a request: read up to a size, and as JSON only where it says it is. */
-
-/** Throws a `RequestError` of 413 as soon as the body is known to be larger than 1 MiB. */
-export async function readBody(request: IncomingMessage): Promise<Pick<PolicyRequest, "bytes" | "json">> {
-  if (Number(request.headers["content-length"] ?? 0) > LIMIT_BYTES) throw tooLarge();
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of request) {
-    size += part.length;
-    if (size > LIMIT_BYTES) throw tooLarge();
-    parts.push(part);
-  }
-  const bytes = Buffer.concat(parts);
-  return { bytes, json: () => parseJson(request.headers["content-type"], bytes) };
-}
-
-function tooLarge(): RequestError {
-  return new RequestError(413, `the body is larger than ${LIMIT_BYTES} bytes`);
-}
-
-/** The content type is asked for as vLLM does; a page of another site cannot send it without being let. */
-function parseJson(type: string | undefined, bytes: Buffer): unknown {
-  if (type?.split(";")[0]?.trim().toLowerCase() !== "application/json") {
-    throw new RequestError(400, "Unsupported Media Type: Only 'application/json' is allowed");
-  }
-  try {
-    return JSON.parse(bytes.toString());
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new RequestError(400, `the body is no JSON: ${error.message}`);
-  }
 }

@@ -3,9 +3,10 @@
  *
  * Invariants. The order of the tokens is part of the weights: a change here needs `npm run pretrain`. Every printable
  * ASCII character and the newline is a piece, so such a text needs no bytes; any other byte is two nibbles. The size of
- * the vocabulary is a multiple of 8, for the GEMM. No text yields a special: `<|end|>` in a user's message is seven characters. Pieces are matched longest
- * first, so a text has one encoding; ids sampled otherwise ("u", "p" for "up") decode to the same text, but do not come
- * back from it. `decode(encodeText(text))` is `text` with lone surrogates replaced by U+FFFD.
+ * the vocabulary is a multiple of 8, for the GEMM. No text yields a special: `<|end|>` in a user's message is seven
+ * characters. Pieces are matched longest first, so a text has one encoding; ids sampled otherwise ("u", "p" for "up")
+ * decode to the same text, but do not come back from it. `decode(encodeText(text))` is `text` with lone surrogates
+ * replaced by U+FFFD.
  */
 
 const SPECIALS = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"];
@@ -46,12 +47,11 @@ export const TOKENS: readonly string[] = [...SPECIALS, ...PIECES, ...NIBBLES];
 
 export const VOCABULARY_SIZE = TOKENS.length;
 
-interface Piece {
-  readonly text: string;
-  readonly id: number;
-}
-
-const PIECES_BY_FIRST_CHARACTER = byFirstCharacter();
+/** The longest first, so that the first match is the longest. */
+const PIECES_BY_FIRST_CHARACTER = Map.groupBy(
+  PIECES.map((text, index) => ({ text, id: FIRST_PIECE + index })).sort((a, b) => b.text.length - a.text.length),
+  ({ text }) => text.charAt(0),
+);
 const utf8 = new TextEncoder();
 const REPLACEMENT = "\ufffd";
 
@@ -59,14 +59,14 @@ export function encodeText(text: string): number[] {
   const ids: number[] = [];
   let at = 0;
   while (at < text.length) {
-    const piece = pieceAt(text, at);
+    const piece = PIECES_BY_FIRST_CHARACTER.get(text.charAt(at))?.find((one) => text.startsWith(one.text, at));
     if (piece !== undefined) {
       ids.push(piece.id);
       at += piece.text.length;
       continue;
     }
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    for (const byte of utf8.encode(character)) ids.push(...nibblesOf(byte));
+    for (const byte of utf8.encode(character)) ids.push(FIRST_NIBBLE + (byte >> 4), FIRST_NIBBLE + (byte & 15));
     at += character.length;
   }
   return ids;
@@ -116,19 +116,4 @@ export class IncrementalDecoder {
     this.#pending = false;
     return this.#bytes.decode() + half;
   }
-}
-
-function pieceAt(text: string, at: number): Piece | undefined {
-  return PIECES_BY_FIRST_CHARACTER.get(text.charAt(at))?.find((piece) => text.startsWith(piece.text, at));
-}
-
-function nibblesOf(byte: number): [number, number] {
-  return [FIRST_NIBBLE + (byte >> 4), FIRST_NIBBLE + (byte & 15)];
-}
-
-/** Longest first, so that the first match is the longest. */
-function byFirstCharacter(): ReadonlyMap<string, readonly Piece[]> {
-  const pieces = PIECES.map((text, index): Piece => ({ text, id: FIRST_PIECE + index }));
-  const longestFirst = pieces.sort((one, other) => other.text.length - one.text.length);
-  return Map.groupBy(longestFirst, (piece) => piece.text.charAt(0));
 }

@@ -9,20 +9,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { VOCABULARY_SIZE } from "./tokenizer.ts";
 
-/** The shape of a decoder-only transformer with RMSNorm before each block, learned positions and ReLU. */
-export interface ModelConfig {
+/** The shape of the policy: a decoder-only transformer with RMSNorm before each block, learned positions and ReLU. */
+export const POLICY = {
   /** A multiple of 8, as `width / heads` and `context` are: the GEMM works in columns of 8. */
-  readonly vocabulary: number;
-  /** Tokens a sequence may have, prompt and completion together. */
-  readonly context: number;
-  readonly width: number;
-  readonly layers: number;
-  readonly heads: number;
-  readonly hidden: number;
-}
-
-export const POLICY: ModelConfig = {
   vocabulary: VOCABULARY_SIZE,
+  /** Tokens a sequence may have, prompt and completion together. */
   context: 112,
   width: 64,
   layers: 2,
@@ -51,19 +42,17 @@ export interface Parameters {
   readonly head: Float32Array;
 }
 
-export function parameterCount(config: ModelConfig): number {
-  const { vocabulary, context, width, layers, hidden } = config;
-  const layer = 2 * width + 4 * width * width + 2 * width * hidden;
-  return (2 * vocabulary + context + 1) * width + layers * layer;
-}
+const { vocabulary, context, width, layers, hidden } = POLICY;
+const LAYER_WEIGHTS = 2 * width + 4 * width * width + 2 * width * hidden;
 
-/** Throws RangeError when the vector's length is not `parameterCount(config)`. */
-export function viewParameters(config: ModelConfig, vector: Float32Array): Parameters {
-  const expected = parameterCount(config);
-  if (vector.length !== expected) {
-    throw new RangeError(`the model has ${expected} weights, but ${vector.length} were given`);
+/** How many weights the policy has. */
+export const WEIGHT_COUNT = (2 * vocabulary + context + 1) * width + layers * LAYER_WEIGHTS;
+
+/** Throws RangeError when the vector's length is not `WEIGHT_COUNT`. */
+export function viewParameters(vector: Float32Array): Parameters {
+  if (vector.length !== WEIGHT_COUNT) {
+    throw new RangeError(`the model has ${WEIGHT_COUNT} weights, but ${vector.length} were given`);
   }
-  const { vocabulary, context, width, hidden } = config;
   let at = 0;
   const take = (length: number) => {
     at += length;
@@ -72,7 +61,7 @@ export function viewParameters(config: ModelConfig, vector: Float32Array): Param
   return {
     tokens: take(vocabulary * width),
     positions: take(context * width),
-    layers: Array.from({ length: config.layers }, () => ({
+    layers: Array.from({ length: layers }, () => ({
       attentionGain: take(width),
       queryKeyValue: take(3 * width * width),
       attentionOut: take(width * width),
@@ -88,9 +77,6 @@ export function viewParameters(config: ModelConfig, vector: Float32Array): Param
 /** What `npm run pretrain` makes. */
 export const BASE_WEIGHTS_FILE = join(import.meta.dirname, "base-weights.bin");
 const BYTES_PER_WEIGHT = 4;
-
-/** How many weights the policy has. */
-export const WEIGHT_COUNT = parameterCount(POLICY);
 
 /** A copy of its own for each caller. */
 export function baseWeights(): Float32Array<ArrayBuffer> {

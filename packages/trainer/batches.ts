@@ -1,53 +1,13 @@
 /**
- * Where a trainer's batches come from: asked for by lease, which works from behind any firewall.
+ * Where a trainer's batches come from: it asks for leases, which works from behind any firewall, or it is sent offers.
  *
  * Invariants. One batch at a time, in step order. Nothing to train is waited for, for as long as it takes.
  */
-
 import { createHmac, timingSafeEqual } from "node:crypto";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { BatchOffer, type Leased, type LeaseView } from "../../src/contract/trainer-wire.ts";
 import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
-
-const SHORTEST_MS = 1000;
-
-const LONGEST_MS = 60_000;
-
-const PREFIX = "whsec_";
-
-const TOLERANCE_S = 300;
-
-const MAX_BODY_BYTES = 1 << 20;
-
-/** A step takes about as long. */
-const BUSY_S = 1;
-
-export interface PushOptions {
-  readonly port: number;
-  /** Shown when the run was created: `whsec_…`. */
-  readonly secret: string;
-  readonly client: Pick<TrainerClient, "manifest">;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-}
-
-interface Awaited {
-  readonly who: Registration;
-  readonly step: number;
-  readonly take: (leased: Leased) => void;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body?: object;
-}
 
 /** How a registered trainer is known. */
 export interface Registration {
@@ -62,7 +22,7 @@ export interface Batches {
 
 const LONGEST_POLL_S = 30;
 
-export function pulledBatches(client: Pick<TrainerClient, "lease">): Batches {
+export function leaseBatches(client: Pick<TrainerClient, "lease">): Batches {
   return {
     next: async (who, want_step, stop) => {
       for (;;) {
@@ -75,16 +35,67 @@ export function pulledBatches(client: Pick<TrainerClient, "lease">): Batches {
   };
 }
 
-/**
- * Batches that the platform offers: a server of one route, which takes signed offers.
- *
- * Invariants. An offer is accepted when its batch is the one that is waited for, and refused as busy or out of step
- * otherwise; the same offer again is accepted again and trains nothing twice. Nothing is believed before its signature
- * was checked.
- */
+const SHORTEST_BEAT_MS = 1000;
+const LONGEST_BEAT_MS = 60_000;
 
-/** Listens at once. */
-export async function pushedBatches(options: PushOptions): Promise<Batches & { close(): void }> {
+/**
+ * Keeps a lease alive while its batch trains: a heartbeat three times in the time that is left, and every minute. `now`
+ * is epoch milliseconds.
+ *
+ * A heartbeat that fails fails nothing: the acknowledgement says whether the lease was still ours. None is sent after
+ * `end`.
+ */
+export function holdLease(
+  client: Pick<TrainerClient, "heartbeat">,
+  lease: LeaseView,
+  epoch: number,
+  now: number,
+  say: (line: string) => void,
+): { end(): void } {
+  const third = (lease.expires_at * 1000 - now) / 3;
+  const ended = new AbortController();
+  const beat = () => {
+    const request = { token: lease.token, epoch };
+    client.heartbeat(lease.id, request, { signal: ended.signal }).catch((error: unknown) => {
+      if (!ended.signal.aborted) say(`no heartbeat: ${String(error)}`);
+    });
+  };
+  const timer = setInterval(beat, Math.min(LONGEST_BEAT_MS, Math.max(SHORTEST_BEAT_MS, third)));
+  return {
+    end: () => {
+      clearInterval(timer);
+      ended.abort();
+    },
+  };
+}
+
+const MAX_BODY_BYTES = 1 << 20;
+/** A step takes about as long. */
+const BUSY_S = 1;
+
+export interface PushOptions {
+  readonly port: number;
+  /** Shown when the run was created: `whsec_…`. */
+  readonly secret: string;
+  readonly client: Pick<TrainerClient, "manifest">;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** The step that is waited for. */
+interface Awaited {
+  readonly who: Registration;
+  readonly step: number;
+  readonly take: (leased: Leased) => void;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body?: object;
+}
+
+/** A server of one route, which takes signed offers. Resolves when it listens. */
+export async function receiveBatches(options: PushOptions): Promise<Batches & { close(): void }> {
   const inbox = new Inbox(options);
   const server = createServer((request, response) => {
     inbox.answer(request).then(
@@ -92,7 +103,10 @@ export async function pushedBatches(options: PushOptions): Promise<Batches & { c
       (error: unknown) => send(response, { status: 500, body: { message: String(error) } }),
     );
   });
-  await listening(server, options.port);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, "127.0.0.1", resolve);
+  });
   return {
     next: (who, step, stop) => inbox.next(who, step, stop),
     close: () => {
@@ -102,6 +116,13 @@ export async function pushedBatches(options: PushOptions): Promise<Batches & { c
   };
 }
 
+/**
+ * The offers of a run.
+ *
+ * Invariants. An offer is accepted when its batch is the one that is waited for, and refused as busy or out of step
+ * otherwise; the same offer again is accepted again and trains nothing twice. Nothing is believed before its signature
+ * was checked.
+ */
 class Inbox {
   readonly #options: PushOptions;
   #awaited: Awaited | null = null;
@@ -114,13 +135,13 @@ class Inbox {
   next(who: Registration, step: number, stop: AbortSignal): Promise<Leased> {
     stop.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const aborted = () => {
+      const abort = () => {
         this.#awaited = null;
         reject(stop.reason);
       };
-      stop.addEventListener("abort", aborted, { once: true });
+      stop.addEventListener("abort", abort, { once: true });
       const take = (leased: Leased) => {
-        stop.removeEventListener("abort", aborted);
+        stop.removeEventListener("abort", abort);
         resolve(leased);
       };
       this.#awaited = { who, step, take };
@@ -174,67 +195,26 @@ function send(response: ServerResponse, { status, body }: Answer): void {
   response.end(JSON.stringify(body ?? {}));
 }
 
-function listening(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => resolve());
-  });
-}
+const SECRET_PREFIX = "whsec_";
+const TOLERANCE_S = 300;
 
 /**
- * Whether an offer is the platform's, by Standard Webhooks 1.0.0 (standardwebhooks.com).
- *
- * Invariants. The bytes that came are checked, not what they parse to. An old request sent again is refused by its time.
+ * Whether an offer is the platform's, by Standard Webhooks 1.0.0 (standardwebhooks.com): the bytes that came are checked,
+ * not what they parse to, and an old request sent again is refused by its time. `now`: epoch milliseconds.
  */
-
-/** `now`: epoch milliseconds. */
-export function isSigned(secret: string, headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
-  const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => {
+function isSigned(secret: string, headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
+  const [id, timestamp, signatures = ""] = ["id", "timestamp", "signature"].map((name) => {
     const value = headers[`webhook-${name}`];
     return typeof value === "string" ? value : "";
   });
   if (!(Math.abs(now / 1000 - Number(timestamp)) <= TOLERANCE_S)) return false;
-  const hmac = createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.`).update(body);
+  const key = secret.startsWith(SECRET_PREFIX)
+    ? Buffer.from(secret.slice(SECRET_PREFIX.length), "base64")
+    : Buffer.from(secret, "utf8");
+  const hmac = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body);
   const expected = Buffer.from(`v1,${hmac.digest("base64")}`);
-  return (signatures ?? "").split(" ").some((signature) => {
+  return signatures.split(" ").some((signature) => {
     const given = Buffer.from(signature);
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
-}
-
-function keyOf(secret: string): Buffer {
-  return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret, "utf8");
-}
-
-/**
- * A lease kept alive while its batch trains.
- *
- * Invariants. A heartbeat that fails fails nothing: the acknowledgement says whether the lease was still ours. No
- * heartbeat is sent after `end`.
- */
-
-/** Beats three times in the time that is left, and every minute. `now` is epoch milliseconds. */
-export function holdLease(
-  client: Pick<TrainerClient, "heartbeat">,
-  lease: LeaseView,
-  epoch: number,
-  now: number,
-  say: (line: string) => void,
-): { end(): void } {
-  const third = (lease.expires_at * 1000 - now) / 3;
-  const every = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, third));
-  const ended = new AbortController();
-  const beat = () => {
-    const request = { token: lease.token, epoch };
-    client.heartbeat(lease.id, request, { signal: ended.signal }).catch((error: unknown) => {
-      if (!ended.signal.aborted) say(`no heartbeat: ${String(error)}`);
-    });
-  };
-  const timer = setInterval(beat, every);
-  return {
-    end: () => {
-      clearInterval(timer);
-      ended.abort();
-    },
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * The gradient of a loss over samples, as one vector in the order of the weights, with what each token said on the way.
+ * The gradient of a loss over samples, as one vector in the order of the weights, and what it shows of each token.
  *
  * Invariants. The loss is the sum over trainable tokens of weight × token loss, so gradients of parts add up to that of
  * the whole. One function is compiled for each shape, when it is first asked for (about a second). The event loop gets a

@@ -2,11 +2,11 @@
  * The policy's weights and the optimiser that moves them, one batch at a time.
  *
  * Invariants. A batch moves the weights by a few optimiser steps, one for each minibatch of each pass over it, and the
- * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other of its
- * minibatch. What `train` was given is not changed.
+ * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other
+ * of its minibatch. What `train` was given is not changed.
  */
 import { seededRandom } from "../../src/contract/random.ts";
-import { Adam, type AdamOptions, type AdamState } from "./adam.ts";
+import { type AdamOptions, type AdamState, stepAdam } from "./adam.ts";
 import type { GradientOf, TokenFacts } from "./gradient.ts";
 import { BatchFault, layOut, type RowBatch, type TrainingSample, trainableTokens } from "./row-batch.ts";
 
@@ -14,7 +14,7 @@ export interface LearnerOptions {
   readonly learningRate: number;
   /** Of the order in which samples are taken. */
   readonly seed: number;
-  /** How often a batch is trained on, GRPO's mu: from the second time on the loss weighs by how far the weights have moved. */
+  /** How often a batch is trained on, GRPO's mu: from the second time on the loss weighs how far the weights moved. */
   readonly passes: number;
 }
 
@@ -45,13 +45,15 @@ export class Learner {
   }
 
   /**
-   * The version after `before`, made of these samples. How far the samples are from the policy (`ratio`, `kl`) is told
-   * before the first update, by the first minibatch. Rejects with BatchFault when no token trains or a sample is too long.
+   * The version after `before`, made of these samples. How far the samples are from the policy (`ratio`, `kl`) is
+   * measured before the first update, on the first minibatch. Rejects with BatchFault when no token trains or a sample is
+   * too long.
    */
   async train(before: LearnerState, samples: readonly TrainingSample[]): Promise<Trained> {
+    const { learningRate: learning_rate } = this.#options;
     const weights = before.weights.slice();
     const { mean, square, steps } = before.adam;
-    const adam = new Adam(ADAM, { mean: mean.slice(), square: square.slice(), steps });
+    const adam = { mean: mean.slice(), square: square.slice(), steps };
     const minibatches = this.#minibatches(samples, before.version);
     const every = new TokenStatistics();
     let drift: TokenStatistics["drift"] | null = null;
@@ -62,12 +64,10 @@ export class Learner {
       every.add(batches, gradient.facts);
       drift ??= every.drift;
       loss += gradient.loss / minibatches.length;
-      const length = adam.step(weights, gradient.vector, this.#options.learningRate);
-      norm = Math.max(norm, length);
+      norm = Math.max(norm, stepAdam(ADAM, adam, weights, gradient.vector, learning_rate));
     }
-    const learning_rate = this.#options.learningRate;
     return {
-      state: { weights, adam: adam.state, version: before.version + 1 },
+      state: { weights, adam, version: before.version + 1 },
       metrics: { loss, ...every.health, ...drift, grad_norm: norm, learning_rate },
     };
   }
@@ -80,14 +80,14 @@ export class Learner {
     const size = Math.ceil(able.length / MINIBATCHES);
     const count = Math.ceil(able.length / size);
     return Array.from({ length: passes }, (_, pass) => {
-      const mixed = shuffled(able, seededRandom("minibatches", seed, version, pass));
+      const mixed = shuffle(able, seededRandom("minibatches", seed, version, pass));
       return Array.from({ length: count }, (_, at) => mixed.slice(at * size, (at + 1) * size));
     }).flat();
   }
 }
 
 /** Fisher and Yates. */
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
+function shuffle<T>(items: readonly T[], random: () => number): T[] {
   const mixed = [...items];
   for (let last = mixed.length - 1; last > 0; last -= 1) {
     const other = Math.floor(random() * (last + 1));

@@ -3,7 +3,8 @@
  *
  * Invariants. What takes long to compile is compiled before it is told what to train. stdout has events only, stderr is
  * for people, and the last line of a failure says why. Exit code 0: the run is over and its last weights are served, or
- * it was told to stop. 1: it failed. 2: it was called wrongly.
+ * it was told to stop. 1: it failed. 2: it was called wrongly. The token and the secret never stand among the flags,
+ * where other processes see them.
  */
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
@@ -11,7 +12,7 @@ import * as z from "zod";
 import { TrainerClient } from "../../src/sdk/trainer-client.ts";
 import { baseWeights, WEIGHT_COUNT } from "../policy/weights.ts";
 import { newAdamState } from "./adam.ts";
-import { type Batches, pulledBatches, pushedBatches } from "./batches.ts";
+import { type Batches, leaseBatches, receiveBatches } from "./batches.ts";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.ts";
 import { Learner } from "./learner.ts";
 import { LOSS_NAMES, type LossName } from "./losses.ts";
@@ -19,7 +20,7 @@ import { ThreadedGradient } from "./threaded-gradient.ts";
 import { Trainer, type TrainerEvent } from "./trainer.ts";
 import { MOST_PASSES } from "./trainer-process.ts";
 
-export const HELP = `Usage: node packages/trainer/main.ts --url URL --policy URL [flags]
+const HELP = `Usage: node packages/trainer/main.ts --url URL --policy URL [flags]
 
 Trains the embedded policy on the batches of one run, by the contract in docs/training.md. Which run: --run with its
 token in ROLLCALL_TRAINER_TOKEN; or, without --run, one line of JSON on stdin, {"run_id","token","checkpoint"}, and the end
@@ -39,70 +40,84 @@ checkpoint, it goes on.
       --rewind              gives up every version after the checkpoint's
 `;
 
-const Rate = z.coerce.number().min(0).max(1);
-
-const Flags = z.object({
+const Settings = z.object({
   url: z.url(),
   policy: z.array(z.url()).min(1),
   run: z.string().min(1).optional(),
   checkpoint: z.string().min(1).optional(),
   delivery: z.enum(["pull", "push"]).default("pull"),
   port: z.coerce.number().int().min(1).max(65_535).default(8790),
-  "learning-rate": Rate.default(5e-4),
+  "learning-rate": z.coerce.number().min(0).max(1).default(5e-4),
   passes: z.coerce.number().int().min(1).max(MOST_PASSES).default(1),
   loss: z.custom<LossName>((name) => LOSS_NAMES.some((known) => known === name)).default("dppo"),
   seed: z.coerce.number().int().min(0).default(0),
   rewind: z.boolean().default(false),
 });
-
-export type Settings = z.output<typeof Flags>;
+type Settings = z.output<typeof Settings>;
 
 /** Which run to train. */
-export const Task = z.object({
+const Task = z.object({
   run_id: z.string().min(1),
   token: z.string().min(1),
   checkpoint: z.string().min(1),
   push_secret: z.string().min(1).optional(),
 });
+type Task = z.infer<typeof Task>;
 
-export type Task = z.infer<typeof Task>;
-
-const TRAINER_ID = "rollcall-reference";
-
-function tell(event: TrainerEvent | { readonly event: "ready" | "finished" }): void {
-  console.log(JSON.stringify(event));
-}
-
-function say(line: string): void {
-  console.error(line);
+/** Null when help was asked for. Throws an Error whose message says which flag is wrong. */
+function readSettings(): Settings | null {
+  const text = { type: "string" } as const;
+  const { values } = parseArgs({
+    options: {
+      url: text,
+      policy: { type: "string", multiple: true },
+      run: text,
+      checkpoint: text,
+      delivery: text,
+      port: text,
+      "learning-rate": text,
+      passes: text,
+      loss: text,
+      seed: text,
+      rewind: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help) return null;
+  const read = Settings.safeParse(values);
+  if (read.success) return read.data;
+  const [first] = read.error.issues;
+  throw new Error(`--${first?.path.join(".")}: ${first?.message}; --help tells more`);
 }
 
 async function main(settings: Settings): Promise<void> {
-  const stop = stopSignal();
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
   // Listened to from the start: a line that nobody reads is lost.
-  const asked = settings.run === undefined ? taskFromStdin(stop) : taskFromEnvironment(settings);
+  const asked = settings.run === undefined ? readTask(stop) : taskFromEnvironment(settings);
   const gradientOf = await ThreadedGradient.start(settings.loss);
   tell({ event: "ready" });
   const task = await asked;
   if (task === null) return;
-  const { run_id, batch, state } = (await readCheckpoint(task.checkpoint)) ?? beginning(task);
+  const { run_id, batch, state } = (await readCheckpoint(task.checkpoint)) ?? firstCheckpoint(task);
   if (run_id !== task.run_id) {
     throw new Error(`${task.checkpoint} is a checkpoint of ${run_id}, not of ${task.run_id}`);
   }
-  const client = clientOf(settings, task);
-  const batches = await batchesOf(settings, task, client);
-  const { "learning-rate": learningRate, seed, passes, rewind } = settings;
+  const { url, policy, "learning-rate": learningRate, seed, passes, rewind } = settings;
+  // A platform that is away is waited for: what was trained is on disk.
+  const maxRetries = Number.POSITIVE_INFINITY;
+  const client = new TrainerClient({ baseUrl: url, runId: run_id, apiKey: task.token, maxRetries });
   const trainer = new Trainer({
     client,
-    batches,
-    replicas: replicasOf(settings.policy),
+    batches: await openBatches(settings, task, client),
+    replicas: policy.map((address, at) => ({ url: address, id: policy.length === 1 ? "policy" : `policy-${at}` })),
     learner: new Learner({ learningRate, seed, passes }, gradientOf),
     directory: task.checkpoint,
     run_id,
-    trainer_id: TRAINER_ID,
+    trainer_id: "rollcall-reference",
     from: { batch, state },
     rewind,
-    say,
+    say: console.error,
     tell,
     now: Date.now,
   });
@@ -110,14 +125,12 @@ async function main(settings: Settings): Promise<void> {
   if (!stop.signal.aborted) tell({ event: "finished" });
 }
 
-function stopSignal(): AbortController {
-  const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
-  return stop;
+function tell(event: TrainerEvent | { readonly event: "ready" | "finished" }): void {
+  console.log(JSON.stringify(event));
 }
 
-/** Null when stdin ended, or it was told to stop, before a line came. */
-function taskFromStdin(stop: AbortController): Promise<Task | null> {
+/** From stdin. Null when it ended, or the trainer was told to stop, before a line came. */
+function readTask(stop: AbortController): Promise<Task | null> {
   const lines = createInterface({ input: process.stdin });
   return new Promise((resolve, reject) => {
     lines.once("line", (line) => {
@@ -139,78 +152,36 @@ async function taskFromEnvironment({ run, checkpoint }: Settings): Promise<Task>
   return Task.parse({ run_id: run, token, checkpoint, push_secret });
 }
 
-function beginning({ run_id }: Task): Checkpoint {
+function firstCheckpoint({ run_id }: Task): Checkpoint {
   const adam = newAdamState(WEIGHT_COUNT);
   return { run_id, batch: null, state: { weights: baseWeights(), adam, version: 0 } };
 }
 
-/** A platform that is away is waited for: what was trained is on disk. */
-function clientOf({ url }: Settings, { run_id, token }: Task): TrainerClient {
-  const maxRetries = Number.POSITIVE_INFINITY;
-  return new TrainerClient({ baseUrl: url, runId: run_id, apiKey: token, maxRetries });
-}
-
-async function batchesOf(
+async function openBatches(
   { delivery, port }: Settings,
   { push_secret: secret }: Task,
   client: TrainerClient,
 ): Promise<Batches> {
-  if (delivery === "pull") return pulledBatches(client);
+  if (delivery === "pull") return leaseBatches(client);
   if (secret === undefined) throw new Error("set ROLLCALL_PUSH_SECRET to the run's push secret");
-  return pushedBatches({ port, secret, client, now: Date.now });
+  return receiveBatches({ port, secret, client, now: Date.now });
 }
 
-function replicasOf(urls: readonly string[]) {
-  return urls.map((url, at) => ({ url, id: urls.length === 1 ? "policy" : `policy-${at}` }));
+function exitWith(code: 1 | 2, error: unknown): never {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exit(code);
 }
 
-function settingsOrExit(): Settings {
+function readSettingsOrExit(): Settings | null {
   try {
-    const settings = readSettings(process.argv.slice(2));
-    if (settings !== null) return settings;
-    console.log(HELP);
-    process.exit(0);
+    return readSettings();
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
-    process.exit(2);
+    return exitWith(2, error);
   }
 }
 
-const settings = settingsOrExit();
-try {
-  await main(settings);
-  // Connections that are kept alive, and a stdin that is still open, would keep the process.
-  process.exit(0);
-} catch (error) {
-  say(error instanceof Error ? error.message : String(error));
-  process.exit(1);
-}
-
-/** What the trainer is started with. The token and the secret never stand among the flags, where other processes see them. */
-
-/** Null when help was asked for. Throws an Error whose message says which flag is wrong. */
-export function readSettings(argv: readonly string[]): Settings | null {
-  const text = { type: "string" } as const;
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      url: text,
-      policy: { type: "string", multiple: true },
-      run: text,
-      checkpoint: text,
-      delivery: text,
-      port: text,
-      "learning-rate": text,
-      passes: text,
-      loss: text,
-      seed: text,
-      rewind: { type: "boolean" },
-      help: { type: "boolean", short: "h" },
-    },
-  });
-  if (values.help) return null;
-  const read = Flags.safeParse(values);
-  if (read.success) return read.data;
-  const [first] = read.error.issues;
-  throw new Error(`--${first?.path.join(".")}: ${first?.message}; --help tells more`);
-}
+const settings = readSettingsOrExit();
+if (settings === null) console.log(HELP);
+else await main(settings).catch((error: unknown) => exitWith(1, error));
+// Connections that are kept alive, and a stdin that is still open, would keep the process.
+process.exit(0);

@@ -41,13 +41,13 @@ export function trainableOf(weights: Float32Array, batch: RowBatch): Trainable {
   });
   return {
     parts,
-    embedded: np.array(embed(viewParameters(POLICY, weights), batch)).reshape([rows, length, WIDTH]),
+    embedded: np.array(embed(viewParameters(weights), batch)).reshape([rows, length, WIDTH]),
   };
 }
 
 /** Adds a gradient of the batch to the vector of all weights' gradients. */
 export function addGradient({ parts, embedded }: Trainable, batch: RowBatch, vector: Float32Array): void {
-  addEmbeddingGradient(embedded.dataSync(), batch, viewParameters(POLICY, vector));
+  addEmbeddingGradient(embedded.dataSync(), batch, viewParameters(vector));
   let at = FIRST_LAYER_WEIGHT;
   for (const part of parts) {
     const values = part.dataSync();

@@ -6,6 +6,17 @@
  * padding belong to sample 0, real samples count from 1 in each row.
  */
 
+/** The batch cannot be trained as it came: it does not read (`decode`), or this trainer has no use for it (`invalid`). */
+export class BatchFault extends Error {
+  override readonly name = "BatchFault";
+  readonly reason: "decode" | "invalid";
+
+  constructor(reason: "decode" | "invalid", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
 /** One sequence to train on: the sample's tokens with the credit that its batch gives it. */
 export interface TrainingSample {
   readonly ids: ArrayLike<number>;
@@ -14,6 +25,15 @@ export interface TrainingSample {
   /** The logprob each was sampled with, under the policy at its temperature. */
   readonly logprobs: ArrayLike<number>;
   readonly advantage: number;
+}
+
+/** The number of trainable tokens, which a token mean divides by; where shares are not 0 or 1, their sum. */
+export function trainableTokens(samples: readonly TrainingSample[]): number {
+  let count = 0;
+  for (const { mask } of samples) {
+    for (let at = 1; at < mask.length; at += 1) count += mask[at] ?? 0;
+  }
+  return count;
 }
 
 export interface Shape {
@@ -38,28 +58,47 @@ export interface RowBatch {
   readonly weights: Float32Array<ArrayBuffer>;
 }
 
-/** `weight` is what a token with a share of 1 counts. Throws BatchFault when a sample is longer than the model's context. */
+/**
+ * Lays samples out in as many batches as they need. `weight` is what a token with a share of 1 counts. Throws BatchFault
+ * when a sample is longer than the model's context.
+ */
 export function layOut(samples: readonly TrainingSample[], weight: number): RowBatch[] {
   const places = samples.map(({ ids }) => ids.length - 1);
   const longest = Math.max(0, ...places);
   const shape = SHAPES.find(({ length }) => length >= longest);
-  if (shape === undefined)
+  if (shape === undefined) {
     throw new BatchFault("invalid", `a sample of ${longest + 1} tokens is longer than the model's context`);
-  const rows = packRows(places, shape.length);
+  }
+  const rows = packRows(places, shape.length).map((indices) => indices.flatMap((index) => samples[index] ?? []));
   const batches: RowBatch[] = [];
   for (let first = 0; first < rows.length; first += shape.rows) {
     const batch = emptyBatch(shape);
-    for (const [row, indices] of rows.slice(first, first + shape.rows).entries()) {
-      fillRow(
-        batch,
-        row,
-        indices.map((index) => samples[index]).filter((sample) => sample !== undefined),
-        weight,
-      );
-    }
+    for (const [at, row] of rows.slice(first, first + shape.rows).entries()) fillRow(batch, at, row, weight);
     batches.push(batch);
   }
   return batches;
+}
+
+/**
+ * Packs samples of many lengths into rows of one length, so that little of a row is padding: the longest first, each into
+ * the first row with room for it. For each row, the indices of its samples; the same lengths give the same rows. Throws
+ * RangeError when a sample is longer than a row.
+ */
+export function packRows(lengths: readonly number[], capacity: number): number[][] {
+  const longestFirst = lengths.map((length, index) => ({ length, index }));
+  longestFirst.sort((one, other) => other.length - one.length || one.index - other.index);
+  const rows: { free: number; readonly samples: number[] }[] = [];
+  for (const { length, index } of longestFirst) {
+    if (length > capacity) throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
+    let row = rows.find(({ free }) => free >= length);
+    if (row === undefined) {
+      row = { free: capacity, samples: [] };
+      rows.push(row);
+    }
+    row.free -= length;
+    row.samples.push(index);
+  }
+  return rows.map(({ samples }) => samples);
 }
 
 export function emptyBatch(shape: Shape): RowBatch {
@@ -91,49 +130,4 @@ function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[
       batch.weights[place] = share * weight;
     }
   }
-}
-
-/** The batch cannot be trained as it came: it does not read (`decode`), or this trainer has no use for it (`invalid`). */
-export class BatchFault extends Error {
-  override readonly name = "BatchFault";
-  readonly reason: "decode" | "invalid";
-
-  constructor(reason: "decode" | "invalid", message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.reason = reason;
-  }
-}
-
-/** The number of trainable tokens, which a token mean divides by; where shares are not 0 or 1, their sum. */
-export function trainableTokens(samples: readonly TrainingSample[]): number {
-  let count = 0;
-  for (const { mask } of samples) {
-    for (let at = 1; at < mask.length; at += 1) count += mask[at] ?? 0;
-  }
-  return count;
-}
-
-/**
- * Samples of many lengths into rows of one length, so that little of a row is padding.
- *
- * First-fit decreasing: the longest sample first, each into the first row with room for it. The same lengths give the
- * same rows.
- */
-
-/** For each row, the indices of its samples. Throws RangeError when a sample is longer than a row. */
-export function packRows(lengths: readonly number[], capacity: number): number[][] {
-  const longestFirst = lengths.map((length, index) => ({ length, index }));
-  longestFirst.sort((one, other) => other.length - one.length || one.index - other.index);
-  const rows: { free: number; readonly samples: number[] }[] = [];
-  for (const { length, index } of longestFirst) {
-    if (length > capacity) throw new RangeError(`a sample of ${length} tokens, rows of ${capacity}`);
-    let row = rows.find(({ free }) => free >= length);
-    if (row === undefined) {
-      row = { free: capacity, samples: [] };
-      rows.push(row);
-    }
-    row.free -= length;
-    row.samples.push(index);
-  }
-  return rows.map(({ samples }) => samples);
 }

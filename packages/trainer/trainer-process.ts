@@ -1,19 +1,15 @@
 /**
- * The reference trainer as a process of its own.
+ * The reference trainer as a process of its own, which comes back: one that dies is started again and goes on from its
+ * checkpoint.
  *
  * Invariants. It is told what to train over its stdin, so that no token stands where other processes see it; and when
- * that stdin ends, it stops: it never outlives whoever started it. Its stdout is a line of JSON for each event, its
- * stderr goes to `say`, and the last of it is why it failed.
+ * that stdin ends, it stops: it never outlives whoever started it. Its stderr goes to `say`, and the last of it is why it
+ * failed. At most one process at a time: the next is started when the last has ended. Only a death is answered by a
+ * start: a trainer that is done, that was stopped, or that was called wrongly stays ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { extname, join } from "node:path";
 import { createInterface } from "node:readline";
-
-/** One that dies at once each time is not kept alive for ever. */
-const RESTARTS = 3;
-
-/** Started with flags it does not take. */
-const CALLED_WRONGLY = 2;
 
 export interface TrainerOptions {
   /** The platform's address, without /v1. */
@@ -47,7 +43,7 @@ export interface TrainerExit {
 export interface TrainerProcess {
   readonly pid: number | undefined;
   train(task: TrainerTask): void;
-  /** Resolves when it has ended, however. Never rejects. */
+  /** Resolves when it has ended and is not started again, however it ended. Never rejects. */
   readonly exited: Promise<TrainerExit>;
   /** Asks it to finish its step and stop, and waits until it has. */
   stop(): Promise<TrainerExit>;
@@ -57,25 +53,46 @@ export interface TrainerProcess {
 export const MOST_PASSES = 16;
 
 /** A `.js` where this file was compiled to one. */
-const MAIN = join(import.meta.dirname, "./", `main${extname(import.meta.filename)}`);
+const MAIN = join(import.meta.dirname, `main${extname(import.meta.filename)}`);
 /** A step takes a second or two; one that hangs must not keep the command. */
 const STOPS_WITHIN_MS = 15_000;
+/** One that dies at once each time is not kept alive for ever. */
+const RESTARTS = 3;
+/** The exit code of one that was started with flags it does not take. */
+const CALLED_WRONGLY = 2;
 
 /** It warms up at once, and waits to be told what to train. */
-export function startTrainer(options: TrainerOptions): TrainerProcess {
-  const child = spawn(process.execPath, [MAIN, ...argumentsOf(options)], {
-    stdio: ["pipe", "ignore", "pipe"],
-  });
-  // Nobody reads what is written to a process that has died; `exited` says so.
-  child.stdin?.on("error", (error) => options.say(`trainer: ${error.message}`));
-  const exited = exitOf(child, options.say);
+export function startTrainerThatComesBack(options: TrainerOptions): TrainerProcess {
+  let child = spawnTrainer(options);
+  let task: TrainerTask | null = null;
+  let stopped = false;
+  const sendTask = () => {
+    if (task !== null) child.stdin?.write(`${JSON.stringify(task)}\n`);
+  };
+  const waitForLastExit = async () => {
+    for (let restarts = 1; ; restarts += 1) {
+      const exit = await exitOf(child, options.say);
+      const { code } = exit;
+      if (stopped || code === 0 || code === CALLED_WRONGLY || restarts > RESTARTS) return exit;
+      options.say(
+        `The trainer ${howItEnded(exit)}; it is started again from its checkpoint (${restarts} of ${RESTARTS}).`,
+      );
+      child = spawnTrainer(options);
+      sendTask();
+    }
+  };
+  const exited = waitForLastExit();
   return {
-    pid: child.pid,
+    get pid() {
+      return child.pid;
+    },
     exited,
-    train: (task) => {
-      child.stdin?.write(`${JSON.stringify(task)}\n`);
+    train: (given) => {
+      task = given;
+      sendTask();
     },
     stop: () => {
+      stopped = true;
       child.kill("SIGTERM");
       const timer = setTimeout(() => child.kill("SIGKILL"), STOPS_WITHIN_MS);
       return exited.finally(() => clearTimeout(timer));
@@ -90,10 +107,13 @@ export function howItEnded({ code, signal, why }: TrainerExit): string {
   return why === "" ? how : `${how}: ${why}`;
 }
 
-function argumentsOf({ url, policyUrl, learningRate, ...as }: TrainerOptions): string[] {
-  const { passes, loss, seed } = as;
+function spawnTrainer({ url, policyUrl, learningRate, passes, loss, seed, say }: TrainerOptions): ChildProcess {
   const flags = { url, policy: policyUrl, "learning-rate": learningRate, passes, loss, seed };
-  return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const argv = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const child = spawn(process.execPath, [MAIN, ...argv], { stdio: ["pipe", "ignore", "pipe"] });
+  // Nobody reads what is written to a process that has died; its exit says so.
+  child.stdin?.on("error", (error) => say(`trainer: ${error.message}`));
+  return child;
 }
 
 function exitOf(child: ChildProcess, say: (line: string) => void): Promise<TrainerExit> {
@@ -109,58 +129,4 @@ function exitOf(child: ChildProcess, say: (line: string) => void): Promise<Train
     child.once("error", (error) => resolve({ code: null, signal: null, why: error.message }));
     child.once("close", (code, signal) => resolve({ code, signal, why }));
   });
-}
-
-/**
- * A trainer's process that comes back: one that dies is started again and goes on from its checkpoint.
- *
- * Invariants. At most one process at a time: the next is started when the last has ended. Only a death is answered by a
- * start: a trainer that is done, that was stopped, or that was called wrongly stays ended.
- */
-
-/** `exited` resolves with the last end there is. */
-export function startTrainerThatComesBack(options: TrainerOptions): TrainerProcess {
-  return new TrainerThatComesBack(options);
-}
-
-class TrainerThatComesBack implements TrainerProcess {
-  readonly exited: Promise<TrainerExit>;
-  readonly #options: TrainerOptions;
-  #process: TrainerProcess;
-  #task: TrainerTask | null = null;
-  #stopped = false;
-
-  constructor(options: TrainerOptions) {
-    this.#options = options;
-    this.#process = startTrainer(options);
-    this.exited = this.#untilItStaysEnded();
-  }
-
-  get pid(): number | undefined {
-    return this.#process.pid;
-  }
-
-  train(task: TrainerTask): void {
-    this.#task = task;
-    this.#process.train(task);
-  }
-
-  async stop(): Promise<TrainerExit> {
-    this.#stopped = true;
-    await this.#process.stop();
-    return await this.exited;
-  }
-
-  async #untilItStaysEnded(): Promise<TrainerExit> {
-    for (let restarts = 1; ; restarts += 1) {
-      const exit = await this.#process.exited;
-      const { code } = exit;
-      if (this.#stopped || code === 0 || code === CALLED_WRONGLY || restarts > RESTARTS) return exit;
-      this.#options.say(
-        `The trainer ${howItEnded(exit)}; it is started again from its checkpoint (${restarts} of ${RESTARTS}).`,
-      );
-      this.#process = startTrainer(this.#options);
-      if (this.#task !== null) this.#process.train(this.#task);
-    }
-  }
 }

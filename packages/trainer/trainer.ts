@@ -4,8 +4,8 @@
  * Invariants. The order of a step is train, checkpoint, acknowledge and publish, serve: whatever is cut off in between, the
  * next registration says which batch the weights have seen, so none is trained twice and none is left out. Meanwhile the
  * next step trains already, on the batch that was read ahead: what came of it counts once that very batch is leased, and
- * the step before is acknowledged; until then it is only in memory, and nobody has heard of it. Told to stop, a trainer
- * ends the step whose lease it has.
+ * the step before is acknowledged; until then it is only in memory, and nobody else knows of it. A trainer that is
+ * told to stop ends the step whose lease it has.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, Registered } from "../../src/contract/trainer-wire.ts";
@@ -49,21 +49,21 @@ export type TrainerEvent =
   | { readonly event: "acked"; readonly step: number }
   | { readonly event: "published"; readonly version: number; readonly sha256: string };
 
-interface Taken extends Leased {
+interface TakenLease extends Leased {
   /** Epoch milliseconds. */
   readonly at: number;
 }
 
-/** What a batch came to, and the times in which it did: epoch milliseconds. */
+/** What training on a batch came to, and when it began and ended: epoch milliseconds. */
 interface Attempt {
   readonly read: BatchRead;
-  readonly made: Trained | BatchFault;
+  readonly result: Trained | BatchFault;
   readonly began: number;
   readonly ended: number;
 }
 
 interface Step {
-  readonly taken: Taken;
+  readonly taken: TakenLease;
   readonly state: LearnerState;
   readonly metrics: Readonly<Record<string, number>>;
 }
@@ -76,7 +76,6 @@ interface Closing {
   readonly served: Promise<void>;
 }
 
-const KIND = "rollcall-reference";
 /** How often replicas are asked what they serve. */
 const WATCH_MS = 1000;
 /** Registrations in a row, with nothing trained in between, and longer and longer waits: close to a minute in all. */
@@ -114,17 +113,19 @@ export class Trainer {
     }, WATCH_MS);
     try {
       await this.#runRegistered(stop).catch((error: unknown) => {
-        if (!isRefused(error, "run_finished")) throw error;
+        const isOver = error instanceof ApiRequestError && error.code === "run_finished";
+        if (!isOver) throw error;
       });
       while (!(await this.#fleet.sync())) await wait(WATCH_MS, undefined, { signal: stop });
     } catch (error) {
-      if (!(stop.aborted && isAbort(error))) throw error;
+      const isAbort = error instanceof Error && error.name === "AbortError";
+      if (!(stop.aborted && isAbort)) throw error;
     } finally {
       clearInterval(watch);
     }
   }
 
-  /** What the platform does not know of this trainer, or did not manage to keep, a new registration tells it. */
+  /** Registers again where that may help: it tells the platform what it does not know of this trainer, or lost. */
   async #runRegistered(stop: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const before = this.version;
@@ -132,7 +133,7 @@ export class Trainer {
         return await this.#trainAll(await this.#register(stop), stop);
       } catch (error) {
         if (this.version > before) tries = 0;
-        if (!mayPass(error) || tries >= MAX_TRIES) throw error;
+        if (!isPassing(error) || tries >= MAX_TRIES) throw error;
         this.#parts.say(`registers again: ${error.message}`);
         await wait(tries * WAIT_MS, undefined, { signal: stop });
       }
@@ -144,7 +145,7 @@ export class Trainer {
     const { version } = this;
     const request = {
       trainer_id,
-      kind: KIND,
+      kind: "rollcall-reference",
       protocol: "rl.batch/1",
       version,
       last_acked: this.#kept.batch,
@@ -184,17 +185,17 @@ export class Trainer {
       }
     } finally {
       this.#ahead.end();
-      this.#letGo();
+      this.#stopHeartbeat();
     }
     await closing.served;
   }
 
-  #letGo(): void {
+  #stopHeartbeat(): void {
     this.#held?.end();
     this.#held = null;
   }
 
-  /** What the checkpoint has and the platform does not know to be out; and whoever serves something else gets it. */
+  /** Reports the checkpoint's version where the platform does not know that it is out, and serves it everywhere. */
   #publishKept(epoch: number, published: number): Closing {
     const { version } = this;
     const packed = packWeights(version, this.#kept.state.weights);
@@ -203,27 +204,24 @@ export class Trainer {
       if (version <= published) return;
       await this.#parts.client.reportVersion({ version, state: "published", epoch, sha256 });
     };
-    return this.#served(report(), packed);
+    return this.#serveAfter(report(), packed);
   }
 
-  #close(epoch: number, { taken, state, metrics }: Step): Closing {
-    const packed = packWeights(state.version, state.weights);
-    const acked = this.#acknowledge(epoch, { taken, state, metrics }, packed.sha256);
-    return this.#served(
-      acked.finally(() => this.#letGo()),
-      packed,
-    );
+  #close(epoch: number, step: Step): Closing {
+    const packed = packWeights(step.state.version, step.state.weights);
+    const acked = this.#acknowledge(epoch, step, packed.sha256).finally(() => this.#stopHeartbeat());
+    return this.#serveAfter(acked, packed);
   }
 
-  #served(before: Promise<void>, packed: PackedWeights): Closing {
+  #serveAfter(before: Promise<void>, packed: PackedWeights): Closing {
     const { version, sha256 } = packed;
     const serve = async () => {
       this.#fleet.set(packed);
       await this.#fleet.sync();
       this.#parts.tell({ event: "published", version, sha256 });
     };
-    const acked = heardLater(before);
-    return { acked, served: heardLater(acked.then(serve)) };
+    const acked = deferRejection(before);
+    return { acked, served: deferRejection(acked.then(serve)) };
   }
 
   async #acknowledge(epoch: number, { taken, state, metrics }: Step, sha256: string) {
@@ -234,8 +232,8 @@ export class Trainer {
     this.#kept = { batch, state };
     const { step } = manifest;
     tell({ event: "checkpoint", step, ...batch });
-    const said = { token: lease.token, epoch, ...batch, produced_version: state.version, metrics };
-    await client.ack(lease.id, { ...said, published: { sha256 } });
+    const ack = { token: lease.token, epoch, ...batch, produced_version: state.version, metrics };
+    await client.ack(lease.id, { ...ack, published: { sha256 } });
     tell({ event: "acked", step });
   }
 
@@ -246,32 +244,32 @@ export class Trainer {
     stop: AbortSignal,
   ): Promise<Step | null> {
     const free = this.#parts.now();
-    const leasing = heardLater(acked.then(() => this.#lease(who, before.version + 1, stop)));
+    const leasing = deferRejection(acked.then(() => this.#lease(who, before.version + 1, stop)));
     const ahead = await this.#trainAhead(before, leasing, last);
     const taken = await leasing;
     if (taken === null) return null;
     const isSame = ahead?.read.manifest.sha256 === taken.manifest.sha256;
     const attempt = isSame ? ahead : await this.#trainLeased(before, taken);
-    const { read, made, began, ended } = attempt;
-    if (made instanceof BatchFault) {
-      this.#letGo();
+    const { read, result, began, ended } = attempt;
+    if (result instanceof BatchFault) {
+      this.#stopHeartbeat();
       this.#ahead.end();
-      await this.#giveBack(who, taken, made.reason, made.message);
+      await this.#giveBack(who, taken, result.reason, result.message);
       return null;
     }
     const metrics = {
-      ...made.metrics,
+      ...result.metrics,
       samples: read.samples.length,
       tokens: read.manifest.tokens,
       trainable_tokens: trainableTokens(read.samples),
       wait_s: (began - free + Math.max(0, taken.at - ended)) / 1000,
       train_s: (ended - began) / 1000,
     };
-    return { taken, state: made.state, metrics };
+    return { taken, state: result.state, metrics };
   }
 
   /** On what is there before the lease is. Null: it could not be read. Rejects as the lease does. */
-  async #trainAhead(before: LearnerState, leasing: Promise<Taken | null>, last: number): Promise<Attempt | null> {
+  async #trainAhead(before: LearnerState, leasing: Promise<TakenLease | null>, last: number): Promise<Attempt | null> {
     const step = before.version + 1;
     const reading = this.#ahead.of(step).catch((error: unknown) => {
       this.#parts.say(`batch ${step} was not read ahead: ${String(error)}`);
@@ -286,29 +284,29 @@ export class Trainer {
     return attempt;
   }
 
-  async #trainLeased(before: LearnerState, { manifest }: Taken): Promise<Attempt> {
+  async #trainLeased(before: LearnerState, { manifest }: TakenLease): Promise<Attempt> {
     try {
       const samples = await downloadBatch(this.#parts.client, manifest);
       return await this.#train(before, { manifest, samples });
     } catch (error) {
       if (!(error instanceof BatchFault)) throw error;
       const at = this.#parts.now();
-      return { read: { manifest, samples: [] }, made: error, began: at, ended: at };
+      return { read: { manifest, samples: [] }, result: error, began: at, ended: at };
     }
   }
 
   async #train(before: LearnerState, read: BatchRead): Promise<Attempt> {
     const { learner, now } = this.#parts;
     const began = now();
-    const made = await learner.train(before, read.samples).catch((error: unknown) => {
+    const result = await learner.train(before, read.samples).catch((error: unknown) => {
       if (error instanceof BatchFault) return error;
       throw error;
     });
-    return { read, made, began, ended: now() };
+    return { read, result, began, ended: now() };
   }
 
-  /** Null: told to stop, it gave the batch back. */
-  async #lease(who: Registration, step: number, stop: AbortSignal): Promise<Taken | null> {
+  /** Null: the trainer was told to stop, and gave the batch back. */
+  async #lease(who: Registration, step: number, stop: AbortSignal): Promise<TakenLease | null> {
     const { client, batches, now, say } = this.#parts;
     const leased = await batches.next(who, step, stop);
     if (stop.aborted) {
@@ -335,12 +333,8 @@ export class Trainer {
   }
 }
 
-function isRefused(error: unknown, code: ApiRequestError["code"]): error is ApiRequestError {
-  return error instanceof ApiRequestError && error.code === code;
-}
-
-/** Where the platform and the trainer are not at one, a registration with the checkpoint says who is where. */
-const AT_ODDS: readonly ApiRequestError["code"][] = [
+/** Where the platform and the trainer disagree, a registration with the checkpoint says who is where. */
+const DISAGREEMENTS: readonly ApiRequestError["code"][] = [
   "lease_lost",
   "step_mismatch",
   "wrong_lease_token",
@@ -349,17 +343,13 @@ const AT_ODDS: readonly ApiRequestError["code"][] = [
 ];
 
 /** A lease that ended, or a platform that is not well at the moment. */
-function mayPass(error: unknown): error is ApiRequestError {
+function isPassing(error: unknown): error is ApiRequestError {
   if (!(error instanceof ApiRequestError)) return false;
-  return AT_ODDS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
+  return DISAGREEMENTS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
 }
 
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
-}
-
-/** Its rejection is heard where it is awaited, which may be long after. */
-function heardLater<T>(promise: Promise<T>): Promise<T> {
+/** Its rejection counts where it is awaited, which may be long after. */
+function deferRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

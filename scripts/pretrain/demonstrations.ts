@@ -3,7 +3,7 @@
 import { renderChat } from "../../packages/policy/chat-template.ts";
 import { ASSISTANT, END } from "../../packages/policy/tokenizer.ts";
 import { seededRandom } from "../../src/contract/random.ts";
-import { type Field, play, spoken } from "./playing-field.ts";
+import { type Field, play, templateMessage } from "./playing-field.ts";
 
 /** A conversation as the policy reads it, with the weight of each token in the loss; the first is never predicted. */
 export interface Example {
@@ -24,7 +24,7 @@ export async function demonstrate(field: Field, count: number): Promise<Example[
     const { messages } = await play(field.environment, index, LEARNING_SEED, (request) =>
       field.demonstrator(request.messages, random),
     );
-    examples.push(exampleOf(renderChat(messages.map(spoken), { addGenerationPrompt: false })));
+    examples.push(exampleOf(renderChat(messages.map(templateMessage), { addGenerationPrompt: false })));
   }
   return examples;
 }

@@ -81,7 +81,7 @@ function reverseText(messages: Messages, random: () => number): Reply {
   const letters = [...question(messages).replace("Reverse: ", "")];
   const choice = random();
   if (choice < 0.5) return letters.join("");
-  return (choice < 0.8 ? letters.reverse() : shuffled(letters, random)).join("");
+  return (choice < 0.8 ? letters.reverse() : shuffle(letters, random)).join("");
 }
 
 function call(name: string, args: string): Reply {
@@ -110,7 +110,7 @@ function pick(from: readonly string[], random: () => number): string {
 }
 
 /** Fisher and Yates. */
-function shuffled(letters: readonly string[], random: () => number): string[] {
+function shuffle(letters: readonly string[], random: () => number): string[] {
   const out = [...letters];
   for (let at = out.length - 1; at > 0; at -= 1) {
     const other = below(at + 1, random);

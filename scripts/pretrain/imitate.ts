@@ -1,6 +1,6 @@
 /** The first weights, and the steps that bring them near to what the demonstrators say. */
-import { POLICY, parameterCount, viewParameters } from "../../packages/policy/weights.ts";
-import { Adam, newAdamState } from "../../packages/trainer/adam.ts";
+import { POLICY, viewParameters, WEIGHT_COUNT } from "../../packages/policy/weights.ts";
+import { newAdamState, stepAdam } from "../../packages/trainer/adam.ts";
 import { GradientOf } from "../../packages/trainer/gradient.ts";
 import { crossEntropy } from "../../packages/trainer/losses.ts";
 import { layOut, trainableTokens } from "../../packages/trainer/row-batch.ts";
@@ -20,7 +20,7 @@ const HEAD_DEVIATION = 0.3;
 export class Imitation {
   /** Changed in place by each step. */
   readonly weights: Float32Array<ArrayBuffer>;
-  readonly #adam: Adam;
+  readonly #adam = newAdamState(WEIGHT_COUNT);
   readonly #gradientOf = new GradientOf(crossEntropy);
   readonly #steps: number;
   #step = 0;
@@ -28,7 +28,6 @@ export class Imitation {
   /** `steps` is how many there will be: the rate depends on it. */
   constructor(steps: number, random: () => number) {
     this.weights = firstWeights(random);
-    this.#adam = new Adam(ADAM, newAdamState(this.weights.length));
     this.#steps = steps;
   }
 
@@ -38,7 +37,7 @@ export class Imitation {
       return { ids, mask: weights, logprobs: ids.map(() => 0), advantage: 1 };
     });
     const { loss, vector } = await this.#gradientOf.at(this.weights, layOut(samples, 1 / trainableTokens(samples)));
-    this.#adam.step(this.weights, vector, this.#rate());
+    stepAdam(ADAM, this.#adam, this.weights, vector, this.#rate());
     this.#step += 1;
     return loss;
   }
@@ -54,8 +53,8 @@ export class Imitation {
 /** Random weights: small, and smaller for what is added to the residual stream. */
 export function firstWeights(random: () => number): Float32Array<ArrayBuffer> {
   const { width, hidden, layers } = POLICY;
-  const weights = new Float32Array(parameterCount(POLICY));
-  const parameters = viewParameters(POLICY, weights);
+  const weights = new Float32Array(WEIGHT_COUNT);
+  const parameters = viewParameters(weights);
   const draw = (vector: Float32Array, deviation: number) => {
     for (let at = 0; at < vector.length; at += 1) vector[at] = deviation * drawNormal(random);
   };

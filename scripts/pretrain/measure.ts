@@ -5,7 +5,7 @@ import { Engine } from "../../packages/policy/engine.ts";
 import { parseToolCalls } from "../../packages/policy/hermes.ts";
 import { decode } from "../../packages/policy/tokenizer.ts";
 import type { Reply, RolloutReport, TestModel } from "../../src/core/testing.ts";
-import { type Field, play, spoken } from "./playing-field.ts";
+import { type Field, play, templateMessage } from "./playing-field.ts";
 
 const MEASURING_SEED = 2;
 const MAX_TOKENS = 16;
@@ -39,7 +39,7 @@ export async function measure(fields: readonly Field[], weights: Float32Array, e
 /** A prompt that leaves no room for a reply is answered with nothing, which ends the rollout as the platform would. */
 function policy(engine: Engine, temperature: number, index: number): TestModel {
   return async ({ messages, turn }) => {
-    const prompt = renderChat(messages.map(spoken), { addGenerationPrompt: true });
+    const prompt = renderChat(messages.map(templateMessage), { addGenerationPrompt: true });
     if (prompt.length + MAX_TOKENS > engine.contextLength) return "";
     const { tokens } = await engine.generate({
       prompt,

@@ -46,7 +46,7 @@ export async function play(environment: AnyEnvironment, index: number, seed: num
   return { report, messages: [...prompt, ...report.completion] };
 }
 
-/** As the chat template takes it: this policy reads text only. */
-export function spoken(message: Message) {
+/** A message as the chat template takes it: this policy reads text only. */
+export function templateMessage(message: Message) {
   return { ...message, content: textOf(message) };
 }

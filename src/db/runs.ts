@@ -2,7 +2,7 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
@@ -10,7 +10,7 @@ import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts"
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
-import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
+import { beyond, byTime, ownedBy, type Page, seconds, within } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
@@ -31,8 +31,8 @@ export interface RunFilter extends Page {
 }
 
 /**
- * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with this
- * idempotency key is already there, and nothing was written.
+ * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with
+ * this idempotency key is already there, and nothing was written.
  */
 export async function insertRun(
   database: D1Database,
@@ -83,6 +83,22 @@ export async function listRuns(database: D1Database, scope: Scope, filter: RunFi
   return selectRuns(database, scope, conditionsOf(filter))
     .orderBy(...byTime(runs, filter.order))
     .limit(filter.limit);
+}
+
+/** What came of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+export interface Deleted {
+  readonly deleted: boolean;
+  readonly usedBy: string[];
+}
+export const RUNS_TOLD = 32;
+
+/** The ids of runs that meet the condition and have not ended. */
+export function unfinishedRuns(database: D1Database, scope: Scope, condition: SQL | undefined) {
+  return drizzle(database)
+    .select({ id: runs.id })
+    .from(runs)
+    .where(and(...within(runs, scope), condition, inArray(runs.status, ["queued", "running", "paused"])))
+    .$dynamic();
 }
 
 /** Brings the projection up to date. Fields left out stay as they are. */
@@ -177,8 +193,8 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     rescored_from: rescore?.run_id ?? null,
     // Its object alone knows.
     training: null,
-    created_at: Math.floor(run.created_at / 1000),
-    finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
+    created_at: seconds(run.created_at),
+    finished_at: run.finished_at === null ? null : seconds(run.finished_at),
   };
 }
 

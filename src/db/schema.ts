@@ -161,7 +161,9 @@ export const runs = sqliteTable(
 );
 export type RunRow = typeof runs.$inferSelect;
 
-/** What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it. */
+/**
+ * What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it.
+ */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {

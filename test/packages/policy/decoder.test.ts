@@ -13,8 +13,8 @@ const SLOTS = 16;
 const weights = baseWeights();
 const random = seededRandom("decoder");
 
-const arena = new Arena(decoderCapacity(POLICY, ROWS) + kvCapacity(POLICY, SLOTS));
-const decoder = new Decoder(POLICY, arena, ROWS);
+const arena = new Arena(decoderCapacity(ROWS) + kvCapacity(POLICY, SLOTS));
+const decoder = new Decoder(arena, ROWS);
 const cache = new KvCache(POLICY, arena, SLOTS);
 decoder.load(weights);
 

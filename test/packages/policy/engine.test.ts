@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { Engine } from "../../../packages/policy/engine.ts";
-import { ContextOverflow, type Generation } from "../../../packages/policy/generation.ts";
+import type { Generation } from "../../../packages/policy/generation.ts";
 import { END } from "../../../packages/policy/tokenizer.ts";
 import { requestFor } from "./generation-request.ts";
 import { randomWeights, weightsThatSay } from "./scripted-weights.ts";
@@ -85,12 +85,12 @@ test("the event loop turns between two steps", async () => {
 
 test("a prompt that leaves no room is refused with the numbers", async () => {
   const long = Array.from({ length: 100 }, () => 40);
-  await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toEqual(new ContextOverflow(100, 13, 112));
-  await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toMatchObject({
-    promptTokens: 100,
-    maxTokens: 13,
-    contextLength: 112,
-  });
+  await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toThrow(
+    new RangeError(
+      "the context is 112 tokens, but the prompt has 100 and 13 more were asked for: " +
+        "shorten the messages or ask for fewer tokens",
+    ),
+  );
   expect((await engine.generate(requestFor(long, { maxTokens: 12 }))).tokens).toHaveLength(12);
 });
 

@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
 
 import type { ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
-import { baseWeights, POLICY, viewParameters } from "../../../packages/policy/weights.ts";
+import { baseWeights, viewParameters } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
 import { TokenStatistics } from "../../../packages/trainer/learner.ts";
 import { LOSSES } from "../../../packages/trainer/losses.ts";
@@ -87,7 +87,7 @@ async function sampleOf(call: ModelCall): Promise<TrainingSample> {
 /** The largest distance of a ratio from 1, of weights at a temperature. */
 async function worstRatio(samples: readonly TrainingSample[], weights = BASE, temperature = 1): Promise<number> {
   const scaled = weights.slice();
-  const { head } = viewParameters(POLICY, scaled);
+  const { head } = viewParameters(scaled);
   for (const [at, weight] of head.entries()) head[at] = weight / temperature;
   const batches = layOut(samples, 1);
   const { facts } = await trainer.at(scaled, batches);

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { Decoder, decoderCapacity } from "../../../packages/policy/decoder.ts";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { POLICY, parameterCount, viewParameters } from "../../../packages/policy/weights.ts";
+import { POLICY, viewParameters, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
 import { crossEntropy } from "../../../packages/trainer/losses.ts";
 import { layOut } from "../../../packages/trainer/row-batch.ts";
@@ -13,8 +13,8 @@ import { seededRandom } from "../../../src/contract/random.ts";
 const ROWS = 64;
 const random = seededRandom("gradients");
 const weights = firstWeights(random);
-const arena = new Arena(decoderCapacity(POLICY, ROWS) + kvCapacity(POLICY, 1));
-const decoder = new Decoder(POLICY, arena, ROWS);
+const arena = new Arena(decoderCapacity(ROWS) + kvCapacity(POLICY, 1));
+const decoder = new Decoder(arena, ROWS);
 const cache = new KvCache(POLICY, arena, 1);
 
 /** Lengths that are no multiple of the GEMM's columns, and shares that differ. */
@@ -43,7 +43,7 @@ function loss(): number {
   return sum / total;
 }
 
-const vector = new Float32Array(parameterCount(POLICY));
+const vector = new Float32Array(WEIGHT_COUNT);
 beforeAll(async () => {
   await startJax();
   const gradient = await new GradientOf(crossEntropy).at(weights, layOut(samples, 1 / total));
@@ -51,8 +51,8 @@ beforeAll(async () => {
   vector.set(gradient.vector);
 });
 
-const { layers, ...parts } = viewParameters(POLICY, weights);
-const { layers: layerGradients, ...partGradients } = viewParameters(POLICY, vector);
+const { layers, ...parts } = viewParameters(weights);
+const { layers: layerGradients, ...partGradients } = viewParameters(vector);
 const named: [string, Float32Array, Float32Array][] = [
   ...namedParts("", parts, partGradients),
   ...layers.flatMap((layer, at) => namedParts(`layer ${at} `, layer, layerGradients[at])),

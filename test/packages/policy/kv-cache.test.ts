@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { Arena } from "../../../packages/policy/gemm.ts";
 import { KvCache, type KvSlot, kvCapacity } from "../../../packages/policy/kv-cache.ts";
 
-const config = { vocabulary: 8, context: 8, width: 8, layers: 1, heads: 1, hidden: 8 };
+const shape = { context: 8, width: 8, layers: 1 };
 
 function cacheOf(slots: number): KvCache {
-  return new KvCache(config, new Arena(kvCapacity(config, slots)), slots);
+  return new KvCache(shape, new Arena(kvCapacity(shape, slots)), slots);
 }
 
 /** Runs a sequence as far as these tokens, and ends it. */

@@ -3,7 +3,7 @@
  * position of the script has a dimension of its own, and the head turns that dimension into one token.
  */
 
-import { POLICY, parameterCount, viewParameters } from "../../../packages/policy/weights.ts";
+import { POLICY, viewParameters, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
 
 export interface Line {
   /** Tokens of the prompt it answers. */
@@ -16,8 +16,8 @@ const CERTAINTY = 10;
 
 /** At most 64 tokens in all. */
 export function weightsThatSay(lines: readonly Line[]): Float32Array {
-  const weights = new Float32Array(parameterCount(POLICY));
-  const { positions, layers, finalGain, head } = viewParameters(POLICY, weights);
+  const weights = new Float32Array(WEIGHT_COUNT);
+  const { positions, layers, finalGain, head } = viewParameters(weights);
   for (const { attentionGain, hiddenGain } of layers) {
     attentionGain.fill(1);
     hiddenGain.fill(1);
@@ -35,7 +35,7 @@ export function weightsThatSay(lines: readonly Line[]): Float32Array {
 /** Weights that say anything at all, the same ones each time. */
 export function randomWeights(seed = 1): Float32Array {
   let state = seed;
-  return Float32Array.from({ length: parameterCount(POLICY) }, () => {
+  return Float32Array.from({ length: WEIGHT_COUNT }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return (state / 2 ** 32 - 0.5) * 0.3;
   });

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterAll, expect, test } from "vitest";
-import { pushedBatches } from "../../../packages/trainer/batches.ts";
+import { receiveBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
 import { signedHeaders } from "../../../src/runtime/kit/guarded-fetch.ts";
 
@@ -13,7 +13,7 @@ const WHO = { trainer_id: "t", epoch: 2 };
 
 const port = await freePort();
 const manifest = { step: 7 } as BatchManifest;
-const batches = await pushedBatches({
+const batches = await receiveBatches({
   port,
   secret: SECRET,
   client: { manifest: async () => manifest },
