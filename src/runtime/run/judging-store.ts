@@ -2,6 +2,7 @@
  * Units that owe verdicts, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
  * stands in judging-ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
  */
+import { Rows } from "../kit/rows.ts";
 
 export const JUDGING_SCHEMA = [
   // Units that owe verdicts. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
@@ -83,33 +84,23 @@ export interface EndpointLoad {
 
 export class JudgingStore {
   readonly #sql: SqlStorage;
+  readonly #rows: Rows;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#rows = new Rows(sql);
   }
 
   unit(unit: number): JudgingEntry | null {
-    return this.#sql.exec<JudgingEntry>("select * from judging where unit = ?", unit).toArray()[0] ?? null;
+    return this.#rows.one<JudgingEntry>("select * from judging where unit = ?", unit);
   }
 
-  addUnit({ unit, endpoint_id, calls, ask_at }: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
-    this.#sql.exec(
-      "insert into judging (unit, endpoint_id, calls, stage, ask_at) values (?, ?, ?, 'waiting', ?)",
-      unit,
-      endpoint_id,
-      calls,
-      ask_at,
-    );
+  addUnit(owing: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
+    this.#rows.insert("judging", { ...owing, stage: "waiting" });
   }
 
-  /** Sets the named columns. Names come from code, never from input. */
   setUnit(unit: number, columns: Partial<JudgingEntry>): void {
-    const names = Object.keys(columns);
-    this.#sql.exec(
-      `update judging set ${names.map((name) => `${name} = ?`).join(", ")} where unit = ?`,
-      ...Object.values(columns),
-      unit,
-    );
+    this.#rows.set("judging", { unit }, columns);
   }
 
   /** It owes nothing any longer. */
@@ -120,18 +111,15 @@ export class JudgingStore {
   /** Takes out what was asked about this rollout, and about its group where nobody took that yet. */
   takeVerdicts(unit: number, rolloutId: string): VerdictEntry[] {
     const mine = "unit = ? and (rollout_id is null or rollout_id = ?)";
-    const taken = this.#sql
-      .exec<VerdictEntry>(`select * from verdicts where ${mine} order by rowid`, unit, rolloutId)
-      .toArray();
+    const taken = this.#rows.all<VerdictEntry>(`select * from verdicts where ${mine} order by rowid`, unit, rolloutId);
     this.#sql.exec(`delete from verdicts where ${mine}`, unit, rolloutId);
     return taken;
   }
 
   /** Endpoints that units wait for or hold permits of. */
   endpoints(): string[] {
-    return this.#sql
-      .exec<{ endpoint_id: string }>("select distinct endpoint_id from judging order by endpoint_id")
-      .toArray()
+    return this.#rows
+      .all<{ endpoint_id: string }>("select distinct endpoint_id from judging order by endpoint_id")
       .map(({ endpoint_id }) => endpoint_id);
   }
 
@@ -149,29 +137,25 @@ export class JudgingStore {
 
   /** Those that may be sent, oldest first. */
   waiting(endpoint_id: string, now: number, limit: number): JudgingEntry[] {
-    return this.#sql
-      .exec<JudgingEntry>(
-        "select * from judging where endpoint_id = ? and stage = 'waiting' and ask_at <= ? order by ask_at, unit limit ?",
-        endpoint_id,
-        now,
-        limit,
-      )
-      .toArray();
+    return this.#rows.all<JudgingEntry>(
+      "select * from judging where endpoint_id = ? and stage = 'waiting' and ask_at <= ? order by ask_at, unit limit ?",
+      endpoint_id,
+      now,
+      limit,
+    );
   }
 
   /** Sent or claimed, and not heard of in time. */
   silent(now: number, limit: number): JudgingEntry[] {
-    return this.#sql
-      .exec<JudgingEntry>(
-        "select * from judging where stage != 'waiting' and ask_at <= ? order by ask_at limit ?",
-        now,
-        limit,
-      )
-      .toArray();
+    return this.#rows.all<JudgingEntry>(
+      "select * from judging where stage != 'waiting' and ask_at <= ? order by ask_at limit ?",
+      now,
+      limit,
+    );
   }
 
   unclaimed(limit: number): JudgingEntry[] {
-    return this.#sql.exec<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit).toArray();
+    return this.#rows.all<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit);
   }
 
   /** When one falls silent, or its wait is over; null when neither is awaited. */
@@ -196,20 +180,14 @@ export class JudgingStore {
   }
 
   verdicts(unit: number): VerdictEntry[] {
-    return this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit).toArray();
+    return this.#rows.all<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit);
   }
 
   verdict(unit: number, key: string): VerdictEntry | null {
-    return (
-      this.#sql.exec<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key).toArray()[0] ?? null
-    );
+    return this.#rows.one<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key);
   }
 
   saveVerdict(entry: VerdictEntry): void {
-    const names = Object.keys(entry);
-    this.#sql.exec(
-      `insert or replace into verdicts (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`,
-      ...Object.values(entry),
-    );
+    this.#rows.insert("verdicts", entry, "replace");
   }
 }

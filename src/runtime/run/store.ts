@@ -11,6 +11,7 @@ import type { Place, RunSpec } from "../contract/wire.ts";
 import type { GateSlot } from "../endpoint/run-lease.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
+import { Rows } from "../kit/rows.ts";
 import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
@@ -35,6 +36,7 @@ type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: num
 export class RunStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly #rows: Rows;
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
   readonly training: TrainingStore;
@@ -48,6 +50,7 @@ export class RunStore {
     this.hooks = hooks;
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.#rows = new Rows(storage.sql);
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
     this.training = new TrainingStore(storage.sql);
@@ -107,71 +110,67 @@ export class RunStore {
     { group, slot, attempt }: Place,
     { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
   ): void {
-    this.#sql.exec(
-      `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries)
-        values (?, ?, ?, ?, 'running', ?, ?, ?)`,
-      ...[group, slot, attempt, id, at, askAt, carries],
-    );
+    const place = { group_index: group, slot, attempt };
+    this.#rows.insert("rollouts", { ...place, id, status: "running", started_at: at, ask_at: askAt, carries });
   }
 
   rollout({ group, slot, attempt }: Place): RolloutEntry | null {
-    return this.#one<RolloutEntry>("select * from rollouts where group_index = ? and slot = ? and attempt = ?", [
+    return this.#rows.one<RolloutEntry>(
+      "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
       group,
       slot,
       attempt,
-    ]);
+    );
   }
 
   /** The latest attempt in the place that has ended. */
   latestDone({ group, slot }: Omit<Place, "attempt">): RolloutEntry | null {
-    return this.#one<RolloutEntry>(
+    return this.#rows.one<RolloutEntry>(
       `select * from rollouts where group_index = ? and slot = ? and status = 'done'
         order by attempt desc limit 1`,
-      [group, slot],
+      group,
+      slot,
     );
   }
 
-  /** Sets the named columns of one rollout. Names come from code, never from input. */
   setRollout(seq: number, columns: Partial<RolloutEntry>): void {
-    const names = Object.keys(columns);
-    this.#sql.exec(
-      `update rollouts set ${names.map((name) => `${name} = ?`).join(", ")} where seq = ?`,
-      ...Object.values(columns),
-      seq,
-    );
+    this.#rows.set("rollouts", { seq }, columns);
   }
 
   group(group: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>(
+    return this.#rows.all<RolloutEntry>(
       "select * from rollouts where group_index = ? and superseded_by is null order by slot",
-      [group],
+      group,
     );
   }
 
   /** What a group's advantages are made of: the attempts that count. */
   groupRewards(group: number): GroupReward[] {
-    return this.#all(
+    return this.#rows.all(
       `select seq, id, status, reward from rollouts
         where group_index = ? and superseded_by is null order by slot`,
-      [group],
+      group,
     );
   }
 
   bySeq(seq: number): RolloutEntry | null {
-    return this.#one<RolloutEntry>("select * from rollouts where seq = ?", [seq]);
+    return this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq);
   }
 
   /** Not done, and silent past the time they were to be asked. */
   silent(now: number, limit: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>(
+    return this.#rows.all<RolloutEntry>(
       "select * from rollouts where status != 'done' and ask_at <= ? order by ask_at limit ?",
-      [now, limit],
+      now,
+      limit,
     );
   }
 
   nextAskAt(): number | null {
-    const rollouts = this.#one<{ at: number | null }>("select min(ask_at) as at from rollouts where status != 'done'");
-    const segments = this.#one<{ at: number | null }>("select min(ask_at) as at from segments where key is null");
+    const rollouts = this.#rows.one<{ at: number | null }>(
+      "select min(ask_at) as at from rollouts where status != 'done'",
+    );
+    const segments = this.#rows.one<{ at: number | null }>("select min(ask_at) as at from segments where key is null");
     const due = [rollouts?.at, segments?.at].filter((at) => at !== null && at !== undefined);
     return due.length === 0 ? null : Math.min(...due);
   }
@@ -187,34 +186,40 @@ export class RunStore {
   /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
   untold(limit: number, all: boolean): RolloutEntry[] {
     const asked = all ? "" : "and cancel is not null";
-    return this.#all<RolloutEntry>(
+    return this.#rows.all<RolloutEntry>(
       `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
-      [limit],
+      limit,
     );
   }
 
   /** Not ended, in the order they were dispatched, after `seq`: by the index of what is in flight, not by all rows. */
   inFlight(seq: number, limit: number, status: string | null): RunningRow[] {
-    return this.#all<RunningRow>(
+    return this.#rows.all<RunningRow>(
       `select id, group_index, slot, attempt, status, turns, started_at, cancel
         from rollouts indexed by rollouts_in_flight
         where status != 'done' and seq > ? and (? is null or status = ?) order by seq limit ?`,
-      [seq, status, status, limit],
+      seq,
+      status,
+      status,
+      limit,
     );
   }
 
   /** Finished rollouts in the order they ended, after `finishSeq`. */
   finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
-    return this.#all<RolloutEntry>(
+    return this.#rows.all<RolloutEntry>(
       "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
-      [finishSeq, outcome, outcome, limit],
+      finishSeq,
+      outcome,
+      outcome,
+      limit,
     );
   }
 
   undrained(limit: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>(
+    return this.#rows.all<RolloutEntry>(
       "select * from rollouts where drained = 0 and finish_seq is not null order by finish_seq limit ?",
-      [limit],
+      limit,
     );
   }
 
@@ -223,14 +228,14 @@ export class RunStore {
     return rows.filter(({ seq, superseded_by }) => {
       const same = "seq = ? and superseded_by is ?";
       this.#sql.exec(`update rollouts set drained = 1 where ${same}`, seq, superseded_by);
-      return this.#one<{ n: number }>("select changes() as n")?.n === 1;
+      return this.#rows.one<{ n: number }>("select changes() as n")?.n === 1;
     }).length;
   }
 
   /** Places whose attempt that counts is scored. */
   scoredSlots(): number {
     const scored = "outcome = 'scored' and superseded_by is null";
-    return this.#one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
+    return this.#rows.one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
   }
 
   /** What a report is made of, streamed: every rollout that is done, by group. */
@@ -249,32 +254,32 @@ export class RunStore {
   }
 
   dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
-    return this.#all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", [seq, limit]);
+    return this.#rows.all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", seq, limit);
   }
 
   lastSeq(): number {
-    return this.#one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
+    return this.#rows.one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
   }
 
   /** Hash of the request a key was used with before; null for a new one. */
   request(operation: string, key: string): string | null {
     return (
-      this.#one<{ hash: string }>("select hash from requests where operation = ? and key = ?", [operation, key])
+      this.#rows.one<{ hash: string }>("select hash from requests where operation = ? and key = ?", operation, key)
         ?.hash ?? null
     );
   }
 
   rememberRequest(operation: string, key: string, hash: string): void {
-    this.#sql.exec("insert into requests values (?, ?, ?)", operation, key, hash);
+    this.#rows.insert("requests", { operation, key, hash });
   }
 
   addTrajectory(seq: number, text: string): void {
-    this.#sql.exec("insert into trajectories values (?, ?)", seq, text);
+    this.#rows.insert("trajectories", { seq, text });
   }
 
   /** Null when it is in R2: large, or folded. */
   trajectory(seq: number): string | null {
-    return this.#one<{ text: string }>("select text from trajectories where seq = ?", [seq])?.text ?? null;
+    return this.#rows.one<{ text: string }>("select text from trajectories where seq = ?", seq)?.text ?? null;
   }
 
   /** The segment's trajectories are safe in R2. */
@@ -288,44 +293,43 @@ export class RunStore {
 
   addSegment(firstSeq: number, lastSeq: number, askAt: number): number {
     return (
-      this.#one<{ segment: number }>(
+      this.#rows.one<{ segment: number }>(
         "insert into segments (first_seq, last_seq, ask_at) values (?, ?, ?) returning segment",
-        [firstSeq, lastSeq, askAt],
+        firstSeq,
+        lastSeq,
+        askAt,
       )?.segment ?? 0
     );
   }
 
   segment(segment: number): SegmentEntry | null {
-    return this.#one<SegmentEntry>("select * from segments where segment = ?", [segment]);
+    return this.#rows.one<SegmentEntry>("select * from segments where segment = ?", segment);
   }
 
   /** Segments that cover ends after `finishSeq`, in order. */
   segmentsAfter(finishSeq: number, limit: number): SegmentEntry[] {
-    return this.#all<SegmentEntry>("select * from segments where last_seq > ? order by segment limit ?", [
+    return this.#rows.all<SegmentEntry>(
+      "select * from segments where last_seq > ? order by segment limit ?",
       finishSeq,
       limit,
-    ]);
+    );
   }
 
   silentSegments(now: number, limit: number): SegmentEntry[] {
-    return this.#all<SegmentEntry>(
+    return this.#rows.all<SegmentEntry>(
       "select * from segments where key is null and ask_at <= ? order by segment limit ?",
-      [now, limit],
+      now,
+      limit,
     );
   }
 
   setSegment(segment: number, columns: Partial<SegmentEntry>): void {
-    const names = Object.keys(columns);
-    this.#sql.exec(
-      `update segments set ${names.map((name) => `${name} = ?`).join(", ")} where segment = ?`,
-      ...Object.values(columns),
-      segment,
-    );
+    this.#rows.set("segments", { segment }, columns);
   }
 
   /** Keeps the newest `LIMITS.eventsPerRun`; a reader that is further behind gets a snapshot. */
   addEvent(id: number, event: EventName, data: object): void {
-    this.#sql.exec("insert into events values (?, ?, ?)", id, event, JSON.stringify(data));
+    this.#rows.insert("events", { id, event, data: JSON.stringify(data) });
     if (id <= LIMITS.eventsPerRun) return;
     this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
   }
@@ -336,25 +340,17 @@ export class RunStore {
   }
 
   events(after: number, limit: number): StoredEvent[] {
-    return this.#all<{ id: number; event: EventName; data: string }>(
-      "select * from events where id > ? order by id limit ?",
-      [after, limit],
-    ).map(({ id, event, data }) => ({ id, event, data: JSON.parse(data) as object }));
+    return this.#rows
+      .all<{ id: number; event: EventName; data: string }>(
+        "select * from events where id > ? order by id limit ?",
+        after,
+        limit,
+      )
+      .map(({ id, event, data }) => ({ id, event, data: JSON.parse(data) as object }));
   }
 
   addDeadLetter(queue: string, body: string, at: number): void {
-    this.#sql.exec("insert into dead_letters (queue, body, at) values (?, ?, ?)", queue, body, at);
-  }
-
-  #all<Row extends Record<string, SqlStorageValue>>(query: string, bindings: readonly SqlStorageValue[] = []): Row[] {
-    return this.#sql.exec<Row>(query, ...bindings).toArray();
-  }
-
-  #one<Row extends Record<string, SqlStorageValue>>(
-    query: string,
-    bindings: readonly SqlStorageValue[] = [],
-  ): Row | null {
-    return this.#all<Row>(query, bindings)[0] ?? null;
+    this.#rows.insert("dead_letters", { queue, body, at });
   }
 }
 

@@ -2,6 +2,7 @@
  * The rows of a run's training, in its own SQLite: reads and single-row writes. What they mean together stands in
  * training-groups.ts, training-batches.ts and training-news.ts.
  */
+import { Rows } from "../kit/rows.ts";
 import type { BufferedGroup, TrainBatch, TrainEval, TrainGroup } from "./training-state.ts";
 
 export interface MemberRow {
@@ -17,30 +18,27 @@ export interface MemberRow {
 
 export class TrainingStore {
   readonly #sql: SqlStorage;
+  readonly #rows: Rows;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#rows = new Rows(sql);
   }
 
   openGroup(group: Pick<TrainGroup, "group_index" | "example_index" | "dispatch_version">): void {
-    this.#sql.exec(
-      "insert into train_groups (group_index, example_index, dispatch_version, state) values (?, ?, ?, 'open')",
-      group.group_index,
-      group.example_index,
-      group.dispatch_version,
-    );
+    this.#rows.insert("train_groups", { ...group, state: "open" });
   }
 
   group(index: number): TrainGroup | null {
-    return this.#one<TrainGroup>("select * from train_groups where group_index = ?", index);
+    return this.#rows.one<TrainGroup>("select * from train_groups where group_index = ?", index);
   }
 
   setGroup(index: number, columns: Partial<TrainGroup>): void {
-    this.#set("train_groups", columns, "group_index = ?", index);
+    this.#rows.set("train_groups", { group_index: index }, columns);
   }
 
   members(group: number): MemberRow[] {
-    return this.#all<MemberRow>(
+    return this.#rows.all<MemberRow>(
       `select id, status, outcome, reason, reward, is_truncated, member from rollouts
         where group_index = ? and superseded_by is null order by slot`,
       group,
@@ -49,7 +47,7 @@ export class TrainingStore {
 
   /** In the order they became whole. */
   buffered(): BufferedGroup[] {
-    return this.#all<BufferedGroup>(
+    return this.#rows.all<BufferedGroup>(
       `select group_index, dispatch_version, max_version, rollouts, samples, tokens, bytes
         from train_groups where state = 'buffered' order by position`,
     );
@@ -57,7 +55,7 @@ export class TrainingStore {
 
   /** Open groups of versions below `below`, or above `above`. */
   openOutside(below: number, above: number): TrainGroup[] {
-    return this.#all<TrainGroup>(
+    return this.#rows.all<TrainGroup>(
       `select * from train_groups where state = 'open' and (dispatch_version < ? or dispatch_version > ?)
         order by group_index`,
       below,
@@ -84,11 +82,11 @@ export class TrainingStore {
   }
 
   shippedFor(step: number): TrainGroup[] {
-    return this.#all<TrainGroup>("select * from train_groups where step = ? order by position", step);
+    return this.#rows.all<TrainGroup>("select * from train_groups where step = ? order by position", step);
   }
 
   shippedAfter(step: number): TrainGroup[] {
-    return this.#all<TrainGroup>("select * from train_groups where step > ? order by position", step);
+    return this.#rows.all<TrainGroup>("select * from train_groups where step > ? order by position", step);
   }
 
   /** What the series are made of: of groups that became whole while this step was collected, */
@@ -102,15 +100,17 @@ export class TrainingStore {
   }
 
   #facts(column: "arrived_step" | "step", step: number): string[] {
-    return this.#all<{ facts: string }>(
-      `select facts from train_groups where ${column} = ? and facts is not null order by position`,
-      step,
-    ).map(({ facts }) => facts);
+    return this.#rows
+      .all<{ facts: string }>(
+        `select facts from train_groups where ${column} = ? and facts is not null order by position`,
+        step,
+      )
+      .map(({ facts }) => facts);
   }
 
   /** Mean rewards of whole groups that came after `position`, in order. */
   meansAfter(position: number): { position: number; example_index: number; mean: number }[] {
-    return this.#all(
+    return this.#rows.all(
       `select position, example_index, mean from train_groups
         where position > ? and mean is not null order by position`,
       position,
@@ -118,36 +118,28 @@ export class TrainingStore {
   }
 
   addBatch(batch: Omit<TrainBatch, "state" | "sha256" | "manifest_key">): void {
-    this.#sql.exec(
-      `insert into train_batches (step, generation, batch_id, state, max_version, groups, rollouts, samples, tokens, cut_at)
-        values (?, ?, ?, 'building', ?, ?, ?, ?, ?, ?)`,
-      batch.step,
-      batch.generation,
-      batch.batch_id,
-      batch.max_version,
-      batch.groups,
-      batch.rollouts,
-      batch.samples,
-      batch.tokens,
-      batch.cut_at,
-    );
+    this.#rows.insert("train_batches", { ...batch, state: "building" });
   }
 
   batch(step: number, generation: number): TrainBatch | null {
-    return this.#one<TrainBatch>("select * from train_batches where step = ? and generation = ?", step, generation);
+    return this.#rows.one<TrainBatch>(
+      "select * from train_batches where step = ? and generation = ?",
+      step,
+      generation,
+    );
   }
 
   setBatch({ step, generation }: TrainBatch, columns: Partial<TrainBatch>): void {
-    this.#set("train_batches", columns, "step = ? and generation = ?", step, generation);
+    this.#rows.set("train_batches", { step, generation }, columns);
   }
 
   batchesIn(state: TrainBatch["state"]): TrainBatch[] {
-    return this.#all<TrainBatch>("select * from train_batches where state = ? order by step", state);
+    return this.#rows.all<TrainBatch>("select * from train_batches where state = ? order by step", state);
   }
 
   /** Steps after `step` up to `last`, of batches that are not void. */
   batchesBetween(step: number, last: number): TrainBatch[] {
-    return this.#all<TrainBatch>(
+    return this.#rows.all<TrainBatch>(
       `select * from train_batches where step > ? and step <= ? and state != 'void' order by step`,
       step,
       last,
@@ -155,7 +147,7 @@ export class TrainingStore {
   }
 
   countBatches(): Record<string, number> {
-    const rows = this.#all<{ state: string; n: number }>(
+    const rows = this.#rows.all<{ state: string; n: number }>(
       "select state, count(*) as n from train_batches group by state",
     );
     return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
@@ -164,7 +156,7 @@ export class TrainingStore {
   /** Adds to what is known of a step; a name that is there already gets the later value, a null as well. */
   noteStep(step: number, at: number, values: Readonly<Record<string, number | null>>): void {
     const sql = "select metrics from train_steps where step = ?";
-    const known = this.#one<{ metrics: string }>(sql, step);
+    const known = this.#rows.one<{ metrics: string }>(sql, step);
     this.#sql.exec(
       `insert into train_steps values (?, ?, ?)
         on conflict (step) do update set metrics = excluded.metrics`,
@@ -176,7 +168,7 @@ export class TrainingStore {
 
   /** Whether the series have anything that its trainer measured at this step. */
   isMeasured(step: number): boolean {
-    const row = this.#one<{ measured: number }>(
+    const row = this.#rows.one<{ measured: number }>(
       `select exists (select 1 from json_each(metrics) where key like 'trainer/%') as measured
         from train_steps where step = ?`,
       step,
@@ -189,54 +181,29 @@ export class TrainingStore {
   }
 
   steps(after: number, limit: number): { step: number; at: number; metrics: string }[] {
-    return this.#all("select step, at, metrics from train_steps where step > ? order by step limit ?", after, limit);
-  }
-
-  addEval(entry: Pick<TrainEval, "step" | "generation" | "policy_version" | "due_at">): void {
-    this.#sql.exec(
-      `insert or ignore into train_evals (step, generation, policy_version, state, due_at)
-        values (?, ?, ?, 'due', ?)`,
-      entry.step,
-      entry.generation,
-      entry.policy_version,
-      entry.due_at,
+    return this.#rows.all(
+      "select step, at, metrics from train_steps where step > ? order by step limit ?",
+      after,
+      limit,
     );
   }
 
+  addEval(entry: Pick<TrainEval, "step" | "generation" | "policy_version" | "due_at">): void {
+    this.#rows.insert("train_evals", { ...entry, state: "due" }, "ignore");
+  }
+
   setEval({ step, generation }: TrainEval, columns: Partial<TrainEval>): void {
-    this.#set("train_evals", columns, "step = ? and generation = ?", step, generation);
+    this.#rows.set("train_evals", { step, generation }, columns);
   }
 
   evals(): TrainEval[] {
-    return this.#all<TrainEval>("select * from train_evals order by step, generation");
+    return this.#rows.all<TrainEval>("select * from train_evals order by step, generation");
   }
 
   /** Still to be begun or followed. */
   openEvals(): TrainEval[] {
-    return this.#all<TrainEval>(
+    return this.#rows.all<TrainEval>(
       "select * from train_evals where state in ('due', 'running') order by step, generation",
     );
-  }
-
-  #set(
-    table: string,
-    columns: Readonly<Record<string, SqlStorageValue>>,
-    where: string,
-    ...keys: readonly number[]
-  ): void {
-    // Names come from code, never from input.
-    const names = Object.keys(columns).map((name) => `${name} = ?`);
-    this.#sql.exec(`update ${table} set ${names.join(", ")} where ${where}`, ...Object.values(columns), ...keys);
-  }
-
-  #all<Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: readonly SqlStorageValue[]): Row[] {
-    return this.#sql.exec<Row>(query, ...bindings).toArray();
-  }
-
-  #one<Row extends Record<string, SqlStorageValue>>(
-    query: string,
-    ...bindings: readonly SqlStorageValue[]
-  ): Row | null {
-    return this.#all<Row>(query, ...bindings)[0] ?? null;
   }
 }
