@@ -1,8 +1,9 @@
 /**
  * The value of an expression at a point, with a bound on its error: real numbers only.
  *
- * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost to
- * cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not real, not finite or not known.
+ * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost
+ * to cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not
+ * real, not finite or not known.
  */
 import type { Rational } from "./rational.ts";
 import type { CallName, Expression } from "./syntax.ts";
@@ -23,55 +24,45 @@ const CONSTANTS = new Map([
 
 /** Without a point only constants have a value. */
 export function approximate(expression: Expression, point: Point = () => undefined): Approximation | null {
-  const parts = valuesOf(expression, point);
-  return parts === null ? null : checked(combine(expression, parts, point));
+  return finiteOrNull(evaluate(expression, point));
 }
 
-function childrenOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case "number":
-    case "symbol":
-      return [];
-    case "sum":
-    case "product":
-      return expression.parts;
-    case "quotient":
-      return [expression.over, expression.under];
-    case "power":
-      return [expression.base, expression.exponent];
-    case "call":
-      return expression.args;
-  }
-}
-
-function valuesOf(expression: Expression, point: Point): Approximation[] | null {
-  const values: Approximation[] = [];
-  for (const child of childrenOf(expression)) {
-    const value = approximate(child, point);
-    if (value === null) return null;
-    values.push(value);
-  }
-  return values;
-}
-
-function combine(expression: Expression, parts: readonly Approximation[], point: Point): Approximation | null {
-  const [first = ZERO, second = ZERO] = parts;
+function evaluate(expression: Expression, point: Point): Approximation | null {
   switch (expression.kind) {
     case "number":
       return numberValue(expression.value);
     case "symbol":
       return symbolValue(expression.name, point);
     case "sum":
-      return parts.reduce(plus);
+      return combine(expression.parts, point, (parts) => parts.reduce(plus));
     case "product":
-      return parts.reduce(times);
+      return combine(expression.parts, point, (parts) => parts.reduce(times));
     case "quotient":
-      return over(first, second);
-    case "power":
-      return toPower(first, second, expression.exponent);
+      return combine([expression.over, expression.under], point, ([over = ZERO, under = ZERO]) => divide(over, under));
+    case "power": {
+      const { base, exponent } = expression;
+      return combine([base, exponent], point, ([value = ZERO, power = ZERO]) => toPower(value, power, exponent));
+    }
     case "call":
-      return callValue(expression.name, first, second);
+      return combine(expression.args, point, ([first = ZERO, second = ZERO]) =>
+        callValue(expression.name, first, second),
+      );
   }
+}
+
+/** What `join` makes of the values of the parts; null where one has none. */
+function combine(
+  parts: readonly Expression[],
+  point: Point,
+  join: (values: readonly Approximation[]) => Approximation | null,
+): Approximation | null {
+  const values: Approximation[] = [];
+  for (const part of parts) {
+    const value = approximate(part, point);
+    if (value === null) return null;
+    values.push(value);
+  }
+  return join(values);
 }
 
 const ZERO: Approximation = { value: 0, error: 0 };
@@ -80,16 +71,16 @@ function symbolValue(name: string, point: Point): Approximation | null {
   const value = point(name);
   if (value !== undefined) return { value, error: 0 };
   const constant = CONSTANTS.get(name);
-  return constant === undefined ? null : rounded(constant);
+  return constant === undefined ? null : round(constant);
 }
 
 function plus(a: Approximation, b: Approximation): Approximation {
-  return exact(rounded(a.value + b.value, a.error + b.error), a, b);
+  return exact(round(a.value + b.value, a.error + b.error), a, b);
 }
 
 function times(a: Approximation, b: Approximation): Approximation {
   const error = Math.abs(a.value) * b.error + Math.abs(b.value) * a.error + a.error * b.error;
-  return exact(rounded(a.value * b.value, error), a, b);
+  return exact(round(a.value * b.value, error), a, b);
 }
 
 /** Sums and products of whole numbers are exact while they are small. */
@@ -98,11 +89,11 @@ function exact(result: Approximation, a: Approximation, b: Approximation): Appro
   return isExact ? { value: result.value, error: 0 } : result;
 }
 
-function over(a: Approximation, b: Approximation): Approximation | null {
+function divide(a: Approximation, b: Approximation): Approximation | null {
   const least = Math.abs(b.value) - b.error;
   if (least <= 0) return null;
   const value = a.value / b.value;
-  return rounded(value, (a.error + Math.abs(value) * b.error) / least);
+  return round(value, (a.error + Math.abs(value) * b.error) / least);
 }
 
 function toPower(base: Approximation, exponent: Approximation, written: Expression): Approximation | null {
@@ -115,10 +106,13 @@ function toPower(base: Approximation, exponent: Approximation, written: Expressi
   // d(b^x) = b^x (x db / b + ln b dx)
   const relative =
     (Math.abs(exponent.value) * base.error) / (size - base.error) + Math.abs(Math.log(size)) * exponent.error;
-  return rounded(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
+  return round(value, Math.abs(value) * (relative + EPSILON * Math.abs(exponent.value)));
 }
 
-/** Of a negative number's root: real where the root is odd. Null where it is not, or not written as a fraction. */
+/**
+ * The sign of a negative number's root, which is real where the root is odd. Null where it is not, or no fraction is
+ * written.
+ */
 function signOfRoot(exponent: Expression): 1 | -1 | null {
   const fraction = fractionOf(exponent);
   if (fraction === null) return null;
@@ -165,12 +159,12 @@ function callValue(name: CallName, first: Approximation, second: Approximation):
   const [fn, slope] = known;
   const derivative = slope(first.value);
   const error = derivative * first.error + EPSILON * Math.abs(derivative * first.value);
-  return rounded(fn(first.value), error);
+  return round(fn(first.value), error);
 }
 
 function binomialValue(n: Approximation, k: Approximation): Approximation | null {
   const [ways, orders] = [fallingProduct(n, k), fallingProduct(k, k)];
-  return ways && orders && over(ways, orders);
+  return ways && orders && divide(ways, orders);
 }
 
 /** n (n − 1) …, `count` factors, of whole numbers up to 170, whose factorial is a double's greatest. */
@@ -186,12 +180,12 @@ function fallingProduct(n: Approximation, count: Approximation): Approximation |
 
 function overLogarithms(value: Approximation, base: Approximation): Approximation | null {
   const [top, bottom] = [callValue("ln", value, ZERO), callValue("ln", base, ZERO)];
-  return top && bottom && over(top, bottom);
+  return top && bottom && divide(top, bottom);
 }
 
 function numberValue({ over: above, under: below }: Rational): Approximation {
   const value = ratio(above, below);
-  return below === 1n && Number.isSafeInteger(value) ? { value, error: 0 } : rounded(value);
+  return below === 1n && Number.isSafeInteger(value) ? { value, error: 0 } : round(value);
 }
 
 /** The quotient of whole numbers of any size, to the precision of a double. */
@@ -202,11 +196,11 @@ function ratio(above: bigint, below: bigint): number {
   return Number(above / scale) / Number(below / scale);
 }
 
-function rounded(value: number, error = 0): Approximation {
+function round(value: number, error = 0): Approximation {
   return { value, error: error + Math.abs(value) * EPSILON };
 }
 
-function checked(result: Approximation | null): Approximation | null {
+function finiteOrNull(result: Approximation | null): Approximation | null {
   if (result === null || !Number.isFinite(result.value) || !Number.isFinite(result.error)) return null;
   return result.error > LOOSE * Math.abs(result.value) && result.error > LOOSE ? null : result;
 }

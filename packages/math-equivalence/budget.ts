@@ -12,7 +12,7 @@ export const MATH_LIMITS = {
   digits: 2000,
   /** Term products, digits divided, factors tried: about three microseconds each. */
   steps: 100_000,
-  /** Of an answer; a longer one is wrong. */
+  /** A longer answer is wrong. */
   characters: 50_000,
 } as const;
 

@@ -1,9 +1,9 @@
 /**
  * Whether two expressions have the same value wherever both have one.
  *
- * They differ if they differ at one of a few seeded points by more than their errors. Whatever agrees there is decided by
- * the normal form: equal is only what is proven equal, so no rounding makes 0.3333 a third. Normal forms that differ are
- * different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
+ * They differ if they differ at one of a few seeded points by more than their errors. Whatever agrees there is decided
+ * by the normal form: equal is only what is proven equal, so no rounding makes 0.3333 a third. Normal forms that differ
+ * are different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
  */
 import { type Approximation, approximate, type Point } from "./approximate.ts";
 import { type Budget, UndecidedError } from "./budget.ts";
@@ -72,7 +72,7 @@ function differ(a: Approximation, b: Approximation): boolean {
   return Math.abs(a.value - b.value) > 4 * (a.error + b.error);
 }
 
-/** The same coordinate for one name in every comparison. */
+/** A name has the same coordinate in every comparison. */
 function pointAt(at: number): Point {
   return (symbol) => {
     if (NO_VARIABLES.has(symbol)) return undefined;
@@ -96,7 +96,8 @@ type Unordered = Answer & { readonly kind: "set" | "list" | "union" };
  * Whether two answers are the same: structure by structure, then expression by expression.
  *
  * Sets and lists are equal in any order (in a set repetitions do not count), tuples, intervals and matrices place by
- * place. `x = 5` answers a question for `5`. An equation is any rational multiple of itself, an inequality any positive one.
+ * place. `x = 5` answers a question for `5`. An equation is any rational multiple of itself, an inequality any positive
+ * one.
  */
 export class AnswerComparison {
   readonly #expressions: ExpressionComparison;

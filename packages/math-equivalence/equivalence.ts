@@ -3,7 +3,8 @@
  *
  * In this order: the same text once typography is put aside; the same structure; in it the same exact rationals and the
  * same normal forms. Neither text is ever run. A wrong or unreadable answer is false; a target that cannot be read, a
- * comparison that would cost more than its budget, and one that no rule decides are errors, for nobody knows the verdict.
+ * comparison that would cost more than its budget, and one that no rule decides are errors, for nobody knows the
+ * verdict.
  */
 import { Budget, MATH_LIMITS, MalformedTargetError } from "./budget.ts";
 import { AnswerComparison } from "./compare.ts";

@@ -1,10 +1,10 @@
 /**
  * Where the answer stands in a reply and in a row of a dataset. Each text is read a fixed number of times, by position.
  *
- * In a reply, in this order: the last `\boxed{…}` whose braces close; what follows the last `####` on its line; the last
- * line, if it is an answer and no sentence, or the last formula in it; the last number. What was thought (everything
- * up to the last `</think>`, and after a `<think>` that never closes) does not count. Nor does a last line that is copied
- * from the question, for what is asked often has the value of its answer.
+ * In a reply, in this order: the last `\boxed{…}` whose braces close; what follows the last `####` on its line; the
+ * last line, if it is an answer and no sentence, or the last formula in it; the last number. What was thought
+ * (everything up to the last `</think>`, and after a `<think>` that never closes) does not count. Nor does a last line
+ * that is copied from the question, for what is asked often has the value of its answer.
  */
 
 const MARK = "####";

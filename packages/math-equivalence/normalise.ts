@@ -1,8 +1,8 @@
 /**
  * One spelling for what is only typography: delimiters, spacing, sizes, thousands separators, units, typographic signs.
  *
- * Invariants. Linear in the text: every pattern is either a fixed word or has no two neighbouring repetitions that could
- * match the same characters. What carries meaning stays: a percent sign, the brackets of an interval, a base.
+ * Invariants. Linear in the text: every pattern is either a fixed word or has no two neighbouring repetitions that
+ * could match the same characters. What carries meaning stays: a percent sign, the brackets of an interval, a base.
  */
 
 const SIGNS: readonly (readonly [string, string])[] = [

@@ -1,8 +1,9 @@
 /**
  * Reads one expression, by precedence: sums, products (written or not), signs, powers, what follows a value, values.
  *
- * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth is
- * bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is 3/2.
+ * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth
+ * is bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is
+ * 3/2.
  */
 
 import { type Budget, refuseDigits } from "./budget.ts";
@@ -15,9 +16,9 @@ export function parseExpression(cursor: Cursor): Expression {
   while (cursor.isMark("+", "-")) {
     const minus = cursor.take().text === "-";
     const term = parseTerm(cursor);
-    parts.push(minus ? negated(term) : term);
+    parts.push(minus ? negate(term) : term);
   }
-  return only(parts) ?? { kind: "sum", parts };
+  return onlyPart(parts) ?? { kind: "sum", parts };
 }
 
 function parseTerm(cursor: Cursor): Expression {
@@ -33,7 +34,7 @@ function parseTerm(cursor: Cursor): Expression {
 
 function parseSigned(cursor: Cursor): Expression {
   cursor.budget.node();
-  if (cursor.takeMark("-")) return negated(parseSigned(cursor));
+  if (cursor.takeMark("-")) return negate(parseSigned(cursor));
   if (cursor.takeMark("+")) return parseSigned(cursor);
   return parsePower(cursor);
 }
@@ -69,7 +70,7 @@ function takeDegree(cursor: Cursor): boolean {
 /** A group, or a signed value with powers of its own: powers are read from the right. */
 function parseExponent(cursor: Cursor): Expression {
   cursor.budget.node();
-  if (cursor.takeMark("-")) return negated(parseExponent(cursor));
+  if (cursor.takeMark("-")) return negate(parseExponent(cursor));
   if (cursor.isMark("{")) return withSuffixes(cursor, parseGroup(cursor));
   return parsePower(cursor);
 }
@@ -88,30 +89,30 @@ function parseValue(cursor: Cursor): Expression {
   if (token.kind === "name") return parseName(cursor, token.text);
   switch (token.text) {
     case "(":
-      return closed(cursor, ")");
+      return parseUntil(cursor, ")");
     case "[":
-      return closed(cursor, "]");
+      return parseUntil(cursor, "]");
     case "{":
-      return closed(cursor, "}");
+      return parseUntil(cursor, "}");
     case "|":
-      return bars(cursor);
+      return parseBars(cursor);
     case "lfloor":
-      return call(cursor, "floor", closed(cursor, "rfloor"));
+      return call(cursor, "floor", parseUntil(cursor, "rfloor"));
     case "lceil":
-      return call(cursor, "ceil", closed(cursor, "rceil"));
+      return call(cursor, "ceil", parseUntil(cursor, "rceil"));
     case "frac":
       return { kind: "quotient", over: parseArgument(cursor), under: parseArgument(cursor) };
     case "binom":
       return call(cursor, "binomial", parseArgument(cursor), parseArgument(cursor));
     case "sqrt":
-      return root(cursor);
+      return parseRoot(cursor);
     default:
       throw new MathSyntaxError(`unexpected ${token.text}`);
   }
 }
 
 /** What stands before a closing bracket. Inside brackets a bar opens again. */
-function closed(cursor: Cursor, close: string): Expression {
+function parseUntil(cursor: Cursor, close: string): Expression {
   const outer = cursor.bars;
   cursor.bars = 0;
   const inner = parseExpression(cursor);
@@ -120,7 +121,7 @@ function closed(cursor: Cursor, close: string): Expression {
   return inner;
 }
 
-function bars(cursor: Cursor): Expression {
+function parseBars(cursor: Cursor): Expression {
   cursor.bars += 1;
   const inner = parseExpression(cursor);
   cursor.expect("|");
@@ -128,8 +129,8 @@ function bars(cursor: Cursor): Expression {
   return call(cursor, "abs", inner);
 }
 
-function root(cursor: Cursor): Expression {
-  const index = cursor.takeMark("[") ? closed(cursor, "]") : undefined;
+function parseRoot(cursor: Cursor): Expression {
+  const index = cursor.takeMark("[") ? parseUntil(cursor, "]") : undefined;
   const base = cursor.isMark("(") ? parseValue(cursor) : parseArgument(cursor);
   const one: Expression = { kind: "number", value: whole(1n) };
   const under: Expression = index ?? { kind: "number", value: whole(2n) };
@@ -147,18 +148,18 @@ function parseArgument(cursor: Cursor): Expression {
 function parseGroup(cursor: Cursor): Expression {
   cursor.budget.node();
   cursor.expect("{");
-  return closed(cursor, "}");
+  return parseUntil(cursor, "}");
 }
 
 /** A function with its argument, or a symbol with its index. */
 function parseName(cursor: Cursor, name: string): Expression {
   const known = FUNCTIONS.find((candidate) => candidate === name);
-  if (known === undefined && name !== "abs") return indexed(cursor, name);
+  if (known === undefined && name !== "abs") return parseIndexed(cursor, name);
   const base = known === "log" && cursor.takeMark("_") ? parseArgument(cursor) : undefined;
   const exponent = cursor.takeMark("^") ? parseExponent(cursor) : undefined;
   const argument = parseFunctionArgument(cursor);
   const args = known === "log" ? [argument, base ?? TEN] : [argument];
-  return applied(cursor, known ?? "abs", args, exponent);
+  return applyFunction(cursor, known ?? "abs", args, exponent);
 }
 
 const TEN: Expression = { kind: "number", value: whole(10n) };
@@ -169,7 +170,7 @@ const INVERSES = new Map<CallName, CallName>([
 ]);
 
 /** `\sin^2 x` is a power of the sine; `\sin^{-1} x` is the arcsine. */
-function applied(
+function applyFunction(
   cursor: Cursor,
   name: CallName,
   args: readonly Expression[],
@@ -184,7 +185,7 @@ function applied(
 /** Brackets, or what is multiplied without a sign, up to the next function: `\sin 2x \cos x` is a product of two. */
 function parseFunctionArgument(cursor: Cursor): Expression {
   if (cursor.isMark("(", "[", "{")) return parseValue(cursor);
-  let argument = cursor.takeMark("-") ? negated(parsePower(cursor)) : parsePower(cursor);
+  let argument = cursor.takeMark("-") ? negate(parsePower(cursor)) : parsePower(cursor);
   while (startsValue(cursor) && !isFunctionName(cursor.next.text)) {
     argument = times(argument, parsePower(cursor));
   }
@@ -192,7 +193,7 @@ function parseFunctionArgument(cursor: Cursor): Expression {
 }
 
 /** `x_1`, `a_{n+1}`: the index belongs to the name. */
-function indexed(cursor: Cursor, name: string): Expression {
+function parseIndexed(cursor: Cursor, name: string): Expression {
   return symbol(cursor.takeMark("_") ? `${name}_${cursor.takeIndex()}` : name);
 }
 
@@ -213,7 +214,7 @@ function call(cursor: Cursor, name: CallName, ...args: readonly Expression[]): E
   return { kind: "call", name, args };
 }
 
-function negated(expression: Expression): Expression {
+function negate(expression: Expression): Expression {
   return times({ kind: "number", value: MINUS_ONE }, expression);
 }
 
@@ -223,7 +224,7 @@ function times(left: Expression, right: Expression): Expression {
   return { kind: "product", parts: [...before, right] };
 }
 
-function only(parts: readonly Expression[]): Expression | undefined {
+function onlyPart(parts: readonly Expression[]): Expression | undefined {
   return parts.length === 1 ? parts[0] : undefined;
 }
 

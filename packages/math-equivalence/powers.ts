@@ -97,8 +97,8 @@ function signPower(ring: Ring, exponent: Rational): Sum {
 }
 
 /**
- * √(a + b√c) as √((a+s)/2) ± √((a−s)/2), where s² = a² − b²c is the square of a rational (Landau 1992 treats the general
- * case). Undefined when it does not come apart so.
+ * √(a + b√c) as √((a+s)/2) ± √((a−s)/2), where s² = a² − b²c is the square of a rational (Landau 1992 treats the
+ * general case). Undefined when it does not come apart so.
  */
 function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
   const terms = [...sum.values()];

@@ -22,11 +22,11 @@ export function rational(budget: Budget, over: bigint, under = 1n): Rational {
   if (under === 0n) throw new RangeError("division by zero");
   const divisor = under === 1n ? 1n : gcd(budget, over, under);
   const sign = under < 0n ? -1n : 1n;
-  return { over: bounded((sign * over) / divisor), under: bounded((sign * under) / divisor) };
+  return { over: checkDigits((sign * over) / divisor), under: checkDigits((sign * under) / divisor) };
 }
 
 export function whole(value: bigint): Rational {
-  return { over: bounded(value), under: 1n };
+  return { over: checkDigits(value), under: 1n };
 }
 
 export function add(budget: Budget, a: Rational, b: Rational): Rational {
@@ -57,7 +57,7 @@ export function power(budget: Budget, a: Rational, exponent: bigint): Rational {
   // Each factor adds its digits less one, and at least as much as a factor of 2 does.
   refuseDigits(Math.max(String(size).length - 1, 0.3) * Number(exponent));
   budget.spend(1 + Number(exponent) / 64);
-  return { over: bounded(a.over ** exponent), under: bounded(a.under ** exponent) };
+  return { over: checkDigits(a.over ** exponent), under: checkDigits(a.under ** exponent) };
 }
 
 /** The largest whole number not above `a`. */
@@ -100,7 +100,7 @@ function larger(a: bigint, b: bigint): bigint {
   return b;
 }
 
-function bounded(value: bigint): bigint {
+function checkDigits(value: bigint): bigint {
   if (value >= BOUND || value <= -BOUND) refuseDigits(MATH_LIMITS.digits + 1);
   return value;
 }

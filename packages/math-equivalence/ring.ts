@@ -1,10 +1,10 @@
 /**
  * Sums of products of powers: the normal form in which two expressions are compared.
  *
- * Invariants. A term is a rational coefficient times powers of atoms (`x`, `pi`, the prime 2, `exp(x)`, …) with rational
- * exponents; terms are kept by the text of their powers, and none has the coefficient 0. An atom may come with a relation,
- * atom^period = value, that brings every exponent of it into [0, period): 2^(1/2) has 2^1 = 2, i has i^2 = −1. So two sums
- * that are equal through their relations are the same sum. Every product of two terms is counted.
+ * Invariants. A term is a rational coefficient times powers of atoms (`x`, `pi`, the prime 2, `exp(x)`, …) with
+ * rational exponents; terms are kept by the text of their powers, and none has the coefficient 0. An atom may come with
+ * a relation, atom^period = value, that brings every exponent of it into [0, period): 2^(1/2) has 2^1 = 2, i has i^2 =
+ * −1. So two sums that are equal through their relations are the same sum. Every product of two terms is counted.
  */
 
 import type { Budget } from "./budget.ts";
@@ -30,7 +30,7 @@ export interface Term {
   /** Exponent by atom, none 0, in the atoms' order. */
   readonly powers: Powers;
 }
-/** By the text of its powers. */
+/** Each term stands under the text of its powers. */
 export type Sum = ReadonlyMap<string, Term>;
 
 interface Relation {
@@ -180,7 +180,7 @@ export function constantOf(a: Sum): Rational | undefined {
   return only?.powers.size === 0 ? only.coefficient : undefined;
 }
 
-/** The same text for the same sum, whatever order it was made in. */
+/** Gives the same text for the same sum, whatever order it was made in. */
 export function keyOf(a: Sum): string {
   const terms = [...a].map(([key, { coefficient }]) => `${text(coefficient)}*${key}`);
   return terms.sort().join("+");
@@ -219,9 +219,9 @@ export function absoluteVariable(ring: Ring, name: string, exponent: Rational): 
 }
 
 /**
- * Whether an atom may be a sum of products of others by a rule that is not known here: roots and functions of sums, roots of
- * unity (of which (−1)^n is one for a whole n), functions without rules. Roots of primes, π, e, variables, their exponentials
- * and logarithms are taken for independent.
+ * Whether an atom may be a sum of products of others by a rule that is not known here: roots and functions of sums,
+ * roots of unity (of which (−1)^n is one for a whole n), functions without rules. Roots of primes, π, e, variables,
+ * their exponentials and logarithms are taken for independent.
  */
 export function mayHideRelations(name: string): boolean {
   return /\+|iπ|i\^1.*pi\^|^(?!ln\b|exp\b)[a-z]+\(/.test(name);

@@ -2,8 +2,8 @@
  * The normal form of an expression: a quotient of two sums of one ring.
  *
  * sin and cos are written with exp(iu), sinh and cosh with exp(u): then sin² + cos² = 1, the formulas for sums and
- * multiples of angles and the values at fractions of π follow from exp(a+b) = exp(a)·exp(b) alone. What has no rule is an
- * atom named after its normal form, equal to itself only.
+ * multiples of angles and the values at fractions of π follow from exp(a+b) = exp(a)·exp(b) alone. What has no rule is
+ * an atom named after its normal form, equal to itself only.
  */
 import { approximate } from "./approximate.ts";
 import { MATH_LIMITS, refuseDigits } from "./budget.ts";
@@ -91,7 +91,7 @@ export class Simplifier {
         return this.#abs(first, args[0]);
       case "floor":
       case "ceil":
-        return this.#rounded(name, first, args[0]);
+        return this.#round(name, first, args[0]);
       case "factorial":
         return this.#factorial(first);
       case "binomial":
@@ -196,7 +196,7 @@ export class Simplifier {
     return ring.atom(`|${keyOf(primitive)}|`, ONE, relation);
   }
 
-  #rounded(name: "floor" | "ceil", value: Quotient, expression: Expression | undefined): Quotient {
+  #round(name: "floor" | "ceil", value: Quotient, expression: Expression | undefined): Quotient {
     const ring = this.#ring;
     const exact = rationalOf(value);
     const sign = name === "floor" ? 1n : -1n;

@@ -1,8 +1,8 @@
 /**
  * The words of a mathematical text, LaTeX or plain.
  *
- * Invariants. Every character belongs to a token or is white space, or the text is refused. Each character is read once.
- * A group brace is `{`, a brace that is meant to be seen is `\{`.
+ * Invariants. Every character belongs to a token or is white space, or the text is refused. Each character is read
+ * once. A group brace is `{`, a brace that is meant to be seen is `\{`.
  */
 
 import type { Budget } from "./budget.ts";

@@ -8,7 +8,7 @@ import type { Scope } from "../contract/scope.ts";
 import type { Result } from "../runtime/contract/refusal.ts";
 import type { CreateOptions } from "../runtime/kit/idempotency.ts";
 import { keyedHash } from "../runtime/kit/secrets.ts";
-import { unwrap } from "./errors.ts";
+import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
 import { type ApiContext, pathParam } from "./operation.ts";
 
@@ -51,6 +51,18 @@ export async function answer<Rest extends readonly unknown[], T extends object>(
 ): Promise<Response> {
   if (context.req.method === "POST") idempotencyKeyOf(context.req.raw);
   return Response.json(await ask(context, service, ...rest));
+}
+
+/** The row that the path names, by id or name. */
+export async function storedRow<Row>(
+  context: ApiContext,
+  what: string,
+  find: (database: D1Database, scope: Scope, nameOrId: string) => Promise<Row | null>,
+): Promise<Row> {
+  const id = pathParam(context, "id");
+  const row = await find(context.env.DB, context.var.scope, id);
+  if (row !== null) return row;
+  throw new Refusal({ code: "not_found", message: `no ${what} ${id}`, param: "id" });
 }
 
 /** A request that makes something: its body, and what a repeat of it is known by. */

@@ -15,21 +15,17 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
-
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
-
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
-
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
-import type { ApiContext, ApiDependencies, ApiTypes, Operation } from "./operation.ts";
-
+import { type ApiContext, type ApiDependencies, type ApiTypes, type Operation, placeOf } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
@@ -39,8 +35,7 @@ import { trainerOperations, weightOperations } from "./trainer.ts";
 const doorOperations: readonly Operation[] = [
   {
     id: "getHealth",
-    method: "get",
-    path: "/healthz",
+    route: "GET /healthz",
     summary: "Tell whether the platform answers",
     open: true,
     reply: {
@@ -51,8 +46,7 @@ const doorOperations: readonly Operation[] = [
   },
   {
     id: "getOpenApi",
-    method: "get",
-    path: "/openapi.json",
+    route: "GET /openapi.json",
     summary: "Read this reference as a document for tools",
     open: true,
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
@@ -60,8 +54,7 @@ const doorOperations: readonly Operation[] = [
   },
   {
     id: "getDocs",
-    method: "get",
-    path: "/docs",
+    route: "GET /docs",
     summary: "Read the reference as a page for people",
     open: true,
     reply: {
@@ -102,7 +95,8 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   const auth = bearerAuth(dependencies.now);
   app.use(prepare(dependencies));
   for (const operation of OPERATIONS) {
-    const { method, path, open, handle } = operation;
+    const { open, handle } = operation;
+    const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
     if (open) app.on(method, route, handle);
     else app.on(method, route, auth(operation), withoutQuery(operation), handle);
@@ -156,9 +150,7 @@ function unreadableRun(path: string): Refusal | null {
 }
 
 function unknownRoute(path: string): Refusal {
-  const allowed = OPERATIONS.filter((operation) => patternOf(operation.path).test(path)).map(({ method }) =>
-    method.toUpperCase(),
-  );
+  const allowed = OPERATIONS.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
   if (allowed.length === 0) {
     return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
   }

@@ -9,7 +9,6 @@ import type { MiddlewareHandler } from "hono";
 import type { Scope } from "../contract/scope.ts";
 import { parseId } from "../core/ids.ts";
 import { findKey, findTrainerToken } from "../db/keys.ts";
-
 import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { Refusal } from "./errors.ts";

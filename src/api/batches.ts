@@ -2,7 +2,6 @@
  * Batches as their bytes. Objects are served as they are stored and named by their digest, so they may be cached for
  * ever, and a download that broke goes on by `Range`.
  */
-
 import * as z from "zod";
 import { wholeNumber } from "../contract/primitives.ts";
 import { BatchManifest } from "../contract/trainer-wire.ts";
@@ -34,8 +33,7 @@ const ObjectQuery = z.strictObject({
 export const batchOperations: readonly Operation[] = [
   {
     id: "getBatch",
-    method: "get",
-    path: ONE,
+    route: `GET ${ONE}`,
     trainer: true,
     summary: "Read what a batch is made of",
     description:
@@ -47,8 +45,7 @@ export const batchOperations: readonly Operation[] = [
   },
   {
     id: "getBatchObject",
-    method: "get",
-    path: `${ONE}/objects/{sha256}`,
+    route: `GET ${ONE}/objects/{sha256}`,
     trainer: true,
     summary: "Read one object of a batch: rows of rl.sample/1, gzipped",
     query: ObjectQuery,
@@ -69,8 +66,7 @@ export const batchOperations: readonly Operation[] = [
   },
   {
     id: "getBatchCredits",
-    method: "get",
-    path: `${ONE}/credits`,
+    route: `GET ${ONE}/credits`,
     trainer: true,
     summary: "Read what each sample of a batch is worth, a line each",
     description: "In the order of the manifest's rows. A row without a line does not train.",
@@ -88,8 +84,7 @@ export const batchOperations: readonly Operation[] = [
   },
   {
     id: "streamBatch",
-    method: "get",
-    path: `${ONE}/stream`,
+    route: `GET ${ONE}/stream`,
     trainer: true,
     summary: "Read all objects of a batch, one after another",
     description: "Members of gzip concatenate: the whole is one valid gzip stream of all rows.",

@@ -1,26 +1,22 @@
 /** Uploaded datasets: upload, list, read, read rows, delete. */
-
 import * as z from "zod";
 import { Deleted, ResourceName } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { AnyObject, EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../contract/primitives.ts";
+import type { Scope } from "../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
 import { readToEnd } from "../runtime/kit/body-chunks.ts";
-
 import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
 import type { ApiContext, Operation } from "./operation.ts";
-import { linkToNext, PageQuery, pageOf, positionOf } from "./page.ts";
+import { linkToNext, listReply, PageQuery } from "./page.ts";
 
 const UploadQuery = z.strictObject({
   name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
-  environment: z
-    .string()
-    .min(1)
-    .optional()
+  environment: NonEmpty.optional()
     .describe("id, or id@version: every row must be a task of it")
     .meta({ example: "gsm8k@1" }),
   environment_args: z.string().optional().describe("the environment's arguments, as JSON").meta({ example: "{}" }),
@@ -34,20 +30,13 @@ const RowQuery = z.strictObject({
 export const datasetOperations: readonly Operation[] = [
   {
     id: "createDataset",
-    method: "post",
-    path: "/v1/datasets",
+    route: "POST /v1/datasets",
     summary: "Upload rows, as JSON lines",
     description:
       "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
     query: UploadQuery,
-    headers: {
-      "Idempotency-Key": "the same key, query and file again give the same dataset",
-    },
-    body: {
-      schema: AnyObject,
-      example: EXAMPLE.row,
-      contentType: "application/jsonl",
-    },
+    headers: { "Idempotency-Key": "the same key, query and file again give the same dataset" },
+    body: { schema: AnyObject, example: EXAMPLE.row, contentType: "application/jsonl" },
     reply: {
       status: 201,
       description: "The dataset, which never changes",
@@ -62,25 +51,25 @@ export const datasetOperations: readonly Operation[] = [
   },
   {
     id: "listDatasets",
-    method: "get",
-    path: "/v1/datasets",
+    route: "GET /v1/datasets",
     summary: "List datasets",
     query: PageQuery,
     reply: { description: "One page of datasets", schema: DatasetList },
-    handle: listDatasetPage,
+    handle: (context) => {
+      const find = (database: D1Database, scope: Scope, id: string) => findDataset(database, scope, { id });
+      return listReply(context, "a dataset", find, listDatasets, datasetViewOf);
+    },
   },
   {
     id: "getDataset",
-    method: "get",
-    path: "/v1/datasets/{id}",
+    route: "GET /v1/datasets/{id}",
     summary: "Read what a dataset is, by id or name",
     reply: { description: "The dataset", schema: DatasetView },
     handle: (context) => answer(context, context.var.services.readDataset),
   },
   {
     id: "listDatasetRows",
-    method: "get",
-    path: "/v1/datasets/{id}/rows",
+    route: "GET /v1/datasets/{id}/rows",
     summary: "Read a dataset's rows, one JSON object a line",
     query: RowQuery,
     reply: {
@@ -93,8 +82,7 @@ export const datasetOperations: readonly Operation[] = [
   },
   {
     id: "deleteDataset",
-    method: "delete",
-    path: "/v1/datasets/{id}",
+    route: "DELETE /v1/datasets/{id}",
     summary: "Delete a dataset that no unfinished run names",
     reply: {
       description: "It is gone; what runs have kept of its rows stays",
@@ -157,14 +145,6 @@ function argsOf(environment: string | undefined, text: string | undefined): Json
   if (environment !== undefined) return objectOf(text, param);
   const message = `${param}: say which environment they are for`;
   throw new Refusal({ code: "invalid_request", message, param });
-}
-
-async function listDatasetPage(context: ApiContext): Promise<Response> {
-  const { after, limit, order } = readQuery(context, PageQuery);
-  const [database, scope] = [context.env.DB, context.var.scope];
-  const position = await positionOf(after, "a dataset", (id) => findDataset(database, scope, { id }));
-  const rows = await listDatasets(database, scope, { after: position, limit: limit + 1, order });
-  return context.json(pageOf(rows.map(datasetViewOf), limit));
 }
 
 async function readRows(context: ApiContext): Promise<Response> {

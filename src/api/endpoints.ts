@@ -1,9 +1,7 @@
 /** Endpoints: create, list, read, change, delete, probe. A key goes in and never comes out. */
-
 import { Deleted, EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { endpointViewOf, findEndpoint, listEndpoints, type NamedEndpoint } from "../db/endpoints.ts";
-
+import { endpointViewOf, findEndpoint, listEndpoints } from "../db/endpoints.ts";
 import {
   answer,
   ask,
@@ -12,11 +10,11 @@ import {
   IDEMPOTENCY_HEADER,
   readBody,
   readCreation,
-  readQuery,
+  storedRow,
 } from "./answer.ts";
-import { Refusal, unwrap } from "./errors.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { PageQuery, pageOf, positionOf } from "./page.ts";
+import { unwrap } from "./errors.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+import { listReply, PageQuery } from "./page.ts";
 
 const FOLDER = "/v1/endpoints";
 const ONE = `${FOLDER}/{id}`;
@@ -24,8 +22,7 @@ const ONE = `${FOLDER}/{id}`;
 export const endpointOperations: readonly Operation[] = [
   {
     id: "createEndpoint",
-    method: "post",
-    path: FOLDER,
+    route: `POST ${FOLDER}`,
     summary: "Name an endpoint for runs to use; it is asked once what it supports",
     description:
       "The probe takes at most 10 seconds and refuses nothing: what went wrong stands in `capabilities.error`.",
@@ -42,25 +39,22 @@ export const endpointOperations: readonly Operation[] = [
   },
   {
     id: "listEndpoints",
-    method: "get",
-    path: FOLDER,
+    route: `GET ${FOLDER}`,
     summary: "List endpoints; those given with a run are not among them",
     query: PageQuery,
     reply: { description: "One page of endpoints", schema: EndpointList },
-    handle: listPage,
+    handle: (context) => listReply(context, "an endpoint", findEndpoint, listEndpoints, endpointViewOf),
   },
   {
     id: "getEndpoint",
-    method: "get",
-    path: ONE,
+    route: `GET ${ONE}`,
     summary: "Read an endpoint, by id or name",
     reply: { description: "The endpoint, without its key", schema: EndpointView },
-    handle: async (context) => context.json(endpointViewOf(await found(context))),
+    handle: async (context) => context.json(endpointViewOf(await storedRow(context, "endpoint", findEndpoint))),
   },
   {
     id: "updateEndpoint",
-    method: "patch",
-    path: ONE,
+    route: `PATCH ${ONE}`,
     summary: "Change an endpoint, by id or name: only what is named",
     description:
       "Runs under way use another key or address after 5 minutes at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
@@ -71,8 +65,7 @@ export const endpointOperations: readonly Operation[] = [
   },
   {
     id: "deleteEndpoint",
-    method: "delete",
-    path: ONE,
+    route: `DELETE ${ONE}`,
     summary: "Delete an endpoint that no run uses any more, by id or name",
     description: "Its key is gone for good and its name is free. Runs that used it still show it.",
     reply: { description: "It is gone", schema: Deleted, example: { object: "endpoint", id: EXAMPLE.endpoint } },
@@ -81,8 +74,7 @@ export const endpointOperations: readonly Operation[] = [
   },
   {
     id: "probeEndpoint",
-    method: "post",
-    path: `${ONE}/probe`,
+    route: `POST ${ONE}/probe`,
     summary: "Ask an endpoint again what it supports",
     headers: { "Idempotency-Key": "accepted and not needed: asking changes nothing there" },
     reply: {
@@ -101,17 +93,6 @@ async function createOne(context: ApiContext): Promise<Response> {
   return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
 }
 
-async function listPage(context: ApiContext): Promise<Response> {
-  const query = readQuery(context, PageQuery);
-  const [database, scope] = [context.env.DB, context.var.scope];
-  const rows = await listEndpoints(database, scope, {
-    after: await positionOf(query.after, "an endpoint", (id) => findEndpoint(database, scope, id)),
-    limit: query.limit + 1,
-    order: query.order,
-  });
-  return context.json(pageOf(rows.map(endpointViewOf), query.limit));
-}
-
 async function changeOne(context: ApiContext): Promise<Response> {
   const patch = await readBody(context, EndpointPatch);
   return answer(context, context.var.services.changeEndpoint, patch, context.var.now());
@@ -120,11 +101,4 @@ async function changeOne(context: ApiContext): Promise<Response> {
 async function deleteOne(context: ApiContext): Promise<Response> {
   const { id } = await ask(context, context.var.services.deleteEndpoint, context.var.now());
   return context.json({ object: "endpoint", id, deleted: true });
-}
-
-async function found(context: ApiContext): Promise<NamedEndpoint> {
-  const id = pathParam(context, "id");
-  const endpoint = await findEndpoint(context.env.DB, context.var.scope, id);
-  if (endpoint !== null) return endpoint;
-  throw new Refusal({ code: "not_found", message: `no endpoint ${id}`, param: "id" });
 }

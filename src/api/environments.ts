@@ -1,5 +1,4 @@
 /** Environments this deployment bundles. */
-
 import { EnvironmentList, EnvironmentView } from "../contract/run.ts";
 import { unwrap } from "./errors.ts";
 import { type Operation, pathParam } from "./operation.ts";
@@ -8,8 +7,7 @@ import { pageOf } from "./page.ts";
 export const environmentOperations: readonly Operation[] = [
   {
     id: "listEnvironments",
-    method: "get",
-    path: "/v1/environments",
+    route: "GET /v1/environments",
     summary: "List the environments, all of them on one page",
     reply: { description: "Every environment a run may name", schema: EnvironmentList },
     handle: async (context) => {
@@ -19,8 +17,7 @@ export const environmentOperations: readonly Operation[] = [
   },
   {
     id: "getEnvironment",
-    method: "get",
-    path: "/v1/environments/{id}",
+    route: "GET /v1/environments/{id}",
     summary: "Read one environment, by id or id@version",
     reply: { description: "Its arguments and its task row as JSON Schema, and what it needs", schema: EnvironmentView },
     handle: async (context) => {

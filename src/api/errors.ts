@@ -6,50 +6,10 @@
  * `internal` with a fixed message: nothing of an exception reaches a caller.
  */
 import type * as z from "zod";
-import type { ApiError, ErrorCode } from "../contract/api-error.ts";
+import { type ApiError, type ErrorCode, STATUS_OF } from "../contract/api-error.ts";
 import { saidBack } from "../contract/shown-text.ts";
 import { formatPath, valueAt } from "../core/field-path.ts";
 import type { Refusal as Failure, Result } from "../runtime/contract/refusal.ts";
-
-type ErrorType =
-  | "invalid_request_error"
-  | "authentication_error"
-  | "permission_error"
-  | "rate_limit_error"
-  | "billing_error"
-  | "server_error";
-
-/** Status and type of every code. 422 for a reused idempotency key, as its draft standard has it. */
-export const STATUS_OF: Readonly<Record<ErrorCode, readonly [status: number, type: ErrorType]>> = {
-  invalid_request: [400, "invalid_request_error"],
-  invalid_row: [400, "invalid_request_error"],
-  unknown_field: [400, "invalid_request_error"],
-  not_found: [404, "invalid_request_error"],
-  unmet_need: [400, "invalid_request_error"],
-  missing_judge: [400, "invalid_request_error"],
-  idempotency_conflict: [422, "invalid_request_error"],
-  in_progress: [409, "invalid_request_error"],
-  insufficient_balance: [402, "billing_error"],
-  rate_limited: [429, "rate_limit_error"],
-  too_large: [413, "invalid_request_error"],
-  unauthorized: [401, "authentication_error"],
-  forbidden: [403, "permission_error"],
-  invalid_signature: [401, "authentication_error"],
-  stale_timestamp: [401, "authentication_error"],
-  epoch_fenced: [409, "invalid_request_error"],
-  step_mismatch: [409, "invalid_request_error"],
-  lease_lost: [409, "invalid_request_error"],
-  wrong_lease_token: [403, "permission_error"],
-  wrong_batch: [409, "invalid_request_error"],
-  version_ahead: [409, "invalid_request_error"],
-  batch_void: [409, "invalid_request_error"],
-  run_finished: [410, "invalid_request_error"],
-  url_not_allowed: [400, "invalid_request_error"],
-  conflict: [409, "invalid_request_error"],
-  run_unreadable: [500, "server_error"],
-  storage_full: [507, "server_error"],
-  internal: [500, "server_error"],
-};
 
 /** Seconds a caller should wait before asking again, for the codes where waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };

@@ -6,7 +6,6 @@
  * or a failed one, with a `retry:` line that makes the client come back. Once nothing will ever follow, the answer is
  * 204, which tells a browser's EventSource to stop asking.
  */
-
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
 import { wholeNumber } from "../contract/primitives.ts";
@@ -42,8 +41,7 @@ export interface EventFeed {
 export const eventOperations: readonly Operation[] = [
   {
     id: "streamEvents",
-    method: "get",
-    path: "/v1/runs/{id}/events",
+    route: "GET /v1/runs/{id}/events",
     summary: "Follow a run",
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },

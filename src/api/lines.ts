@@ -7,7 +7,6 @@
  */
 import { LIMITS } from "../contract/limits.ts";
 import { Places, type UnreadPage, UnreadPages } from "../runtime/kit/places.ts";
-
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";

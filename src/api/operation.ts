@@ -51,9 +51,8 @@ export interface SuccessReply {
 
 export interface Operation {
   readonly id: string;
-  readonly method: "get" | "post" | "patch" | "delete";
   /** Parameters in braces, as OpenAPI writes them. */
-  readonly path: string;
+  readonly route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`;
   readonly summary: string;
   /** What the summary has no room for; paragraphs are set apart by an empty line. */
   readonly description?: string;
@@ -69,6 +68,11 @@ export interface Operation {
   /** Codes this operation may answer with, beyond those that any request of its kind may meet (openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handle: (context: ApiContext) => Response | Promise<Response>;
+}
+
+export function placeOf({ route }: Operation): { readonly method: string; readonly path: string } {
+  const [method = "", path = ""] = route.split(" ");
+  return { method, path };
 }
 
 /** A parameter of the path. */

@@ -1,8 +1,11 @@
 /** Lists: a page of them as OpenAI's come, and the query that asks for one. The cursor is the id of the last object seen. */
 import * as z from "zod";
 import { wholeNumber } from "../contract/primitives.ts";
-import type { Position } from "../db/page.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { Position, Page as StoredPage } from "../db/page.ts";
+import { readQuery } from "./answer.ts";
 import { Refusal } from "./errors.ts";
+import type { ApiContext } from "./operation.ts";
 
 /** Of what a page comes after. */
 export const IdCursor = z.string().regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" });
@@ -13,24 +16,26 @@ export const PageQuery = z.strictObject({
   order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
 });
 
-export interface ListPage<T> {
-  readonly object: "list";
-  readonly data: readonly T[];
-  readonly first_id: string | null;
-  readonly last_id: string | null;
-  readonly has_more: boolean;
+/** A page of what is stored of a kind, as its query asks; `find` gives the row that the page comes after. */
+export async function listReply<Row, View extends { id: string }>(
+  context: ApiContext,
+  what: string,
+  find: (database: D1Database, scope: Scope, id: string) => Promise<Position | null>,
+  list: (database: D1Database, scope: Scope, page: StoredPage) => Promise<Row[]>,
+  viewOf: (row: Row) => View,
+): Promise<Response> {
+  const { after, limit, order } = readQuery(context, PageQuery);
+  const [database, scope] = [context.env.DB, context.var.scope];
+  const position = await positionOf(after, what, (id) => find(database, scope, id));
+  const rows = await list(database, scope, { after: position, limit: limit + 1, order });
+  return context.json(pageOf(rows.map(viewOf), limit));
 }
 
 /** What was read with a limit of one more than the page has room for. */
-export function pageOf<T extends { id: string }>(read: readonly T[], limit: number): ListPage<T> {
+export function pageOf<T extends { id: string }>(read: readonly T[], limit: number) {
   const data = read.slice(0, limit);
-  return {
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: read.length > limit,
-  };
+  const [first_id = null, last_id = null] = [data[0]?.id, data.at(-1)?.id];
+  return { object: "list", data, first_id, last_id, has_more: read.length > limit } as const;
 }
 
 /** Where the page after the object `after` begins; null for the first page. */

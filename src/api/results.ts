@@ -33,8 +33,7 @@ export const StepMetricsList = listOf(StepMetrics, "StepMetricsList", "42");
 export const resultOperations: readonly Operation[] = [
   {
     id: "listResults",
-    method: "get",
-    path: "/v1/runs/{id}/results",
+    route: "GET /v1/runs/{id}/results",
     summary: "Read a run's finished rollouts, one JSON object a line",
     query: ResultQuery,
     reply: {
@@ -48,8 +47,7 @@ export const resultOperations: readonly Operation[] = [
   },
   {
     id: "listInFlight",
-    method: "get",
-    path: "/v1/runs/{id}/rollouts",
+    route: "GET /v1/runs/{id}/rollouts",
     summary: "List a run's rollouts that have not ended, in the order they were dispatched",
     query: InFlightQuery,
     reply: { description: "One page of them; none once the run has ended", schema: RolloutInFlightList },
@@ -57,8 +55,7 @@ export const resultOperations: readonly Operation[] = [
   },
   {
     id: "exportRun",
-    method: "get",
-    path: "/v1/runs/{id}/export",
+    route: "GET /v1/runs/{id}/export",
     summary: "Export a run's rollouts as rows for training, one JSON object a line",
     description:
       "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls cannot be written so is left out, and `x-left-out` says how many and why. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
@@ -78,8 +75,7 @@ export const resultOperations: readonly Operation[] = [
   },
   {
     id: "compareRuns",
-    method: "get",
-    path: "/v1/runs/{id}/compare",
+    route: "GET /v1/runs/{id}/compare",
     summary: "Compare a run with a baseline, task by task",
     description:
       "Tasks are matched by the content of their rows, whatever their order; each counts once, by the mean of its scored rollouts. Runs that still go on are compared by what they have scored. `conflict`: no task is scored in both.",
@@ -90,8 +86,7 @@ export const resultOperations: readonly Operation[] = [
   },
   {
     id: "listMetrics",
-    method: "get",
-    path: "/v1/runs/{id}/metrics",
+    route: "GET /v1/runs/{id}/metrics",
     summary: "Read a training run's series by step; an eval has none",
     query: MetricsQuery,
     reply: {

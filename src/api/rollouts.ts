@@ -8,16 +8,14 @@ import { CREATED_RUN } from "./runs.ts";
 export const rolloutOperations: readonly Operation[] = [
   {
     id: "getRollout",
-    method: "get",
-    path: "/v1/rollouts/{id}",
+    route: "GET /v1/rollouts/{id}",
     summary: "Read a rollout: messages, turns, usage, errors and scores",
     reply: { description: "The rollout; before it is done, what is stored of it so far", schema: RolloutView },
     handle: (context) => answer(context, context.var.services.readRollout),
   },
   {
     id: "cancelRollout",
-    method: "post",
-    path: "/v1/rollouts/{id}/cancel",
+    route: "POST /v1/rollouts/{id}/cancel",
     summary: "End one rollout early; its run goes on",
     description: "One that has answered and waits for its scores keeps its end, as one that has ended does.",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
@@ -30,8 +28,7 @@ export const rolloutOperations: readonly Operation[] = [
   },
   {
     id: "forkRollout",
-    method: "post",
-    path: "/v1/rollouts/{id}/fork",
+    route: "POST /v1/rollouts/{id}/fork",
     summary: "Go on from the middle of an ended rollout, in a run of its own",
     description:
       "Its rollouts begin with the turns up to `turn`, the state after it and the environment's reply to it, as they are stored; the first call asks for the next turn. What was inherited is not counted as usage again.",

@@ -6,7 +6,6 @@ import { EXAMPLE } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
-
 import {
   answer,
   ask,
@@ -43,8 +42,7 @@ const RunQuery = z.strictObject({
 export const runOperations: readonly Operation[] = [
   {
     id: "createRun",
-    method: "post",
-    path: "/v1/runs",
+    route: "POST /v1/runs",
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
     description:
@@ -66,8 +64,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "listRuns",
-    method: "get",
-    path: "/v1/runs",
+    route: "GET /v1/runs",
     summary: "List runs; what they count may lag a few seconds behind",
     query: RunQuery,
     reply: { description: "One page of runs", schema: RunList },
@@ -75,16 +72,14 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "getRun",
-    method: "get",
-    path: "/v1/runs/{id}",
+    route: "GET /v1/runs/{id}",
     summary: "Read a run",
     reply: { description: "The run with its counts and its report so far", schema: RunView },
     handle: (context) => answer(context, context.var.services.readRun),
   },
   {
     id: "cancelRun",
-    method: "post",
-    path: "/v1/runs/{id}/cancel",
+    route: "POST /v1/runs/{id}/cancel",
     summary: "End a run early; asking again changes nothing",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
     reply: {
@@ -96,19 +91,15 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "updateRun",
-    method: "patch",
-    path: "/v1/runs/{id}",
+    route: "PATCH /v1/runs/{id}",
     summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
     body: { schema: RunPatch.meta({ id: "RunPatch" }) },
-    reply: theRun("The run with what was changed; max_concurrent counts from now on", {
-      max_concurrent: 64,
-    }),
+    reply: theRun("The run with what was changed; max_concurrent counts from now on", { max_concurrent: 64 }),
     handle: async (context) => answer(context, context.var.services.changeRun, await readBody(context, RunPatch)),
   },
   {
     id: "pauseRun",
-    method: "post",
-    path: "/v1/runs/{id}/pause",
+    route: "POST /v1/runs/{id}/pause",
     summary: "Dispatch nothing more until the run is resumed",
     description: "What runs finishes. An ended run stays as it is.",
     headers: NOT_NEEDED,
@@ -117,8 +108,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "resumeRun",
-    method: "post",
-    path: "/v1/runs/{id}/resume",
+    route: "POST /v1/runs/{id}/resume",
     summary: "Go on with a paused run",
     headers: NOT_NEEDED,
     reply: theRun("The run"),
@@ -126,8 +116,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "retryRun",
-    method: "post",
-    path: "/v1/runs/{id}/retry",
+    route: "POST /v1/runs/{id}/retry",
     summary: "Try again what failed or has no score",
     description:
       "Each gets another attempt in its slot, a rollout of its own; the one before keeps how it ended and counts no more in the report. An ended run goes on, with what it had not dispatched; a cancelled one stays so.",
@@ -142,8 +131,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "rescoreRun",
-    method: "post",
-    path: "/v1/runs/{id}/rescore",
+    route: "POST /v1/runs/{id}/rescore",
     summary: "Score what an ended run left behind with another rubric, in a run of its own",
     description:
       "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
@@ -161,8 +149,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "auditRun",
-    method: "get",
-    path: "/v1/runs/{id}/audit",
+    route: "GET /v1/runs/{id}/audit",
     summary: "Compare what four records say of a run, and name what differs",
     description:
       "The run's counters, its rows counted anew, their projection in the database, and the stored trajectories.",

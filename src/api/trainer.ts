@@ -32,8 +32,7 @@ const GivenBack = z.object({ state: z.enum(["ready", "dead"]) });
 export const trainerOperations: readonly Operation[] = [
   {
     id: "registerTrainer",
-    method: "post",
-    path: "/v1/runs/{id}/trainer/register",
+    route: "POST /v1/runs/{id}/trainer/register",
     trainer: true,
     summary: "Begin to train a run, or come back with a checkpoint",
     description:
@@ -47,8 +46,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "leaseBatch",
-    method: "post",
-    path: "/v1/runs/{id}/trainer/lease",
+    route: "POST /v1/runs/{id}/trainer/lease",
     trainer: true,
     summary: "Take the next batch; the request waits until there is one",
     description:
@@ -66,8 +64,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "rotateTrainerToken",
-    method: "post",
-    path: "/v1/runs/{id}/trainer/token",
+    route: "POST /v1/runs/{id}/trainer/token",
     summary: "Make another token for the run's trainer",
     description: "The one before works for another hour. Asked twice, it makes two.",
     headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
@@ -79,8 +76,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "heartbeatLease",
-    method: "post",
-    path: `${ONE}/heartbeat`,
+    route: `POST ${ONE}/heartbeat`,
     trainer: true,
     summary: "Keep a lease: the trainer is at work on its batch",
     headers: AGAIN,
@@ -92,8 +88,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "ackLease",
-    method: "post",
-    path: `${ONE}/ack`,
+    route: `POST ${ONE}/ack`,
     trainer: true,
     summary: "Say that the batch is trained, and in the checkpoint",
     description:
@@ -106,8 +101,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "nackLease",
-    method: "post",
-    path: `${ONE}/nack`,
+    route: `POST ${ONE}/nack`,
     trainer: true,
     summary: "Give a batch back untrained",
     description:
@@ -124,8 +118,7 @@ export const trainerOperations: readonly Operation[] = [
 export const weightOperations: readonly Operation[] = [
   {
     id: "reportWeightVersion",
-    method: "post",
-    path: FOLDER,
+    route: `POST ${FOLDER}`,
     trainer: true,
     summary: "Tell what became of a weight version",
     description:
@@ -138,8 +131,7 @@ export const weightOperations: readonly Operation[] = [
   },
   {
     id: "listWeightVersions",
-    method: "get",
-    path: FOLDER,
+    route: `GET ${FOLDER}`,
     trainer: true,
     summary: "Read which weight versions there are, and which replica serves which",
     reply: { description: "The ledger", schema: WeightLedger },

@@ -13,6 +13,15 @@ export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "say">
   readonly timeoutMs: number | null;
 }
 
+/**
+ * What boots and finds platforms, loaded when it is needed: neither --help nor a command that is wrongly called waits for
+ * it. A function of its own, since in one with a `using` the compiler does not turn the file's name into that of what it
+ * compiles it to.
+ */
+export function loadConnect() {
+  return import("./connect.ts");
+}
+
 /** Connects, and closes the connection when the work is done or has failed. */
 export async function withConnection<T>(
   { timeoutMs, ...options }: ConnectArguments,
@@ -20,8 +29,7 @@ export async function withConnection<T>(
   work: (connection: Connection, ends: Ends) => Promise<T>,
 ): Promise<T> {
   using interrupt = catchInterrupts();
-  // Loaded here: neither --help nor a command that is wrongly called waits for it.
-  const { connect } = await import("./connect.ts");
+  const { connect } = await loadConnect();
   const timeout = timeoutMs === null ? null : AbortSignal.timeout(timeoutMs);
   const ends = { interrupt: interrupt.signal, timeout };
   const connection = await connect({

@@ -1,10 +1,10 @@
 /**
- * The body of a reply from outside, read to its end or to a limit: the one reader of all there is. What is counted are the
- * bytes as they are handed out, inflated where the sender compressed them.
+ * The body of a reply from outside, read to its end or to a limit: the one reader of all there is. What is counted are
+ * the bytes as they are handed out, inflated where the sender compressed them.
  *
- * Invariants. Never more than the limit and one piece is held. A body that pauses for too long once it has begun is given
- * up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is not read
- * is cancelled.
+ * Invariants. Never more than the limit and one piece is held. A body that pauses for too long once it has begun is
+ * given up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is
+ * not read is cancelled.
  */
 import { InvalidModelResponseError, ModelError } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -27,9 +27,9 @@ export async function wholeText(reply: Response, bytes: number, after?: After): 
   return text;
 }
 
-/** Of a longer body its beginning: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
-export async function beginningOf(reply: Response, bytes: number, after?: After): Promise<string> {
-  return (await read(reply, bytes, after)).text;
+/** The beginning of a body: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
+export async function beginningOf(reply: Response, bytes: number): Promise<string> {
+  return (await read(reply, bytes)).text;
 }
 
 async function read(
@@ -74,7 +74,7 @@ const inTime: After = (ms, late) => {
   return () => clearTimeout(timer);
 };
 
-/** Of the reply as it was sent, and not as it is read here. */
+/** These headers speak of the reply as it was sent, and not as it is read here. */
 const OF_THE_WIRE = ["content-encoding", "content-length", "transfer-encoding"];
 const WITHOUT_BODY = [204, 205, 304];
 

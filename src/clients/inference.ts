@@ -2,10 +2,10 @@
  * The model call: one file, the `openai` SDK behind it.
  *
  * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal, for the body as
- * well. It gets every reply read within bounds (`bounded-body.ts`). A call has one
- * of the outcomes of `CallOutcome`, and never throws. A reply the engine broke off (`abort`) is none: half a reply must
- * not be played on with or scored. Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are
- * kept verbatim when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
+ * well. It gets every reply read within bounds (`bounded-body.ts`). A call has one of the outcomes of `CallOutcome`,
+ * and never throws. A reply the engine broke off (`abort`) is none: half a reply must not be played on with or scored.
+ * Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim
+ * when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
 import OpenAI from "openai";
 import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../contract/errors.ts";
@@ -46,7 +46,7 @@ export type CallOutcome<Response = ModelResponse> =
       readonly error: RolloutError;
       readonly retryable: boolean;
       readonly retry_after_ms: number | null;
-      /** Of the reply; absent where none came, or one of 200 that could not be used. */
+      /** The reply's status; absent where no reply came, or one of 200 could not be used. */
       readonly status?: number;
     };
 
@@ -141,34 +141,34 @@ function wireMessage(message: Message): Message {
 }
 
 /** The SDK wraps whatever its fetch throws. */
-function unwrapped(thrown: unknown): unknown {
+function unwrap(thrown: unknown): unknown {
   if (!(thrown instanceof OpenAI.APIConnectionError)) return thrown;
   return thrown.cause instanceof ModelError ? thrown.cause : thrown;
 }
 
 function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
-  const thrown = unwrapped(raw);
-  if (thrown instanceof InvalidModelResponseError) return failed(thrown, true, null);
+  const thrown = unwrap(raw);
+  if (thrown instanceof InvalidModelResponseError) return failure(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);
   // The connection, or a body that broke off.
-  if (!(thrown instanceof OpenAI.APIError)) return failed(error, true, null);
+  if (!(thrown instanceof OpenAI.APIError)) return failure(error, true, null);
   const { status } = thrown;
-  if (status === undefined) return failed(error, true, null);
+  if (status === undefined) return failure(error, true, null);
   if (status === 401 || status === 403) {
-    return failed(new AuthenticationError(message), false, null);
+    return failure(new AuthenticationError(message), false, null);
   }
   if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
   if (status >= 300 && status < 400) {
     const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
-    return failed(new ModelError(moved), false, null);
+    return failure(new ModelError(moved), false, null);
   }
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
-  return { ...failed(error, retryable, retryAfter(thrown.headers)), status };
+  return { ...failure(error, retryable, retryAfter(thrown.headers)), status };
 }
 
-function failed(
+function failure(
   error: RolloutError,
   retryable: boolean,
   retry_after_ms: number | null,
@@ -192,8 +192,8 @@ function retryAfter(headers: Headers | undefined): number | null {
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
 
-// The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of a
-// key that the server repeats: what is said here are facts about the reply, never its words.
+// The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of
+// a key that the server repeats: what is said here are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
 async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
@@ -214,7 +214,7 @@ async function replyJson(response: Response, api_key: string | null): Promise<un
   }
 }
 
-/** The call of an embedding model: the conditions and the outcomes of a model call (`inference.ts`), with its own body. */
+/** The call of an embedding model: the conditions and the outcomes of a model call, with a body of its own. */
 export interface EmbeddingCall extends Destination {
   readonly model: string;
   readonly texts: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that asks
- * for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is asked
- * again with less. One that gives both ids and logprobs is asked how exact they are, below.
+ * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that
+ * asks for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is
+ * asked again with less. One that gives both ids and logprobs is asked how exact they are, below.
  *
  * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
  * deadline. Nothing of what comes back holds the key.
@@ -29,7 +29,7 @@ export interface Probe {
   readonly model: string | null;
   /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
   readonly usual: string | null;
-  /** Of the training run it is asked for; absent: of none. */
+  /** The sampling of the training run that asks; absent where none does. */
   readonly sampling?: Sampling;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -84,12 +84,12 @@ export async function probeEndpoint(probe: Probe): Promise<EndpointCapabilities>
 async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise<void> {
   const listed = await ask(probe, "/models", null, signal);
   // A server may do without a list; one that refuses the key will not answer anything else either.
-  if (listed.status === 401 || listed.status === 403) throw refused(listed, probe);
+  if (listed.status === 401 || listed.status === 403) throw refusalOf(listed, probe);
   found.models = listedModels(listed.body);
   found.probed_model = modelOf(probe, found.models);
   if (found.probed_model === null) {
-    const said = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
-    throw new ProbeFailure(`${said}: name one in "model" to have it asked`);
+    const messageIn = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
+    throw new ProbeFailure(`${messageIn}: name one in "model" to have it asked`);
   }
   const { one_logprob_a_token, ...supports } = await complete(probe, found.probed_model, signal);
   found.supports = supports;
@@ -129,7 +129,7 @@ function request(model: string, { ids, tools, logprobs }: Rung): object {
 }
 
 function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
-  if (answer.status !== 200) throw refused(answer, probe);
+  if (answer.status !== 200) throw refusalOf(answer, probe);
   const extras = completionExtras(answer.body);
   if (extras === null) {
     throw new ProbeFailure("answers, but with no chat completion: does base_url end in /v1?");
@@ -137,7 +137,7 @@ function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
   return { chat: true, ...extras, tools };
 }
 
-function refused({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
+function refusalOf({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
   const after = said === "" ? "" : `: ${said}`;
   if (status === 401 || status === 403) {
     const why = api_key === null ? "a key is needed" : "the key was refused";
@@ -168,8 +168,8 @@ function capabilities(
 }
 
 /**
- * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address than
- * the one that was checked, and reads no more than it was prepared for.
+ * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address
+ * than the one that was checked, and reads no more than it was prepared for.
  */
 export interface Answer {
   readonly status: number;
@@ -242,20 +242,21 @@ function short(text: string, { api_key }: Target): string {
   return withoutKey(text, api_key).slice(0, LONGEST_SAID);
 }
 
-// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties are in them, and
-// whether a request that says nothing is sampled neutrally.
+// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties
+// are in them, and whether a request that says nothing is sampled neutrally.
 //
-// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every difference between
-// two logprobs, where they are of the distribution that is sampled from, and changes none where they are not. A penalty far from 1
-// moves the tokens of the prompt: one below lifts those with a logit above 0, one above sinks those with a logit below. What cannot be told, since
-// a reply has too few tokens, all are as likely, or none of the prompt is listed, is null.
+// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every
+// difference between two logprobs, where they are of the distribution that is sampled from, and changes none where they
+// are not. A penalty far from 1 moves the tokens of the prompt: one below lifts those with a logit above 0, one above
+// sinks those with a logit below. What cannot be told, since a reply has too few tokens, all are as likely, or none of
+// the prompt is listed, is null.
 
 /** Who is asked, and what of the fields of training it is not to be sent. */
 export interface Asked {
   readonly base_url: string;
   readonly api_key: string | null;
   readonly model: string;
-  /** Of the run; a null in it takes a field back. */
+  /** The run's sampling; a null in it takes a field back. */
   readonly sampling: Sampling;
 }
 
@@ -267,7 +268,10 @@ const SINKING = 100;
 const HALF = 0.5;
 /** Its own words and digits are the likeliest to follow: a penalty on them shows. */
 const PROMPT = "Go on: one, two, one, two, one,\n1\n2\n1\n2\n1";
-/** Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words whole. */
+/**
+ * Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words
+ * whole.
+ */
 const IN_PROMPT: ReadonlySet<string> = new Set(["1", "2", "\n", " one", " two", ","]);
 const SALT = "rollcall-probe";
 
@@ -296,12 +300,12 @@ async function probeExactness(
         ? heedsPenalties(first, [tokensOf(lifted), tokensOf(sunk)], IN_PROMPT)
         : null,
     neutral_defaults: shown && apart !== null ? !apart : null,
-    refused: isRefusal(warm) ? await refusedWithoutList(asked, neutral, signal) : null,
+    refused: isRefusal(warm) ? await askWithoutList(asked, neutral, signal) : null,
   };
 }
 
 /** A server may only be sparing with lists: of the fields themselves it is asked alone. */
-async function refusedWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
+async function askWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
   const { top_logprobs: _, ...request } = requestOf(asked.model);
   const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
   return isRefusal(answer) ? answer.said || `${answer.status}` : null;

@@ -20,7 +20,7 @@ export type OfferReply =
 export interface OfferCall {
   readonly url: string;
   readonly body: string;
-  /** Those that sign the body. */
+  /** The headers that sign the body. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The way out of the network, replaced by tests. */

@@ -1,10 +1,10 @@
 /**
- * Some endpoints repeat the key they were sent, in refusals or in replies; what they say is stored and shown, and the key
- * must be in neither.
+ * Some endpoints repeat the key they were sent, in refusals or in replies; what they say is stored and shown, and the
+ * key must be in neither.
  *
- * Invariants. A key is taken out of a reply as it is, as JSON and URLs write it, and out of base64. Servers that check no
- * key are given one all the same ("EMPTY", "sk-no-key-required"), which anybody may write: a key that is a plain word, a
- * number, or made of such words is none, and replies keep it.
+ * Invariants. A key is taken out of a reply as it is, as JSON and URLs write it, and out of base64. Servers that check
+ * no key are given one all the same ("EMPTY", "sk-no-key-required"), which anybody may write: a key that is a plain
+ * word, a number, or made of such words is none, and replies keep it.
  */
 import { formsOf, SHORTEST, withoutForms } from "../core/redact.ts";
 
@@ -25,8 +25,8 @@ export function replyWithoutKey<T>(reply: T, api_key: string | null): T {
 }
 
 /**
- * Whether a reply, as its text, may hold the key: to look through all of one that is parsed takes many times as long as to
- * parse it. What JSON may write in more than one way is looked through.
+ * Whether a reply, as its text, may hold the key: to look through all of one that is parsed takes many times as long as
+ * to parse it. What JSON may write in more than one way is looked through.
  */
 export function mayHoldKey(text: string, api_key: string | null): boolean {
   if (api_key === null || !isSecret(api_key)) return false;

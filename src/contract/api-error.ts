@@ -1,44 +1,46 @@
 /** What the API says when it refuses: a closed list of codes, in the envelope of OpenAI's errors. */
 import * as z from "zod";
-import { named } from "./primitives.ts";
+import { MaybeText, named } from "./primitives.ts";
 
-export const ERROR_CODES = [
-  "invalid_request",
-  "invalid_row",
-  "unknown_field",
-  "not_found",
-  "unmet_need",
-  "missing_judge",
-  "idempotency_conflict",
-  "in_progress",
-  "insufficient_balance",
-  "rate_limited",
-  "too_large",
-  "unauthorized",
-  "forbidden",
-  "invalid_signature",
-  "stale_timestamp",
-  "epoch_fenced",
-  "step_mismatch",
-  "lease_lost",
-  "wrong_lease_token",
-  "wrong_batch",
-  "version_ahead",
-  "batch_void",
-  "run_finished",
-  "url_not_allowed",
-  "conflict",
-  "run_unreadable",
-  "storage_full",
-  "internal",
-] as const;
-export type ErrorCode = (typeof ERROR_CODES)[number];
+/** Status and type of every code. 422 for a reused idempotency key, as its draft standard has it. */
+export const STATUS_OF = {
+  invalid_request: [400, "invalid_request_error"],
+  invalid_row: [400, "invalid_request_error"],
+  unknown_field: [400, "invalid_request_error"],
+  not_found: [404, "invalid_request_error"],
+  unmet_need: [400, "invalid_request_error"],
+  missing_judge: [400, "invalid_request_error"],
+  idempotency_conflict: [422, "invalid_request_error"],
+  in_progress: [409, "invalid_request_error"],
+  insufficient_balance: [402, "billing_error"],
+  rate_limited: [429, "rate_limit_error"],
+  too_large: [413, "invalid_request_error"],
+  unauthorized: [401, "authentication_error"],
+  forbidden: [403, "permission_error"],
+  invalid_signature: [401, "authentication_error"],
+  stale_timestamp: [401, "authentication_error"],
+  epoch_fenced: [409, "invalid_request_error"],
+  step_mismatch: [409, "invalid_request_error"],
+  lease_lost: [409, "invalid_request_error"],
+  wrong_lease_token: [403, "permission_error"],
+  wrong_batch: [409, "invalid_request_error"],
+  version_ahead: [409, "invalid_request_error"],
+  batch_void: [409, "invalid_request_error"],
+  run_finished: [410, "invalid_request_error"],
+  url_not_allowed: [400, "invalid_request_error"],
+  conflict: [409, "invalid_request_error"],
+  run_unreadable: [500, "server_error"],
+  storage_full: [507, "server_error"],
+  internal: [500, "server_error"],
+} as const;
+export type ErrorCode = keyof typeof STATUS_OF;
+export const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
 export const ApiError = named("Error", {
   error: z.object({
     code: z.enum(ERROR_CODES),
     message: z.string(),
-    param: z.string().nullable(),
+    param: MaybeText,
     type: z.string(),
     next_step: z
       .int()

@@ -6,6 +6,8 @@ import {
   EXAMPLE,
   Interval,
   MaybeNumber,
+  MaybeText,
+  NonEmpty,
   named,
   RolloutId,
   RunId,
@@ -83,13 +85,13 @@ export const RunComparison = named("RunComparison", {
     .array(FlippedTask)
     .describe("one page, by task_key")
     .meta({ example: [{}] }),
-  next: z.string().nullable().describe("`after` of the next page of `flipped`; null on the last"),
+  next: MaybeText.describe("`after` of the next page of `flipped`; null on the last"),
 });
 export type RunComparison = z.infer<typeof RunComparison>;
 
 export const CompareQuery = z.strictObject({
-  baseline: z.string().min(1).describe("id of the run to compare with").meta({ example: EXAMPLE.baseline }),
-  metric: z.string().min(1).default("reward").describe("`reward`, or the name of a score both runs have"),
+  baseline: NonEmpty.describe("id of the run to compare with").meta({ example: EXAMPLE.baseline }),
+  metric: NonEmpty.default("reward").describe("`reward`, or the name of a score both runs have"),
   after: z
     .string()
     .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })

@@ -4,7 +4,18 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { Count, EXAMPLE, listOf, named, namedInput, Positive, Seconds } from "./primitives.ts";
+import {
+  Count,
+  EXAMPLE,
+  listOf,
+  MaybeFlag,
+  MaybeText,
+  NonEmpty,
+  named,
+  namedInput,
+  Positive,
+  Seconds,
+} from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
@@ -22,7 +33,7 @@ export const InlineEndpoint = namedInput("InlineEndpoint", {
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
 });
 
-export const EndpointOrName = z.union([z.string().min(1), InlineEndpoint]);
+export const EndpointOrName = z.union([NonEmpty, InlineEndpoint]);
 
 /** As the endpoint calls it. */
 export const ModelName = ShownText.min(1).max(500);
@@ -75,53 +86,45 @@ export const EndpointPatch = z
 export type EndpointPatch = z.output<typeof EndpointPatch>;
 
 /** What of its logprobs and its sampling could be proven. */
-const EngineExactness = named(
-  "EngineExactness",
-  {
-    one_logprob_a_token: z.boolean().meta({ example: true }),
-    logprobs_mode: z
-      .enum(["processed", "raw"])
-      .nullable()
-      .describe("whether temperature and penalties are in the logprobs; null: it could not be told"),
-    penalties: z
-      .boolean()
-      .nullable()
-      .describe("repetition_penalty of a request is followed; null: it could not be told"),
-    neutral_defaults: z
-      .boolean()
-      .nullable()
-      .describe("a request that says nothing is sampled as one that asks for no penalty and no cut"),
-    refused: z
-      .string()
-      .nullable()
-      .describe("what the server said of the fields that training sends, where it refused them"),
-  },
-  { example: { logprobs_mode: "processed", penalties: true, neutral_defaults: true } },
-);
+const EngineExactness = named("EngineExactness", {
+  one_logprob_a_token: z.boolean().meta({ example: true }),
+  logprobs_mode: z
+    .enum(["processed", "raw"])
+    .nullable()
+    .describe("whether temperature and penalties are in the logprobs; null: it could not be told")
+    .meta({ example: "processed" }),
+  penalties: MaybeFlag.describe("repetition_penalty of a request is followed; null: it could not be told").meta({
+    example: true,
+  }),
+  neutral_defaults: MaybeFlag.describe(
+    "a request that says nothing is sampled as one that asks for no penalty and no cut",
+  ).meta({ example: true }),
+  refused: MaybeText.describe("what the server said of the fields that training sends, where it refused them"),
+});
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
 /** What one call to the endpoint showed. */
-export const EndpointCapabilities = z
-  .object({
-    models: z.array(z.string()).describe("what GET /models listed, at most 100"),
-    max_model_len: z.int().positive().nullable().describe("tokens, where the server tells (vLLM does)"),
-    probed_model: z.string().nullable(),
-    chat: z.boolean().describe("the call was answered with a chat completion"),
-    usage: z.boolean(),
-    logprobs: z.boolean(),
-    token_ids: z.boolean().describe("return_token_ids is honoured: training needs it"),
-    tools: z.boolean().describe("a request with tools was accepted"),
-    exactness: EngineExactness.nullable().describe("null without token ids and logprobs"),
-    error: z.string().nullable().describe("what went wrong, where something did"),
-    checked_at: Seconds,
-  })
-  .meta({
-    id: "EndpointCapabilities",
-    example: {
-      ...{ models: ["qwen3-4b"], max_model_len: 32_768, probed_model: "qwen3-4b" },
-      ...{ chat: true, usage: true, logprobs: true, token_ids: true, tools: true, exactness: {} },
-    },
-  });
+export const EndpointCapabilities = named("EndpointCapabilities", {
+  models: z
+    .array(z.string())
+    .describe("what GET /models listed, at most 100")
+    .meta({ example: ["qwen3-4b"] }),
+  max_model_len: z
+    .int()
+    .positive()
+    .nullable()
+    .describe("tokens, where the server tells (vLLM does)")
+    .meta({ example: 32_768 }),
+  probed_model: MaybeText.meta({ example: "qwen3-4b" }),
+  chat: z.boolean().describe("the call was answered with a chat completion").meta({ example: true }),
+  usage: z.boolean().meta({ example: true }),
+  logprobs: z.boolean().meta({ example: true }),
+  token_ids: z.boolean().describe("return_token_ids is honoured: training needs it").meta({ example: true }),
+  tools: z.boolean().describe("a request with tools was accepted").meta({ example: true }),
+  exactness: EngineExactness.nullable().describe("null without token ids and logprobs").meta({ example: {} }),
+  error: MaybeText.describe("what went wrong, where something did"),
+  checked_at: Seconds,
+});
 export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
 
 export const EndpointView = named("Endpoint", {
@@ -129,7 +132,7 @@ export const EndpointView = named("Endpoint", {
   id: z.string().meta({ example: EXAMPLE.endpoint }),
   name: z.string().meta({ example: "qwen" }),
   base_url: z.string().meta({ example: "https://gpu.example/v1" }),
-  api_key_last4: z.string().nullable().meta({ example: "ef56" }),
+  api_key_last4: MaybeText.meta({ example: "ef56" }),
   max_concurrent: z.int().nullable().meta({ example: 256 }),
   rpm: z.int().nullable(),
   prices: Prices.nullable().meta({ example: {} }),
@@ -145,7 +148,7 @@ export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
 });
 export const SecretRequest = namedInput("SecretRequest", {
   name: SecretName,
-  value: z.string().min(1).max(LIMITS.secretCharacters),
+  value: NonEmpty.max(LIMITS.secretCharacters),
 });
 export type SecretRequest = z.output<typeof SecretRequest>;
 export const SecretPatch = namedInput("SecretPatch", { value: SecretRequest.shape.value });

@@ -3,21 +3,19 @@ import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
-import { AnyObject, Count, EXAMPLE, Positive, Share } from "./primitives.ts";
+import { AnyObject, Count, EXAMPLE, NonEmpty, Positive, Share } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 import { ShownText } from "./shown-text.ts";
 
+const secondsUpTo = (most: number) => z.number().positive().max(most);
 /** An invocation may last 15 minutes, and a hook begins within the first 4. */
-const StageTimeout = z.number().positive().max(600).optional();
+const StageTimeout = secondsUpTo(600).optional();
 
 export const RunLimits = z.strictObject({
-  rollout_timeout_s: z
-    .number()
-    .positive()
-    .max(86_400)
+  rollout_timeout_s: secondsUpTo(86_400)
     .optional()
     .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
-  call_timeout_s: z.number().positive().max(600).default(600).describe("deadline of one model call"),
+  call_timeout_s: secondsUpTo(600).default(600).describe("deadline of one model call"),
   max_retries: Count.max(20)
     .default(2)
     .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),
@@ -25,10 +23,7 @@ export const RunLimits = z.strictObject({
   turn_timeout_s: StageTimeout.describe("the environment's reply to one turn: default 300"),
   tool_timeout_s: StageTimeout.describe("one tool call: default 120"),
   cleanup_timeout_s: StageTimeout.describe("postRollout, each cleanup handler: default 120"),
-  deadline_s: z
-    .number()
-    .positive()
-    .max(2_592_000)
+  deadline_s: secondsUpTo(2_592_000)
     .optional()
     .describe("past it the run dispatches nothing more, and what is in flight ends cancelled: deadline"),
 });
@@ -46,14 +41,10 @@ export const Metadata = z
 export const EvalRequest = z.strictObject({
   kind: z.literal("eval").optional().default("eval").meta({ example: "eval" }),
   name: RunName.optional().meta({ example: "nightly main" }),
-  environment: z
-    .string()
-    .min(1)
-    .describe("id, or id@version; GET /v1/environments lists them")
-    .meta({ example: "gsm8k@1" }),
+  environment: NonEmpty.describe("id, or id@version; GET /v1/environments lists them").meta({ example: "gsm8k@1" }),
   environment_args: AnyObject.default({}),
   dataset: z
-    .union([z.string().min(1), z.array(AnyObject).min(1)])
+    .union([NonEmpty, z.array(AnyObject).min(1)])
     .optional()
     .describe("an uploaded dataset by id or name, or rows inline; for an environment that has none")
     .meta({ example: [EXAMPLE.row] }),

@@ -7,7 +7,7 @@
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { Usage } from "./messages.ts";
-import { Count, named } from "./primitives.ts";
+import { Count, MaybeText, named } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 import { ShownText } from "./shown-text.ts";
 
@@ -21,16 +21,13 @@ export const JudgeTarget = z.strictObject({
   sampling: Sampling.default({}),
 });
 
-/** By the rubric's names; the endpoint by its id, with its prices at that time, if it had any. */
-export type ResolvedJudges = Readonly<
-  Record<
-    string,
-    Omit<z.output<typeof JudgeTarget>, "endpoint"> & {
-      readonly endpoint: string;
-      readonly prices?: TokenPrices;
-    }
-  >
->;
+/** The endpoint by its id, with its prices when the run was accepted; absent where it had none. */
+export interface ResolvedJudge {
+  readonly endpoint_id: string;
+  readonly model: string;
+  readonly sampling: Sampling;
+  readonly prices?: TokenPrices;
+}
 
 /** Of an endpoint, in micro-dollars for a million tokens. */
 export interface TokenPrices {
@@ -57,8 +54,8 @@ export const Judgement = named("Judgement", {
     .union([z.string(), z.number(), z.record(z.string(), z.number())])
     .nullable()
     .describe("null when there is none, after the retries: see `error`"),
-  reason: z.string().nullable().describe("what the judge gave as its reason"),
-  error: z.string().nullable(),
+  reason: MaybeText.describe("what the judge gave as its reason"),
+  error: MaybeText,
   key: z.string().describe("sha256 of what was asked: the same for the same question"),
   pass: Count.describe("which verdict on the same question, from 0"),
   seed: z.int().nullable().describe("what the order of a group's members was drawn from"),

@@ -31,11 +31,16 @@ export const Step = z.int().min(1);
 /** Of the policy's weights, from 0. */
 export const Version = z.int().nonnegative();
 export const Share = z.number().min(0).max(1);
+export const NonEmpty = z.string().min(1);
 export const MaybeNumber = z.number().nullable();
+export const MaybeFlag = z.boolean().nullable();
+export const MaybeText = z.string().nullable();
 export const Interval = z.tuple([z.number(), z.number()]).nullable();
 export const RunId = z.string().meta({ example: EXAMPLE.run });
 export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
 export const TaskKey = z.string().meta({ example: EXAMPLE.task });
+/** Which versions of the weights replicas serve: the oldest, the newest, each. */
+export const Applied = z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) });
 /** An object whose members are not ours to name. */
 export const AnyObject = z.record(z.string(), z.unknown());
 /** Which build of an environment it is. */
@@ -60,9 +65,9 @@ function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;
 }
 
-/** An object that the OpenAPI document names. `more`: its example, where that is not made of those of its fields. */
-export function named<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape, more: object = {}) {
-  return z.object(shape).meta({ id, ...more });
+/** An object that the OpenAPI document names. */
+export function named<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) {
+  return z.object(shape).meta({ id });
 }
 
 /** The same of what is sent to us: a member that nobody reads is refused. */
@@ -76,8 +81,8 @@ export function listOf<Item extends z.ZodType>(item: Item, id: string, cursor: s
     .object({
       object: z.literal("list"),
       data: z.array(item).meta({ example: [{}] }),
-      first_id: z.string().nullable().meta({ example: cursor }),
-      last_id: z.string().nullable().meta({ example: cursor }),
+      first_id: MaybeText.meta({ example: cursor }),
+      last_id: MaybeText.meta({ example: cursor }),
       has_more: z.boolean(),
     })
     .meta({ id });

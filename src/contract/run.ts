@@ -4,7 +4,6 @@
  * epoch; money is integer micro-dollars.
  */
 import * as z from "zod";
-
 import { EvalRequest, RunLimits } from "./eval-request.ts";
 import { Cost, Judgement, JudgeTokens } from "./judgement.ts";
 import { Usage } from "./messages.ts";
@@ -16,6 +15,7 @@ import {
   EXAMPLE,
   listOf,
   MaybeNumber,
+  MaybeText,
   named,
   RolloutId,
   RunId,
@@ -77,11 +77,11 @@ export const RunView = named("Run", {
   object: z.literal("run"),
   id: RunId,
   kind: z.enum(RUN_KINDS),
-  name: z.string().nullable().meta({ example: "nightly main" }),
+  name: MaybeText.meta({ example: "nightly main" }),
   status: z.enum(RUN_STATUSES).meta({ example: "running" }),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   flow: z
-    .object({ state: z.enum(FLOW_STATES), reason: z.string().nullable() })
+    .object({ state: z.enum(FLOW_STATES), reason: MaybeText })
     .nullable()
     .describe("why dispatch goes on or waits; null once the run has ended")
     .meta({ example: {} }),
@@ -90,11 +90,11 @@ export const RunView = named("Run", {
   model: z.string().meta({ example: "qwen3-4b" }),
   endpoint: z.object({
     id: z.string().meta({ example: EXAMPLE.endpoint }),
-    name: z.string().nullable().describe("null for one that was given with the run"),
+    name: MaybeText.describe("null for one that was given with the run"),
     base_url: z.string().meta({ example: "https://gpu.example/v1" }),
-    api_key_last4: z.string().nullable().meta({ example: "9f2c" }),
+    api_key_last4: MaybeText.meta({ example: "9f2c" }),
   }),
-  dataset: z.string().nullable().describe("id of the uploaded dataset, where one was named"),
+  dataset: MaybeText.describe("id of the uploaded dataset, where one was named"),
   judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
   sampling: AnyObject.meta({ example: { temperature: 0.7, max_tokens: 512 } }),
   num_examples: Count.meta({ example: 1 }),
@@ -110,7 +110,7 @@ export const RunView = named("Run", {
   cost: Cost.describe("of what has ended so far"),
   dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
   forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
-  rescored_from: z.string().nullable().describe("the run whose trajectories it scores"),
+  rescored_from: MaybeText.describe("the run whose trajectories it scores"),
   training: TrainingView.nullable().describe(
     "of a training run, where one run is read; null in lists, and for an eval",
   ),
@@ -128,14 +128,14 @@ export const CreatedRun = RunView.extend({
 }).meta({ id: "CreatedRun" });
 export type CreatedRun = z.infer<typeof CreatedRun>;
 
-const StopCondition = z.string().nullable().meta({ example: "max_turns_reached" });
+const StopCondition = MaybeText.meta({ example: "max_turns_reached" });
 
 /** Data of `rollout.finished`. */
 export const RolloutFinished = named("RolloutFinished", {
   rollout_id: RolloutId,
   example_id: Count,
   outcome: z.enum(OUTCOMES),
-  reason: z.string().nullable(),
+  reason: MaybeText,
   reward: MaybeNumber.meta({ example: 1 }),
   turns: Count.meta({ example: 1 }),
   stop_condition: StopCondition,
@@ -183,13 +183,13 @@ export const RolloutView = named("Rollout", {
   group: Count,
   slot: Count,
   attempt: Count,
-  superseded_by: z.string().nullable().describe("the later attempt that counts in its place"),
+  superseded_by: MaybeText.describe("the later attempt that counts in its place"),
   forked_from: ForkedFrom.nullable().describe("its first turns, up to this one, are of that rollout"),
-  rescored_from: z.string().nullable().describe("the rollout whose trajectory it took over to be scored anew"),
+  rescored_from: MaybeText.describe("the rollout whose trajectory it took over to be scored anew"),
   status: z.enum(ROLLOUT_STATUSES).meta({ example: "done" }),
   outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
-  reason: z.string().nullable().describe("the class, cause or reason behind the outcome"),
-  task_key: z.string().nullable().meta({ example: EXAMPLE.task }),
+  reason: MaybeText.describe("the class, cause or reason behind the outcome"),
+  task_key: MaybeText.meta({ example: EXAMPLE.task }),
   example_id: Count,
   prompt: Prompt,
   completion: Completion,
@@ -220,14 +220,11 @@ export const RolloutView = named("Rollout", {
         index: Count,
         prompt: z.object({ keep: Count, append: Prompt }),
         completion: AnyObject.meta({ example: EXAMPLE.completion }),
-        finish_reason: z.string().nullable().meta({ example: "stop" }),
+        finish_reason: MaybeText.meta({ example: "stop" }),
         usage: Usage.nullable().meta({ example: {} }),
         latency_ms: z.number().meta({ example: 840 }),
         calls: Count.meta({ example: 1 }),
-        policy_version: z
-          .string()
-          .nullable()
-          .describe("of the weights that sampled the last token, as the engine names them"),
+        policy_version: MaybeText.describe("of the weights that sampled the last token, as the engine names them"),
         first_policy_version: z
           .string()
           .optional()
@@ -302,9 +299,9 @@ export const ResultRow = named("ResultRow", {
   group: Count,
   slot: Count,
   attempt: Count,
-  superseded_by: z.string().nullable(),
+  superseded_by: MaybeText,
   outcome: z.enum(OUTCOMES),
-  reason: z.string().nullable(),
+  reason: MaybeText,
   scoring_errors: z.array(ScoringErrorView),
   turns: Count.meta({ example: 1 }),
 });

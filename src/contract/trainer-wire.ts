@@ -5,9 +5,11 @@
 import * as z from "zod";
 import {
   AnyObject,
+  Applied,
   Count,
   EXAMPLE,
   MaybeNumber,
+  MaybeText,
   named,
   namedInput,
   Positive,
@@ -180,9 +182,7 @@ export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
 /** Which versions there are, and who serves which. */
 export const WeightLedger = named("WeightLedger", {
   published: Version.meta({ example: 1 }),
-  applied: z
-    .object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) })
-    .meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
+  applied: Applied.meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
   epoch: Count.describe("0: no trainer has registered").meta({ example: 1 }),
   generation: Version,
   versions: z
@@ -191,9 +191,9 @@ export const WeightLedger = named("WeightLedger", {
         id: z.string().meta({ example: "wv_01ks2hb3n0m5c8w1r7qj4x9e2zk6f0sd2m" }),
         version: Version.meta({ example: 1 }),
         state: z.enum(["pending", "published", "applied", "failed", "retired"]).meta({ example: "applied" }),
-        label: z.string().nullable().meta({ example: "step_1" }),
-        location: z.string().nullable().meta({ example: "s3://weights/1" }),
-        sha256: z.string().nullable(),
+        label: MaybeText.meta({ example: "step_1" }),
+        location: MaybeText.meta({ example: "s3://weights/1" }),
+        sha256: MaybeText,
         at: Seconds.meta({ example: 1_795_302_060 }),
       }),
     )

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { EvalRequest } from "./eval-request.ts";
 import { LIMITS } from "./limits.ts";
-import { AnyObject, Count, Positive, Share, Step } from "./primitives.ts";
+import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
 import { WebAddress } from "./shown-text.ts";
 
@@ -105,11 +105,9 @@ export const TrainingRequest = z.strictObject({
   eval: z
     .strictObject({
       every: Step.describe("steps between evals"),
-      environment: z
-        .string()
-        .min(1)
-        .optional()
-        .describe("default: the run's own, which plays the run's rows in the run's order"),
+      environment: NonEmpty.optional().describe(
+        "default: the run's own, which plays the run's rows in the run's order",
+      ),
       environment_args: AnyObject.optional(),
       num_examples: Positive.max(10_000).default(200),
       rollouts_per_example: Positive.max(LIMITS.groupSize).default(1),

@@ -1,6 +1,17 @@
 /** How a training run stands, as it is read back. Steps count from 1, policy versions from 0. */
 import * as z from "zod";
-import { Count, CountsByName, MaybeNumber, named, Seconds, Share, Step, Version } from "./primitives.ts";
+import {
+  Applied,
+  Count,
+  CountsByName,
+  MaybeNumber,
+  MaybeText,
+  named,
+  Seconds,
+  Share,
+  Step,
+  Version,
+} from "./primitives.ts";
 import { Advantage, BatchSize, Curriculum, LengthPenalty } from "./training-request.ts";
 
 export const TrainingView = named("Training", {
@@ -9,9 +20,7 @@ export const TrainingView = named("Training", {
   steps_trained: Count.describe("batches acknowledged by the trainer").meta({ example: 41 }),
   policy_version: Version.describe("that new groups are sampled by").meta({ example: 41 }),
   published: Version.meta({ example: 41 }),
-  applied: z
-    .object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) })
-    .meta({ example: { min: 41, max: 41, by_replica: { policy: 41 } } }),
+  applied: Applied.meta({ example: { min: 41, max: 41, by_replica: { policy: 41 } } }),
   lead: z.int().describe("batches shipped and not yet turned into published weights").meta({ example: 1 }),
   target_lead: Count.meta({ example: 1 }),
   max_lag: Count.describe("largest off-policy lag of a rollout that was shipped, in versions").meta({ example: 2 }),
@@ -100,6 +109,6 @@ export const TrainerSecrets = named("TrainerSecrets", {
     .string()
     .describe("what the trainer authenticates with; shown once")
     .meta({ example: "rct_Zt9cQm4uB7yLw1sHd8fNa3eRg6iTo5jVbXzEkP2vJx0" }),
-  push_secret: z.string().nullable().describe("whsec_…: signs the offers of push; shown once"),
+  push_secret: MaybeText.describe("whsec_…: signs the offers of push; shown once"),
 });
 export type TrainerSecrets = z.infer<typeof TrainerSecrets>;

@@ -1,11 +1,11 @@
 /** Uploaded datasets on the wire: rows as JSON lines, kept once, named by any number of runs. */
 import * as z from "zod";
-import { AnyObject, BuiltEnvironment, Count, EXAMPLE, listOf, named, Seconds } from "./primitives.ts";
+import { AnyObject, BuiltEnvironment, Count, EXAMPLE, listOf, MaybeText, named, Seconds } from "./primitives.ts";
 
 export const DatasetView = named("Dataset", {
   object: z.literal("dataset"),
   id: z.string().meta({ example: EXAMPLE.dataset }),
-  name: z.string().nullable().meta({ example: "gsm8k-test" }),
+  name: MaybeText.meta({ example: "gsm8k-test" }),
   rows: Count.meta({ example: 1319 }),
   bytes: Count.describe("of the file as uploaded").meta({ example: 749_738 }),
   sha256: z

@@ -4,8 +4,8 @@
  *
  * Invariants. The time is first and big-endian in an alphabet in ASCII order, so ids sort by age. A rollout's id is
  * derived from its run's id and place (group, slot, attempt): minted twice it is the same. The code covers everything
- * before it, the prefix included, so an id of one kind never passes as another. `mac` is a keyed hash (HMAC-SHA256) that
- * gives at least `CODE_LENGTH` characters of 0-9a-z.
+ * before it, the prefix included, so an id of one kind never passes as another. `mac` is a keyed hash (HMAC-SHA256)
+ * that gives at least `CODE_LENGTH` characters of 0-9a-z.
  */
 
 /** A keyed hash of a text, as lower-case base32. */
@@ -76,7 +76,7 @@ export function leaseId(runId: string, serial: number, mac: Mac): string {
   return idWithin("ls", runId, [serial], mac);
 }
 
-/** Of something in a run: whoever reads it knows which run, without looking anything up. */
+/** The id of something in a run: whoever reads it knows which run, without looking anything up. */
 function idWithin(prefix: string, runId: string, places: readonly number[], mac: Mac): string {
   const core = RUN.exec(runId)?.[1];
   if (core === undefined) throw new TypeError("not the id of a run");

@@ -1,13 +1,16 @@
 /**
- * Whether a host of a URL is one that anybody may be sent to. What a tenant names is called from the platform's network,
- * where loopback, private ranges and a cloud's metadata address answer to whoever asks.
+ * Whether a host of a URL is one that anybody may be sent to. What a tenant names is called from the platform's
+ * network, where loopback, private ranges and a cloud's metadata address answer to whoever asks.
  *
  * Invariants. Takes the host as a URL parser writes it: lower case, IPv4 as four decimal numbers whatever form it was
- * given in, IPv6 in brackets. Refuses what it does not know for public. It reads the name only: where a public name leads
- * is for the network to decide.
+ * given in, IPv6 in brackets. Refuses what it does not know for public. It reads the name only: where a public name
+ * leads is for the network to decide.
  */
 
-/** First addresses of ranges that are not the public internet's, and their prefix lengths: IANA's special registry, and Azure's. */
+/**
+ * First addresses of ranges that are not the public internet's, and their prefix lengths: IANA's special registry, and
+ * Azure's.
+ */
 const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -51,7 +54,10 @@ function numberOf(address: string): number {
   return address.split(".").reduce((value, part) => value * 256 + Number(part), 0);
 }
 
-/** Global unicast is 2000::/3; of it, documentation and the tunnels that carry an IPv4 address of their own are left out. */
+/**
+ * Global unicast is 2000::/3; of it, documentation and the tunnels that carry an IPv4 address of their own are left
+ * out.
+ */
 function isPublicV6(address: string): boolean {
   const [first = 0, second = 0] = address.split(":").map((group) => Number.parseInt(group, 16) || 0);
   if (first < 0x2000 || first > 0x3fff) return false;

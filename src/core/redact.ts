@@ -14,7 +14,7 @@ const MARK = "[secret]";
 /** A shorter text was not cut anywhere. */
 const CUT_FROM = 200;
 
-/** The same JSON with "[secret]" wherever a text holds one of the secrets. The value itself when it holds none. */
+/** Gives the JSON with "[secret]" wherever a text holds one of the secrets, and the value itself when it holds none. */
 export function redact<T>(value: T, secrets: readonly string[]): T {
   const found = secrets.filter((secret) => secret.length >= SHORTEST);
   if (found.length === 0) return value;
@@ -34,7 +34,7 @@ export function formsOf(secret: string): readonly string[] {
   return written === secret ? [secret] : [written, secret];
 }
 
-/** The same JSON with `mark` in place of each of these texts, in texts and in names. What holds none is not copied. */
+/** Gives the JSON with `mark` in place of each of these texts, in texts and in names. What holds none is not copied. */
 export function withoutForms<T>(value: T, forms: readonly string[], mark: string): T {
   // The longest first: one that is part of another would leave the rest of it.
   const sorted = forms.toSorted((one, other) => other.length - one.length);

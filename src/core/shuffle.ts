@@ -46,10 +46,12 @@ function mix(word: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-// An order of a few things, by chance: Fisher and Yates' shuffle. Every order is as likely as any other, as far as the words
-// it draws from are; for places of a dataset, which are never all written down, see `permute`.
+// An order of a few things, by chance: Fisher and Yates' shuffle. Every order is as likely as any other, as far as the
+// words it draws from are; for places of a dataset, which are never all written down, see `permute`.
 
-/** The numbers 0..length−1 in the order that `word` decides, a stream of unsigned 32-bit words. `length` is below 2^32. */
+/**
+ * The numbers 0..length−1 in the order that `word` decides, a stream of unsigned 32-bit words. `length` is below 2^32.
+ */
 export function shuffledOrder(length: number, word: () => number): number[] {
   const order = Array.from({ length }, (_, at) => at);
   for (let left = length; left > 1; left -= 1) {

@@ -20,14 +20,14 @@ export function exceedsUtf8(text: string, limit: number): boolean {
 }
 
 /**
- * What a rollout's turns take in storage, counted as they come: UTF-16 units of their JSON. Whoever plays, stores, folds or
- * scores a rollout holds all of it at once, so it has a most (`LIMITS.rolloutCharacters`).
+ * What a rollout's turns take in storage, counted as they come: UTF-16 units of their JSON. Whoever plays, stores,
+ * folds or scores a rollout holds all of it at once, so it has a most (`LIMITS.rolloutCharacters`).
  */
 export function sizeOf(value: object): number {
   return JSON.stringify(value).length;
 }
 
-/** Of the state after the last turn, as a trajectory keeps it. */
+/** What the state after the last turn takes, as a trajectory keeps it. */
 export function stateSize(
   { turns, initial_state }: { readonly turns: readonly Turn[]; readonly initial_state: JsonObject },
   state: JsonObject,

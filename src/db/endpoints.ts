@@ -1,16 +1,17 @@
 /**
  * Endpoints: where models answer, and their keys, sealed.
  *
- * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to that
- * run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and key,
- * so that from outside it is gone and its name is free.
+ * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to
+ * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
+ * key, so that from outside it is gone and its name is free.
  */
-import { and, eq, inArray, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { EndpointView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Remembered, violatedTable } from "./idempotency-keys.ts";
-import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
+import { ownedBy, type Page, pageOf, rowsOf, seconds, within } from "./page.ts";
+import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
 
 export type NamedEndpoint = Omit<EndpointRow, "org_id" | "project_id"> & { readonly name: string };
@@ -26,15 +27,9 @@ type Changeable =
   | "updated_at";
 export type EndpointChanges = { readonly [Name in Changeable]?: EndpointRow[Name] | undefined };
 
-const UNFINISHED = ["queued", "running", "paused"] as const;
-const RUNS_TOLD = 32;
-
 /** An endpoint by id, whatever became of it: for the runs that name it. */
 export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(endpoints)
-    .where(and(...within(endpoints, scope), eq(endpoints.id, id)));
+  const rows = await rowsOf(database, endpoints, scope, eq(endpoints.id, id));
   return rows[0] ?? null;
 }
 
@@ -45,21 +40,13 @@ export async function findEndpoint(
   nameOrId: string,
 ): Promise<NamedEndpoint | null> {
   const named = or(eq(endpoints.name, nameOrId), eq(endpoints.id, nameOrId));
-  const rows = await drizzle(database)
-    .select()
-    .from(endpoints)
-    .where(and(...within(endpoints, scope), isNotNull(endpoints.name), named));
+  const rows = await rowsOf(database, endpoints, scope, isNotNull(endpoints.name), named);
   return rows.find(isNamed) ?? null;
 }
 
 /** Named endpoints by time of creation, then id; at most `page.limit` of them. */
 export async function listEndpoints(database: D1Database, scope: Scope, page: Page): Promise<NamedEndpoint[]> {
-  const rows = await drizzle(database)
-    .select()
-    .from(endpoints)
-    .where(and(...within(endpoints, scope), isNotNull(endpoints.name), ...beyond(endpoints, page)))
-    .orderBy(...byTime(endpoints, page.order))
-    .limit(page.limit);
+  const rows = await pageOf(database, endpoints, scope, page, isNotNull(endpoints.name));
   return rows.filter(isNamed);
 }
 
@@ -74,8 +61,8 @@ export function insertEndpoint(
 }
 
 /**
- * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`, so
- * what was decided by them does not hold, or it is gone; nothing changed.
+ * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`,
+ * so what was decided by them does not hold, or it is gone; nothing changed.
  */
 export async function updateEndpoint(
   database: D1Database,
@@ -103,49 +90,28 @@ export async function updateEndpoint(
 }
 
 /**
- * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which lags
- * behind. A run that is being accepted at this very
- * moment may still name it: its rollouts then fail and say that the endpoint was deleted.
+ * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which
+ * lags behind. A run that is being accepted at this very moment may still name it: its rollouts then fail and say that
+ * the endpoint was deleted.
  */
-export async function deleteEndpoint(
-  database: D1Database,
-  scope: Scope,
-  id: string,
-  now: number,
-): Promise<{ deleted: boolean; usedBy: string[] }> {
+export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const d1 = drizzle(database);
-  const used = [...within(runs, scope), ...usedByUnfinished(id)];
+  const used = () => unfinishedRuns(database, scope, or(eq(runs.endpoint_id, id), judgesAt(id)));
   const [deleted, using] = await d1.batch([
     d1
       .update(endpoints)
       .set({ name: null, sealed_key: null, deleted_at: now })
-      .where(
-        and(
-          ...within(endpoints, scope),
-          eq(endpoints.id, id),
-          notExists(
-            d1
-              .select({ id: runs.id })
-              .from(runs)
-              .where(and(...used)),
-          ),
-        ),
-      )
+      .where(and(...within(endpoints, scope), eq(endpoints.id, id), notExists(used())))
       .returning({ id: endpoints.id }),
-    d1
-      .select({ id: runs.id })
-      .from(runs)
-      .where(and(...used))
-      .limit(RUNS_TOLD),
+    used().limit(RUNS_TOLD),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }
 
-/** Runs that sample there, or ask a judge there, and have not ended. */
-function usedByUnfinished(id: string): (SQL | undefined)[] {
-  const judges = sql`exists (select 1 from json_each(${runs.request}, '$.judges')
-    where json_extract(value, '$.endpoint') = ${id})`;
-  return [or(eq(runs.endpoint_id, id), judges), inArray(runs.status, [...UNFINISHED])];
+/** Runs that ask a judge there. */
+function judgesAt(endpointId: string): SQL {
+  return sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
+    where json_extract(value, '$.endpoint_id') = ${endpointId})`;
 }
 
 function isNamed<Row extends { name: string | null }>(row: Row): row is Row & { name: string } {
@@ -167,8 +133,4 @@ export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
     created_at: seconds(endpoint.created_at),
     updated_at: seconds(endpoint.updated_at ?? endpoint.created_at),
   };
-}
-
-function seconds(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000);
 }

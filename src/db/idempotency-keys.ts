@@ -2,11 +2,11 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { and, eq } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy, within } from "./page.ts";
+import { ownedBy, rowsOf } from "./page.ts";
 import { idempotencyKeys } from "./schema.ts";
 
 export interface Remembered {
@@ -26,12 +26,8 @@ export async function recall(
   operation: string,
   key: string,
 ): Promise<Remembered | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(idempotencyKeys)
-    .where(
-      and(...within(idempotencyKeys, scope), eq(idempotencyKeys.operation, operation), eq(idempotencyKeys.key, key)),
-    );
+  const { operation: ofOperation, key: ofKey } = idempotencyKeys;
+  const rows = await rowsOf(database, idempotencyKeys, scope, eq(ofOperation, operation), eq(ofKey, key));
   return rows[0] ?? null;
 }
 

@@ -5,11 +5,12 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
+import { ownedBy } from "./page.ts";
 import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
 
-/** Those of the keys that are there. At most 64 keys. */
+/** The verdicts that are kept under these keys, at most 64 of them. */
 export async function findVerdicts(
   database: D1Database,
   scope: Scope,
@@ -28,6 +29,8 @@ export async function keepVerdict(
   scope: Scope,
   row: Pick<JudgeVerdictRow, "key" | "verdict" | "created_at">,
 ): Promise<void> {
-  const owned = { ...row, org_id: scope.orgId, project_id: scope.projectId };
-  await drizzle(database).insert(judgeVerdicts).values(owned).onConflictDoNothing();
+  await drizzle(database)
+    .insert(judgeVerdicts)
+    .values({ ...row, ...ownedBy(scope) })
+    .onConflictDoNothing();
 }

@@ -1,4 +1,6 @@
-/** API keys and the tokens of trainers. Their look-ups have no scope, because they are what gives a request its scope. */
+/**
+ * API keys and the tokens of trainers. Their look-ups have no scope, because they are what gives a request its scope.
+ */
 import { and, eq, isNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
@@ -19,7 +21,7 @@ export async function insertKey(
 ): Promise<void> {
   await drizzle(database)
     .insert(apiKeys)
-    .values({ ...key, org_id: scope.orgId, project_id: scope.projectId })
+    .values({ ...key, ...ownedBy(scope) })
     .onConflictDoNothing({ target: apiKeys.hash });
 }
 

@@ -1,17 +1,18 @@
 /** What every table of a project shares: rows of one scope, and pages of them by time of creation, then id. */
-import { asc, desc, eq, type SQL, sql } from "drizzle-orm";
-import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
+import { and, asc, desc, eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
 
 interface Owned {
   readonly org_id: AnySQLiteColumn;
   readonly project_id: AnySQLiteColumn;
 }
-
 interface Listed extends Owned {
   readonly id: AnySQLiteColumn;
   readonly created_at: AnySQLiteColumn;
 }
+type Condition = SQL | undefined;
 
 /** Where a page begins: after this row, in the order of the list. */
 export interface Position {
@@ -44,4 +45,40 @@ export function beyond(table: Listed, { after, order }: Page): SQL[] {
 export function byTime(table: Listed, order: Page["order"]): [SQL, SQL] {
   const direction = order === "asc" ? asc : desc;
   return [direction(table.created_at), direction(table.id)];
+}
+
+/** Rows of the scope that meet the conditions. */
+export async function rowsOf<Table extends SQLiteTable & Owned>(
+  database: D1Database,
+  table: Table,
+  scope: Scope,
+  ...conditions: Condition[]
+): Promise<InferSelectModel<Table>[]> {
+  const rows = drizzle(database)
+    .select()
+    .from(table as SQLiteTable)
+    .where(and(...within(table, scope), ...conditions));
+  return (await rows) as InferSelectModel<Table>[];
+}
+
+/** One page of such rows, by time of creation, then id; at most `page.limit` of them. */
+export async function pageOf<Table extends SQLiteTable & Listed>(
+  database: D1Database,
+  table: Table,
+  scope: Scope,
+  page: Page,
+  ...conditions: Condition[]
+): Promise<InferSelectModel<Table>[]> {
+  const rows = drizzle(database)
+    .select()
+    .from(table as SQLiteTable)
+    .where(and(...within(table, scope), ...conditions, ...beyond(table, page)))
+    .orderBy(...byTime(table, page.order))
+    .limit(page.limit);
+  return (await rows) as InferSelectModel<Table>[];
+}
+
+/** Times are stored in milliseconds and shown in whole seconds. */
+export function seconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
 }

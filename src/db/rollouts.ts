@@ -1,12 +1,12 @@
 /**
- * Finished rollouts, as their run's object reports them. A row is written once, since terminal is final; what is added to
- * it later is the attempt that took its place.
+ * Finished rollouts, as their run's object reports them. A row is written once, since terminal is final; what is added
+ * to it later is the attempt that took its place.
  */
 import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { countOutcomes, type OutcomeCounts } from "../contract/audit.ts";
 import type { Scope } from "../contract/scope.ts";
-import { within } from "./page.ts";
+import { ownedBy, rowsOf, within } from "./page.ts";
 import { type RolloutRow, rollouts } from "./schema.ts";
 
 const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name);
@@ -14,15 +14,14 @@ const COLUMNS = Object.values(getTableColumns(rollouts)).map(({ name }) => name)
 export type NewRollout = Omit<RolloutRow, "org_id" | "project_id">;
 
 /**
- * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows travel as one JSON parameter:
- * D1 refuses a statement with more than 100, which is four rows.
+ * Writes all rows or none, in one statement. Rows already there stay as they are but for `superseded_by`. The rows
+ * travel as one JSON parameter: D1 refuses a statement with more than 100, which is four rows.
  */
 export async function insertRollouts(database: D1Database, scope: Scope, rows: readonly NewRollout[]): Promise<void> {
   if (rows.length === 0) return;
   const owned = rows.map((row) => ({
     ...row,
-    org_id: scope.orgId,
-    project_id: scope.projectId,
+    ...ownedBy(scope),
     metrics: JSON.stringify(row.metrics),
   }));
   const values = COLUMNS.map((name) => sql`json_extract(value, ${sql.raw(`'$.${name}'`)})`);
@@ -70,7 +69,7 @@ const AUDITED = {
 };
 export type AuditedRollout = Pick<RolloutRow, keyof typeof AUDITED>;
 
-/** Those of the rows that are there. The ids travel as one JSON parameter, as rows do. */
+/** The rows that are there under these ids, which travel as one JSON parameter, as rows do. */
 export async function rolloutsById(
   database: D1Database,
   scope: Scope,
@@ -84,9 +83,6 @@ export async function rolloutsById(
 }
 
 export async function getRollout(database: D1Database, scope: Scope, id: string): Promise<RolloutRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(rollouts)
-    .where(and(eq(rollouts.org_id, scope.orgId), eq(rollouts.project_id, scope.projectId), eq(rollouts.id, id)));
+  const rows = await rowsOf(database, rollouts, scope, eq(rollouts.id, id));
   return rows[0] ?? null;
 }

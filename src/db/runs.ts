@@ -2,15 +2,16 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { and, eq, getTableColumns, like, or, SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts";
 import type { RunPatch } from "../contract/run-control.ts";
+import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
-import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
-import { type EndpointRow, endpoints, type RunRow, runs, type StoredRequest } from "./schema.ts";
+import { beyond, byTime, ownedBy, type Page, seconds, within } from "./page.ts";
+import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
@@ -30,8 +31,8 @@ export interface RunFilter extends Page {
 }
 
 /**
- * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with this
- * idempotency key is already there, and nothing was written.
+ * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with
+ * this idempotency key is already there, and nothing was written.
  */
 export async function insertRun(
   database: D1Database,
@@ -84,6 +85,22 @@ export async function listRuns(database: D1Database, scope: Scope, filter: RunFi
     .limit(filter.limit);
 }
 
+/** What came of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+export interface Deleted {
+  readonly deleted: boolean;
+  readonly usedBy: string[];
+}
+export const RUNS_TOLD = 32;
+
+/** The ids of runs that meet the condition and have not ended. */
+export function unfinishedRuns(database: D1Database, scope: Scope, condition: SQL | undefined) {
+  return drizzle(database)
+    .select({ id: runs.id })
+    .from(runs)
+    .where(and(...within(runs, scope), condition, inArray(runs.status, ["queued", "running", "paused"])))
+    .$dynamic();
+}
+
 /** Brings the projection up to date. Fields left out stay as they are. */
 export async function updateRun(
   database: D1Database,
@@ -104,11 +121,9 @@ export async function changeRun(
   id: string,
   { max_concurrent, ...plain }: RunPatch,
 ): Promise<void> {
-  const request =
-    max_concurrent === undefined
-      ? {}
-      : { request: sql`json_set(${runs.request}, '$.max_concurrent', ${max_concurrent})` };
-  const changes = { ...plain, ...request };
+  const spec =
+    max_concurrent === undefined ? {} : { spec: sql`json_set(${runs.spec}, '$.max_concurrent', ${max_concurrent})` };
+  const changes = { ...plain, ...spec };
   if (Object.keys(changes).length === 0) return;
   await drizzle(database)
     .update(runs)
@@ -156,58 +171,31 @@ function metadataIs(key: string, value: string): SQL {
 
 /** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
 export function runViewOf({ run, endpoint }: RunRecord): RunView {
-  const { request } = run;
+  const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
+  // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.
+  const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
+  const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
+  const shown = { id: endpoint.id, name: endpoint.name, base_url: endpoint.base_url };
   const report = run.report ?? NOTHING_FINISHED;
   return {
     object: "run",
-    id: run.id,
-    kind: run.kind,
-    name: run.name,
-    status: run.status,
-    error: run.error,
+    ...{ id, kind, name, status, error, metadata, dead_letters },
+    ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
+    ...{ max_concurrent, limits, min_scored, shuffle, seed },
     flow: run.finished_at === null ? flowOf(run) : null,
-    environment: {
-      id: run.environment_id,
-      version: run.environment_version,
-      digest: run.environment_digest,
-    },
-    environment_args: request.environment_args,
-    model: run.model,
-    // Member by member: what else a caller's record holds, the sealed key above all, is not for the wire.
-    endpoint: {
-      id: endpoint.id,
-      name: endpoint.name,
-      base_url: endpoint.base_url,
-      api_key_last4: endpoint.api_key_last4,
-    },
+    endpoint: { ...shown, api_key_last4: endpoint.api_key_last4 },
     dataset: run.dataset_id,
-    judges: judgesOf(request),
-    sampling: request.sampling,
-    num_examples: numExamplesOf(run),
-    rollouts_per_example: request.rollouts_per_example,
-    max_concurrent: request.max_concurrent,
-    limits: request.limits,
-    min_scored: request.min_scored,
-    shuffle: request.shuffle,
-    seed: request.seed,
-    metadata: run.metadata,
-    counts: run.counts ?? nothingDispatched(run),
+    judges: judgesOf(spec),
+    counts: run.counts ?? nothingDispatched(spec),
     report,
     cost: costOfUsage(report.usage),
-    dead_letters: run.dead_letters,
-    forked_from: forkedFrom(request),
-    rescored_from: request.resolved.rescore?.run_id ?? null,
+    forked_from: fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn },
+    rescored_from: rescore?.run_id ?? null,
     // Its object alone knows.
     training: null,
-    created_at: Math.floor(run.created_at / 1000),
-    finished_at: run.finished_at === null ? null : Math.floor(run.finished_at / 1000),
+    created_at: seconds(run.created_at),
+    finished_at: run.finished_at === null ? null : seconds(run.finished_at),
   };
-}
-
-/** Tasks of the run: of a training run those it draws from, since nobody knows how many groups it will open. */
-export function numExamplesOf({ planned, request }: Pick<RunRow, "planned" | "request">): number {
-  const { resolved, num_examples, rollouts_per_example } = request;
-  return resolved.training === undefined ? planned / rollouts_per_example : num_examples;
 }
 
 /** What a list knows of why a run waits; its object knows more. */
@@ -215,16 +203,13 @@ function flowOf({ status }: RunRow): RunView["flow"] {
   return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
 }
 
-function forkedFrom({ resolved: { fork } }: StoredRequest): RunView["forked_from"] {
-  return fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn };
-}
-
-function judgesOf({ judges = {} }: StoredRequest): RunView["judges"] {
+function judgesOf({ judges = {} }: RunSpec): RunView["judges"] {
   const named = Object.entries(judges);
-  return Object.fromEntries(named.map(([name, { endpoint, model }]) => [name, { endpoint, model }]));
+  return Object.fromEntries(named.map(([name, { endpoint_id, model }]) => [name, { endpoint: endpoint_id, model }]));
 }
 
-function nothingDispatched({ planned }: RunRow): RunCounts {
+function nothingDispatched(spec: RunSpec): RunCounts {
+  const planned = plannedAtFirst(spec);
   return {
     planned,
     pending: planned,

@@ -8,34 +8,12 @@
  */
 import { index, integer, primaryKey, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
-import type { EvalRequest } from "../contract/eval-request.ts";
 import type { JsonObject } from "../contract/json.ts";
-import type { ResolvedJudges } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
-import type { ForkedFrom, Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
-import type { StoredTrainer, TrainingSpec } from "../contract/training-request.ts";
-import type { DatasetView, RunDataset } from "../contract/uploaded-dataset.ts";
+import type { Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
+import type { RunSpec } from "../contract/run-spec.ts";
+import type { DatasetView } from "../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
-
-/** A request as it is kept: rows stand in the object store, the endpoint in its own table with its key sealed. */
-export type StoredRequest = Omit<EvalRequest, "dataset" | "endpoint" | "judges" | "judge_cache" | "kind"> & {
-  readonly kind: RunKind;
-  /** Each judge's endpoint by id. Runs accepted before judges could be named have none. */
-  readonly judges?: ResolvedJudges;
-  readonly judge_cache?: boolean;
-  /** What accepting the request found out, so that the run's object can be created from this row alone. */
-  readonly resolved: {
-    readonly dataset: RunDataset;
-    readonly whole_groups: boolean;
-    /** The turn its rollouts go on behind, and the R2 key of what they begin with. */
-    readonly fork?: ForkedFrom & { readonly key: string };
-    /** The run whose stored trajectories are scored. */
-    readonly rescore?: { readonly run_id: string };
-    /** What makes it a training run; its `num_examples` is then the number of tasks it draws from. */
-    readonly training?: TrainingSpec;
-    readonly trainer?: StoredTrainer;
-  };
-};
 
 const scope = {
   org_id: text().notNull(),
@@ -157,14 +135,9 @@ export const runs = sqliteTable(
     status: text().$type<RunStatus>().notNull(),
     environment_id: text().notNull(),
     environment_version: text().notNull(),
-    environment_digest: text().notNull(),
-    model: text().notNull(),
     endpoint_id: text().notNull(),
-    request: text({ mode: "json" }).$type<StoredRequest>().notNull(),
-    /** Key of the uploaded rows in the object store; null when the environment brings its own. */
-    dataset_key: text(),
-    /** Rollouts this run will dispatch. */
-    planned: integer().notNull(),
+    /** All that it was asked to do: its object is created from this. What queries go by stands in columns as well. */
+    spec: text({ mode: "json" }).$type<RunSpec>().notNull(),
     idempotency_key: text(),
     request_hash: text(),
     counts: text({ mode: "json" }).$type<RunCounts>(),
@@ -188,7 +161,9 @@ export const runs = sqliteTable(
 );
 export type RunRow = typeof runs.$inferSelect;
 
-/** What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it. */
+/**
+ * What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it.
+ */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {

@@ -4,37 +4,26 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SecretView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
-import { beyond, byTime, ownedBy, type Page, within } from "./page.ts";
+import { ownedBy, type Page, pageOf, rowsOf, seconds, within } from "./page.ts";
 import { type SecretRow, secrets } from "./schema.ts";
 
 export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 
-/** By id or name; one's name may read like another's id, and the id is meant then. */
+/** Finds a secret by id or name. One's name may read like another's id, and then the id is meant. */
 export async function findSecret(database: D1Database, scope: Scope, nameOrId: string): Promise<SecretRow | null> {
-  const rows = await drizzle(database)
-    .select()
-    .from(secrets)
-    .where(and(...within(secrets, scope), or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId))));
+  const rows = await rowsOf(database, secrets, scope, or(eq(secrets.name, nameOrId), eq(secrets.id, nameOrId)));
   return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
 }
 
-/** Those of the names that are set. */
+/** The secrets that are set under these names. */
 export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
-  return drizzle(database)
-    .select()
-    .from(secrets)
-    .where(and(...within(secrets, scope), inArray(secrets.name, [...names])));
+  return rowsOf(database, secrets, scope, inArray(secrets.name, [...names]));
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Lists secrets by time of creation, then id; at most `page.limit` of them. */
 export function listSecrets(database: D1Database, scope: Scope, page: Page): Promise<SecretRow[]> {
-  return drizzle(database)
-    .select()
-    .from(secrets)
-    .where(and(...within(secrets, scope), ...beyond(secrets, page)))
-    .orderBy(...byTime(secrets, page.order))
-    .limit(page.limit);
+  return pageOf(database, secrets, scope, page);
 }
 
 export function insertSecret(
@@ -74,7 +63,7 @@ export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at
     object: "secret",
     id: secret.id,
     name: secret.name,
-    created_at: Math.floor(secret.created_at / 1000),
-    updated_at: Math.floor(secret.updated_at / 1000),
+    created_at: seconds(secret.created_at),
+    updated_at: seconds(secret.updated_at),
   };
 }

@@ -7,7 +7,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire, SourceMap, type SourceMapPayload } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, Miniflare, type MiniflareOptions, Response } from "miniflare";
@@ -40,7 +40,7 @@ interface LocalRuntime {
 }
 
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
-  const workerOptions = await readWorkerOptions(runtime.root, dirname(runtime.bundle));
+  const workerOptions = await readWorkerOptions(runtime.root);
   // The bundle is one module: the rules for loading others have nothing left to apply to.
   const { modulesRules: _, ...worker } = workerOptions;
   return convertV4MiniflareOptions({
@@ -68,10 +68,10 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
 
 /**
  * wrangler.toml as Miniflare's options, made by wrangler itself. Wrangler takes more than a second to load, so what it
- * made is kept beside the bundle and made again only when the file, or wrangler, is another one. `root` has the
- * wrangler.toml, `folder` the bundle.
+ * made is kept in `dist` and made again only when the file, or wrangler, is another one. `root` has the wrangler.toml.
  */
-export async function readWorkerOptions(root: string, folder: string): Promise<WorkerOptions> {
+export async function readWorkerOptions(root: string): Promise<WorkerOptions> {
+  const folder = join(root, "dist");
   const config = join(root, "wrangler.toml");
   const hash = hashOf(config);
   const kept = keptIn(folder);
@@ -107,6 +107,7 @@ function keptIn(folder: string): Kept | null {
 function keep(folder: string, kept: Kept): void {
   const draft = `${fileIn(folder)}.${process.pid}`;
   try {
+    mkdirSync(folder, { recursive: true });
     writeFileSync(draft, JSON.stringify(kept));
     renameSync(draft, fileIn(folder));
   } catch (error) {

@@ -9,6 +9,7 @@ import * as z from "zod";
 const SOURCES = [
   "src/index.ts",
   "src/{contract,core,db,clients,runtime,api,web}/**/*",
+  "packages/math-equivalence/**/*.ts",
   "environments/**/*.{ts,json,md,jsonl}",
   "packages/math-equivalence/**/*.ts",
   "wrangler.toml",

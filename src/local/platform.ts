@@ -14,12 +14,10 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-
 import { migrate, refuseForeignData, seedApiKey } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
-
 import {
   apiKeyOf,
   type Deaths,

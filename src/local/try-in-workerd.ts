@@ -83,7 +83,7 @@ const ownCopies: Plugin = {
 const Compatibility = z.object({ compatibilityDate: z.string(), compatibilityFlags: z.array(z.string()) });
 
 async function startAlone(folder: string, bundle: string, args: unknown): Promise<string | null> {
-  const options = await readWorkerOptions(PACKAGE_ROOT, join(PACKAGE_ROOT, "dist"));
+  const options = await readWorkerOptions(PACKAGE_ROOT);
   const miniflare = quietMiniflare(
     convertV4MiniflareOptions({
       ...Compatibility.parse(options),

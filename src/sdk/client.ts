@@ -28,7 +28,6 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -46,7 +45,6 @@ import type {
   RowQuery,
   RunQuery,
 } from "./options.ts";
-
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
@@ -168,9 +166,7 @@ export class RollcallClient {
    * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TypeError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
-    const { transport, base } = this.#requests;
-    const url = `${base}/runs/${encodeURIComponent(runId)}/events`;
-    return followEvents(transport, url, options);
+    return followEvents(this.#requests, `${this.#requests.base}/runs/${encodeURIComponent(runId)}/events`, options);
   }
 
   /** The series of a training run by step, a page of it; goes on after `last_id`. */

@@ -15,14 +15,13 @@ export interface ClientOptions extends TransportOptions {
   readonly baseUrl: string;
 }
 
-export class Requests {
+export class Requests extends Transport {
   /** With /v1. */
   readonly base: string;
-  readonly transport: Transport;
 
   constructor({ baseUrl, ...options }: ClientOptions) {
+    super(options);
     this.base = `${baseUrl.replace(/\/+$/, "")}/v1`;
-    this.transport = new Transport(options);
   }
 
   post<T>(path: string, body: unknown, { idempotencyKey, ...options }: PostOptions): Promise<T> {
@@ -45,13 +44,13 @@ export class Requests {
 
   /** What `read` makes of the reply. */
   read<T>(path: string, call: Call, read: Read<T>): Promise<T> {
-    return this.transport.request(this.base + path, call, read);
+    return this.request(this.base + path, call, read);
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
   async *rows<T>(path: string, options: CallOptions, onHeaders?: (headers: Headers) => void): AsyncGenerator<T> {
     for (let url: string | null = this.base + path; url !== null; ) {
-      const page: RowPage<T> = await this.transport.request(url, options, readRows<T>);
+      const page: RowPage<T> = await this.request(url, options, readRows<T>);
       onHeaders?.(page.headers);
       yield* page.rows;
       url = page.next === null ? null : withSearchOf(page.next, url);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { openApiOf } from "../../src/api/openapi/openapi.ts";
 import { referencePage } from "../../src/api/openapi/reference-page.ts";
+import { placeOf } from "../../src/api/operation.ts";
 import { openDoor } from "./door.ts";
 
 async function pageServed(): Promise<{ text: string; headers: Headers }> {
@@ -15,7 +16,9 @@ const matches = (text: string, pattern: RegExp) => Array.from(text.matchAll(patt
 
 test("the page has every operation with its path, its example, its errors, and a place in the contents", async () => {
   const { text } = await pageServed();
-  for (const { id, path, summary } of OPERATIONS) {
+  for (const operation of OPERATIONS) {
+    const { id, summary } = operation;
+    const { path } = placeOf(operation);
     const [article = ""] = text.split(`<article id="${id}">`).slice(1);
     expect(text, id).toContain(`<a href="#${id}">`);
     expect(article, id).toContain(`<code>${path}</code>`);

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { STATUS_OF } from "../../src/api/errors.ts";
-import { ERROR_CODES } from "../../src/contract/api-error.ts";
+import { ERROR_CODES, STATUS_OF } from "../../src/contract/api-error.ts";
 import { formatPath } from "../../src/core/field-path.ts";
 import { openDoor } from "./door.ts";
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { OPERATIONS } from "../../src/api/app.ts";
-import { STATUS_OF } from "../../src/api/errors.ts";
 import { SchemaCollection } from "../../src/api/openapi/json-schema.ts";
 import {
   type Content,
@@ -9,7 +8,7 @@ import {
   type OpenApiDocument,
   openApiOf,
 } from "../../src/api/openapi/openapi.ts";
-import { ApiError } from "../../src/contract/api-error.ts";
+import { ApiError, STATUS_OF } from "../../src/contract/api-error.ts";
 import { RunReport } from "../../src/contract/report.ts";
 import { openDoor } from "./door.ts";
 

@@ -14,33 +14,27 @@ export function endpointRow(changes: Partial<InlineEndpointRow> = {}): InlineEnd
 }
 
 export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {}): NewRun {
-  const {
-    dataset: _rows,
-    endpoint: _endpoint,
-    judges: _judges,
-    ...request
-  } = EvalRequest.parse({
-    environment: "gsm8k@1",
-    model: "m",
-    endpoint: { base_url: endpoint.base_url },
-    rollouts_per_example: 2,
-  });
+  const id = `run_${crypto.randomUUID()}`;
+  const asked = EvalRequest.parse({ environment: "gsm8k@1", model: "m", endpoint: { base_url: endpoint.base_url } });
+  const { model, sampling, limits, seed, shuffle, max_concurrent, min_scored } = asked;
   return {
-    id: `run_${crypto.randomUUID()}`,
+    id,
     kind: "eval",
     name: null,
     status: "queued",
     environment_id: "gsm8k",
     environment_version: "1.0.2",
-    environment_digest: "sha256:00",
-    model: "m",
     endpoint_id: endpoint.id,
-    request: {
-      ...request,
-      resolved: { dataset: { kind: "rows", key: null, length: 3 }, whole_groups: false },
+    spec: {
+      ...{ model, sampling, limits, seed, shuffle, max_concurrent, min_scored },
+      ...{ num_examples: 3, rollouts_per_example: 2, whole_groups: false, created_at: 1000 },
+      scope: { orgId: "org", projectId: "pj" },
+      run_id: id,
+      environment: { id: "gsm8k", version: "1.0.2", digest: "sha256:00" },
+      environment_args: {},
+      dataset: { kind: "rows", key: null, length: 3 },
+      endpoint_id: endpoint.id,
     },
-    dataset_key: null,
-    planned: 6,
     idempotency_key: null,
     request_hash: null,
     counts: null,

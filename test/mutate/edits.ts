@@ -104,7 +104,7 @@ export const EDITS: readonly Edit[] = [
     "src/core/rubrics/scoring.ts",
     ["core/rubrics/score"],
     [
-      ["verdict.score === null && verdict.weight !== 0", "verdict.score === null && verdict.weight === 0"],
+      ["one.score === null && one.weight !== 0", "one.score === null && one.weight === 0"],
       ["total + (score ?? 0) * weight", "total + (score ?? 0) + weight"],
       ["scores.length !== group.length", "scores.length === group.length"],
       ["return a === null || b === null ? null : a + b;", "return a === null && b === null ? null : a + b;"],

@@ -67,7 +67,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
   ),
   ...editsOf(
-    "src/runtime/run/outbox.ts",
+    "src/runtime/run/chores.ts",
     ["runtime/run/outbox"],
     [["if (store.head() === written)", "if (store.head() !== written)"]],
   ),

@@ -4,34 +4,27 @@ import { env } from "cloudflare:workers";
 import { mintRunId } from "../../src/core/ids.ts";
 import { getRun, insertRun, type NewRun } from "../../src/db/runs.ts";
 import worker, { RunObject } from "../../src/index.ts";
-import type { RunMessage } from "../../src/runtime/contract/wire.ts";
+import type { RunMessage, RunSpec } from "../../src/runtime/contract/wire.ts";
 import { segmentKey } from "../../src/runtime/kit/names.ts";
 import { idMac } from "../../src/runtime/kit/secrets.ts";
-import { specOfRow } from "../../src/runtime/service/accept-run.ts";
+import { newRun } from "../../src/runtime/service/accept-run.ts";
 import type { SegmentLine } from "../../src/runtime/trajectory/store.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import type { Door } from "./platform.ts";
 
 /** Writes a run as accepting it would, up to the creation of its object: like the run `template`, but for `changes`. */
-export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<NewRun> = {}): Promise<NewRun> {
+export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<RunSpec> = {}): Promise<NewRun> {
   const record = await getRun(env.DB, scope, template);
   if (record === null) throw new Error("no such template");
-  const { org_id: _org, project_id: _project, ...row } = record.run;
   const endpoint = endpointRow({ base_url: env.MODEL_URL, sealed_key: null });
-  const id = mintRunId({
-    now: Date.now(),
+  const now = Date.now();
+  const run_id = mintRunId({
+    now,
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
     mac: idMac(env.ROLLCALL_SECRET),
   });
-  const blank = { counts: null, report: null, error: null, finished_at: null } as const;
-  const run: NewRun = {
-    ...row,
-    ...blank,
-    id,
-    status: "queued",
-    endpoint_id: endpoint.id,
-    ...changes,
-  };
+  const options = { now, idempotencyKey: null, requestHash: "" };
+  const run = newRun(record.run, { run_id, endpoint_id: endpoint.id, ...changes }, options);
   await insertRun(env.DB, scope, run, endpoint);
   return run;
 }
@@ -114,7 +107,7 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
       lossy ??= new RunObject(state, { ...env, ...queues });
       return use(lossy);
     });
-  await within((run) => run.create(specOfRow(platform.scope, row)));
+  await within((run) => run.create(row.spec));
   return { groups, scores, judgements, within };
 }
 

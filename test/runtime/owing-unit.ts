@@ -43,7 +43,7 @@ export async function owing(platform: Door, judge: string, later = judge) {
     },
     ...{ turns: 1, calls: 1, usage, started_at, ended_at },
   };
-  const endpoint_id = row.request.judges?.["default"]?.endpoint ?? "";
+  const endpoint_id = row.spec.judges?.["default"]?.endpoint_id ?? "";
   await within(async (run) => {
     run.answered(report);
     run.owe([{ unit: 1, endpoint_id, calls: 1 }]);
@@ -54,9 +54,9 @@ export async function owing(platform: Door, judge: string, later = judge) {
 
 /** The same run, whose judge is another model. */
 function askedOf(row: Awaited<ReturnType<typeof acceptedOnly>>, model: string): typeof row {
-  const { default: judge } = row.request.judges ?? {};
+  const { default: judge } = row.spec.judges ?? {};
   if (judge === undefined) throw new Error("the template has no judge");
-  return { ...row, request: { ...row.request, judges: { default: { ...judge, model } } } };
+  return { ...row, spec: { ...row.spec, judges: { default: { ...judge, model } } } };
 }
 
 /** Two claims of the unit: the later is in force, and whoever has the first still asks. */

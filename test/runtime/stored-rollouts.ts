@@ -26,7 +26,9 @@ type Left = Pick<StoredRollout, "trajectory" | "place">;
 
 /** A trajectory moves from a row or an object into a segment and never back: so they are read in this order. */
 export async function storedRun(door: Door, id: string): Promise<StoredRun> {
-  const run = await env.DB.prepare("select id, environment_id, environment_version, model from runs where id = ?")
+  const run = await env.DB.prepare(
+    "select id, environment_id, environment_version, spec ->> '$.model' as model from runs where id = ?",
+  )
     .bind(id)
     .first<StoredRun["run"]>();
   if (run === null) throw new Error("no such run");

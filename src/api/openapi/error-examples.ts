@@ -1,11 +1,11 @@
 /** When each code is answered, and one reply with it in the words the platform uses. */
-import type { ApiError, ErrorCode } from "../../contract/api-error.ts";
-import { STATUS_OF } from "../errors.ts";
+import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
 
 interface ErrorExample {
   readonly when: string;
   readonly message: string;
-  readonly param: string | null;
+  /** Absent where no field is at fault. */
+  readonly param?: string;
 }
 
 const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
@@ -42,48 +42,24 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   idempotency_conflict: {
     when: "the Idempotency-Key was used with another body",
     message: "this Idempotency-Key was used with another body",
-    param: null,
   },
   in_progress: {
     when: "the same thing is under way: ask again after `retry-after`",
     message: "the results are being folded: ask again",
-    param: null,
   },
-  insufficient_balance: {
-    when: "the balance does not cover it",
-    message: "the balance does not cover this run",
-    param: null,
-  },
-  rate_limited: {
-    when: "too many requests: ask again after `retry-after`",
-    message: "too many requests",
-    param: null,
-  },
-  too_large: {
-    when: "the body, a row, or the number of rollouts",
-    message: "the body is over 1048576 bytes",
-    param: null,
-  },
-  unauthorized: {
-    when: "no key, or one nobody knows",
-    message: "send your key as: Authorization: Bearer <key>",
-    param: null,
-  },
+  insufficient_balance: { when: "the balance does not cover it", message: "the balance does not cover this run" },
+  rate_limited: { when: "too many requests: ask again after `retry-after`", message: "too many requests" },
+  too_large: { when: "the body, a row, or the number of rollouts", message: "the body is over 1048576 bytes" },
+  unauthorized: { when: "no key, or one nobody knows", message: "send your key as: Authorization: Bearer <key>" },
   forbidden: {
     when: "a trainer's token, for what is not its trainer's",
     message: "a trainer's token is for the trainer of its run: send an API key",
-    param: null,
   },
   invalid_signature: {
     when: "a delivery whose signature does not fit",
     message: "the signature does not fit the body",
-    param: null,
   },
-  stale_timestamp: {
-    when: "a delivery that is too old",
-    message: "the timestamp is more than 300 s away",
-    param: null,
-  },
+  stale_timestamp: { when: "a delivery that is too old", message: "the timestamp is more than 300 s away" },
   epoch_fenced: {
     when: "another trainer has taken over",
     message: "epoch 1 is over: epoch 2 has begun",
@@ -94,7 +70,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     message: "the next step is 4",
     param: "want_step",
   },
-  lease_lost: { when: "the lease has ended", message: "this lease has ended", param: null },
+  lease_lost: { when: "the lease has ended", message: "this lease has ended" },
   wrong_lease_token: {
     when: "a token that is not the lease's",
     message: "this is not the token of the lease",
@@ -118,7 +94,6 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   run_finished: {
     when: "the run has ended: nothing more is to be trained",
     message: "the run has ended: nothing more is to be trained",
-    param: null,
   },
   url_not_allowed: {
     when: "an address this platform does not call: an endpoint's, a trainer's, or one the environment needs",
@@ -140,12 +115,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   storage_full: {
     when: "the disk of a local platform is full: nothing is lost, and what runs goes on when there is room",
     message: "the disk of this platform is full: nothing is lost, and what runs goes on when there is room",
-    param: null,
   },
   internal: {
     when: "something failed on our side: quote the `x-request-id`",
     message: "Something failed on our side. Quote the x-request-id of this reply.",
-    param: null,
   },
 };
 
@@ -162,7 +135,7 @@ export function wrongTypeExample(contentType: string): ApiError {
 
 /** `missing`: what is not there, for an operation on one object. */
 export function errorExample(code: ErrorCode, missing: string | null): ApiError {
-  const { message, param } = EXAMPLES[code];
+  const { message, param = null } = EXAMPLES[code];
   const type = STATUS_OF[code][1];
   if (code !== "not_found" || missing === null) return { error: { code, message, param, type } };
   return { error: { code, message: `no ${missing}`, param: "id", type } };

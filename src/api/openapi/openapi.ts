@@ -6,57 +6,15 @@
  * its status. The schema of a body of lines or events is that of one line or one event.
  */
 import * as z from "zod";
-import { ApiError, type ErrorCode } from "../../contract/api-error.ts";
+import { ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { BatchStep } from "../batches.ts";
-import { STATUS_OF } from "../errors.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
-import type { Operation } from "../operation.ts";
+import { type Operation, placeOf } from "../operation.ts";
 import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
-
-/**
- * Parameters of paths and headers: an example of each, which stands for `{id}` in the paths of each noun, and the schema the
- * handlers read it with, where there is more to it than a text.
- */
-
-interface PathId {
-  readonly description: string;
-  readonly example: string;
-}
-
-interface Read {
-  /** Absent: any text. */
-  readonly schema?: z.ZodType;
-  readonly example: string;
-}
-
-export const ANY_TEXT = z.string();
-
-export const PATH_IDS: Readonly<Record<string, PathId>> = {
-  runs: { description: "id of the run", example: EXAMPLE.run },
-  rollouts: { description: "id of the rollout", example: EXAMPLE.rollout },
-  environments: { description: "id, or id@version", example: "gsm8k@1" },
-  datasets: { description: "id or name", example: "gsm8k-test" },
-  endpoints: { description: "id or name", example: "qwen" },
-  secrets: { description: "id or name", example: "SEARCH_KEY" },
-  leases: { description: "id of the lease", example: EXAMPLE.lease },
-};
-
-/** Parameters of a path behind the first. */
-export const PATH_PARTS: Readonly<Record<string, PathId & Read>> = {
-  step: { description: "step the batch is for, from 1", schema: BatchStep, example: "1" },
-  sha256: { description: "digest of the object, in hex", example: EXAMPLE.batch_sha256 },
-};
-
-export const HEADERS: Readonly<Record<string, Read>> = {
-  "Idempotency-Key": { schema: IdempotencyKey, example: "nightly-2026-11-21" },
-  "Last-Event-ID": { schema: EventId, example: "41" },
-  Range: { example: "bytes=1048576-" },
-  "If-None-Match": { example: `"${EXAMPLE.batch_sha256}"` },
-};
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -104,14 +62,39 @@ export interface MediaType {
   readonly examples?: Readonly<Record<string, { readonly value: ApiError }>>;
 }
 
+const text = (description: string, example: string) => z.string().describe(description).meta({ example });
+
+/** Parameters of paths: `{id}` by its noun, */
+const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
+  runs: text("id of the run", EXAMPLE.run),
+  rollouts: text("id of the rollout", EXAMPLE.rollout),
+  environments: text("id, or id@version", "gsm8k@1"),
+  datasets: text("id or name", "gsm8k-test"),
+  endpoints: text("id or name", "qwen"),
+  secrets: text("id or name", "SEARCH_KEY"),
+  leases: text("id of the lease", EXAMPLE.lease),
+};
+/** and what stands behind it. */
+const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
+  step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
+  sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
+};
+/** What they mean is said by each operation. */
+const HEADERS: Readonly<Record<string, z.ZodType>> = {
+  "Idempotency-Key": IdempotencyKey.meta({ example: "nightly-2026-11-21" }),
+  "Last-Event-ID": EventId.meta({ example: "41" }),
+  Range: z.string().meta({ example: "bytes=1048576-" }),
+  "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
+};
+
 const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
 
 export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
   const schemas = new SchemaCollection();
   const paths: Record<string, Record<string, DocumentedOperation>> = {};
   for (const operation of operations) {
-    const { path, method } = operation;
-    paths[path] = { ...paths[path], [method]: new Description(operation, schemas).whole() };
+    const { path, method } = placeOf(operation);
+    paths[path] = { ...paths[path], [method.toLowerCase()]: new Description(operation, schemas).whole() };
   }
   return {
     openapi: "3.1.0",
@@ -143,13 +126,15 @@ function nounOf(path: string): string {
 
 class Description {
   readonly #operation: Operation;
+  readonly #path: string;
   readonly #schemas: SchemaCollection;
   readonly #noun: string;
 
   constructor(operation: Operation, schemas: SchemaCollection) {
     this.#operation = operation;
     this.#schemas = schemas;
-    this.#noun = nounOf(operation.path);
+    this.#path = placeOf(operation).path;
+    this.#noun = nounOf(this.#path);
   }
 
   whole(): DocumentedOperation {
@@ -184,26 +169,28 @@ class Description {
   }
 
   #inPath(): Parameter[] {
-    return Array.from(this.#operation.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => {
-      const { schema = ANY_TEXT, ...told } = PATH_PARTS[name] ?? {};
-      const plain = this.#schemas.of(schema);
-      return {
-        ...{ name, in: "path", required: true, schema: plain },
-        ...(name in PATH_PARTS ? told : PATH_IDS[this.#noun]),
-      };
+    const names = Array.from(this.#path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
+    return names.map((name) => {
+      const schema = name === "id" ? PATH_IDS[this.#noun] : PATH_PARTS[name];
+      return { ...this.#parameter("path", name, schema), required: true };
     });
   }
 
   #inQuery(): Parameter[] {
     const fields = Object.entries(this.#operation.query?.shape ?? {});
-    return fields.map(([name, schema]) => this.#queryParameter(name, schema));
+    return fields.map(([name, schema]) => this.#parameter("query", name, schema));
   }
 
-  #queryParameter(name: string, schema: z.core.$ZodType): Parameter {
+  #inHeaders(): Parameter[] {
+    const meanings = Object.entries(this.#operation.headers ?? {});
+    return meanings.map(([name, description]) => ({ ...this.#parameter("header", name, HEADERS[name]), description }));
+  }
+
+  #parameter(place: Parameter["in"], name: string, schema: z.core.$ZodType = z.string()): Parameter {
     const { description, example, ...rest } = this.#schemas.ofParameter(schema);
     return {
       name,
-      in: "query",
+      in: place,
       ...(description !== undefined && { description }),
       // An object in the query is written name[key]=value.
       ...(rest.type === "object" && { style: "deepObject", explode: true }),
@@ -216,13 +203,6 @@ class Description {
   #cursor(name: string): unknown {
     const page = z.object({ last_id: z.string() }).safeParse(this.#replyExample());
     return name === "after" ? page.data?.last_id : undefined;
-  }
-
-  #inHeaders(): Parameter[] {
-    return Object.entries(this.#operation.headers ?? {}).map(([name, description]) => {
-      const { schema = ANY_TEXT, example } = HEADERS[name] ?? {};
-      return { name, in: "header", description, schema: this.#schemas.of(schema), example };
-    });
   }
 
   #success(): DocumentedReply {
@@ -259,9 +239,10 @@ class Description {
 
   /** One response per status, with an example of each code that shares it. */
   #failures(): Record<string, DocumentedReply> {
-    const { body, path } = this.#operation;
-    const missing = path.includes("{id}") ? `${this.#noun.replace(/s$/, "")} ${PATH_IDS[this.#noun]?.example}` : null;
-    const byStatus = Object.groupBy(codesOf(this.#operation), (code) => STATUS_OF[code][0]);
+    const { body } = this.#operation;
+    const [id] = this.#inPath();
+    const missing = id === undefined ? null : `${this.#noun.replace(/s$/, "")} ${id.example}`;
+    const byStatus = Object.groupBy(codesOf(this.#operation, this.#path), (code) => STATUS_OF[code][0]);
     const replies = Object.entries(byStatus).map(([status, codes = []]) => [
       status,
       this.#failure(codes, (code) => errorExample(code, missing)),
@@ -289,7 +270,7 @@ class Description {
 const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ path, open, trainer, body, query, headers, errors = [] }: Operation): ErrorCode[] {
+function codesOf({ open, trainer, body, query, headers, errors = [] }: Operation, path: string): ErrorCode[] {
   // A step in the path is held to its form; of an id it is only known whether it is there.
   const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);

@@ -2,7 +2,6 @@
  * The reference as one page of HTML, made from the OpenAPI document alone: whatever that says is on it. It loads nothing and
  * runs nothing, and its policy holds a browser to that: the one stylesheet on it is named by its hash.
  */
-
 import { html, raw } from "hono/html";
 import type { ApiContext } from "../operation.ts";
 import { GUIDE } from "./guide.ts";

@@ -13,9 +13,8 @@ import type { Need } from "../../core/environments/contract.ts";
 import type { Stage } from "../../core/validation/plays.ts";
 import type { GoldPolicy } from "../../core/validation/policies.ts";
 import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
-import type { EnvironmentPackage } from "../../local/environment-package.ts";
-
 import {
+  type EnvironmentPackage,
   environmentPackage,
   NoEnvironmentPackage,
   resolveEnvironmentPackage,

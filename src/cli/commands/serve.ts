@@ -15,6 +15,7 @@ import { portOf } from "../argument-values.ts";
 import { command } from "../command-line.ts";
 import { asCommandError, EXIT, unreachable, usageError } from "../exit.ts";
 import { aborted, catchInterrupts } from "../interrupt.ts";
+import { loadConnect } from "../on-platform.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 
 export const SERVE = command({
@@ -32,7 +33,7 @@ ROLLCALL_DIR says.`,
   },
   async run(line) {
     line.none();
-    const { boot, ownEnvironments } = await import("../connect.ts");
+    const { boot, ownEnvironments } = await loadConnect();
     const json = line.on("json");
     const { print, say } = terminal(json);
     const read = () => ownEnvironments(line.all("env"), process.cwd());

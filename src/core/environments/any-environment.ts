@@ -20,7 +20,7 @@ export interface AnyEnvironment {
   /** Set by `defineEnvironment`. */
   needs: readonly Need[];
   forkable: boolean;
-  /** Those that play rollouts: itself, or the members of a group and of the groups in it. */
+  /** The environments that play rollouts: itself, or the members of a group and of the groups in it. */
   readonly players: readonly PlayedEnvironment[];
   /** Names of the members of a group that play, as its report and its training series name them; none of any other. */
   readonly members: readonly string[];
@@ -40,7 +40,7 @@ export interface PlayedEnvironment extends AnyEnvironment {
   readonly systemPrompt?: string;
   readonly fewShot?: Messages;
   readonly parser: Parser;
-  /** Under the run's own. */
+  /** The run's own arguments are merged over these. */
   readonly sampling: Sampling;
   readonly scoreRollouts: boolean;
   readonly maxTurns: number;
@@ -61,8 +61,8 @@ export interface PlayedEnvironment extends AnyEnvironment {
 }
 
 /**
- * Retires an instance: its teardown handlers run, those of its rubrics included, whatever fails. Returns what did. Nothing is
- * built or played with it any more.
+ * Retires an instance: its teardown handlers run, those of its rubrics included, whatever fails. Returns what did.
+ * Nothing is built or played with it any more.
  */
 export async function tearDown(environment: AnyEnvironment): Promise<SerializedError[]> {
   const faults: SerializedError[] = [];

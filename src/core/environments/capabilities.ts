@@ -14,24 +14,24 @@ const ADDRESS = "fetch:";
 export function gateCapabilities(needs: readonly Need[], offered: OfferedCapabilities): Capabilities {
   return {
     get sql() {
-      return granted("sql", needs, offered.sql);
+      return grant("sql", needs, offered.sql);
     },
     get fetch() {
       return fetchWithin(needs, offered.fetch);
     },
-    secret: (name) => granted(`secret:${name}`, needs, offered.secret)(name),
+    secret: (name) => grant(`secret:${name}`, needs, offered.secret)(name),
     random: offered.random,
     now: offered.now,
   };
 }
 
-/** The same for scoring, which has neither a database nor chance. */
+/** Gates the capabilities of scoring, which has neither a database nor chance. */
 export function gateForScoring(needs: readonly Need[], offered: OfferedForScoring): ScoringCapabilities {
   return {
     get fetch() {
       return fetchWithin(needs, offered.fetch);
     },
-    secret: (name) => granted(`secret:${name}`, needs, offered.secret)(name),
+    secret: (name) => grant(`secret:${name}`, needs, offered.secret)(name),
     now: offered.now,
   };
 }
@@ -43,7 +43,7 @@ export function addressesNeeded(needs: readonly string[]): string[] {
 
 function fetchWithin(needs: readonly Need[], offer: Capabilities["fetch"] | undefined): Capabilities["fetch"] {
   const somewhere = needs.find((need) => need === "fetch" || need.startsWith(ADDRESS));
-  const send = granted(somewhere ?? "fetch", needs, offer);
+  const send = grant(somewhere ?? "fetch", needs, offer);
   return async (url, init) => {
     if (!needs.includes("fetch")) mustDeclare(`${ADDRESS}${url}`, needs);
     if (init?.sign !== undefined) mustDeclare(`secret:${init.sign.secret}`, needs);
@@ -51,7 +51,7 @@ function fetchWithin(needs: readonly Need[], offer: Capabilities["fetch"] | unde
   };
 }
 
-function granted<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
+function grant<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
   mustDeclare(need, needs);
   if (offer === undefined) {
     const how = need === "sql" ? ": give runRollout openSqlite" : "";

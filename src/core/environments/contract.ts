@@ -61,13 +61,13 @@ export interface FetchOptions {
   /** `manual`: a redirect is handed back as the reply it is. Default: followed. */
   redirect?: "follow" | "manual";
   /**
-   * Signs the request by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) with a secret that `needs`
-   * names. The same `id` for every repeat of a request: its receiver knows it again by that. No "." in it.
+   * Signs the request by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) with a secret that
+   * `needs` names. The same `id` for every repeat of a request: its receiver knows it again by that. No "." in it.
    */
   sign?: { readonly secret: string; readonly id: string };
 }
 
-/** Of a standard `Response`, what needs no stream. */
+/** The part of a standard `Response` that needs no stream. */
 export interface FetchReply {
   readonly status: number;
   readonly headers: { get(name: string): string | null };

@@ -38,15 +38,15 @@ export function dataset<Task, Row>(schema: z.ZodType<Task, Row>, source: RowSour
   if (typeof source === "function") {
     return { schema, kind: "generated", length: null, make: source };
   }
-  if (isRowList(source)) return listed(schema, () => source);
-  if ("rows" in source) return listed(schema, once(source.rows));
+  if (isRowList(source)) return fromList(schema, () => source);
+  if ("rows" in source) return fromList(schema, once(source.rows));
   if (!Number.isSafeInteger(source.length) || source.length < 0) {
     throw new RangeError(`a dataset of ${source.length} rows`);
   }
   return { schema, kind: "rows", length: source.length, make: source.row };
 }
 
-function listed<Task, Row>(schema: z.ZodType<Task>, rows: () => readonly Row[]): Dataset<Task> {
+function fromList<Task, Row>(schema: z.ZodType<Task>, rows: () => readonly Row[]): Dataset<Task> {
   return {
     schema,
     kind: "rows",

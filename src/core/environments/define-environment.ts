@@ -3,14 +3,17 @@ import type * as z from "zod";
 import type { AnyEnvironment } from "./any-environment.ts";
 import type { Awaitable, Need } from "./contract.ts";
 
-// The environment is a type parameter although nothing is done with it: were `AnyEnvironment` the return type of `build`,
-// the compiler would infer the state of the environment built there from it, and not from `setupState`.
+// The environment is a type parameter although nothing is done with it: were `AnyEnvironment` the return type of
+// `build`, the compiler would infer the state of the environment built there from it, and not from `setupState`.
 export interface EnvironmentDefinition<A extends z.ZodObject, E extends AnyEnvironment> {
   /** Written with `z.strictObject`, so that a misspelt argument is an error. */
   readonly args: A;
   /** A function where they follow from the arguments; what is known without those is then nothing. */
   readonly needs?: readonly Need[] | ((args: z.infer<A>) => readonly Need[]);
-  /** False: its rollouts cannot be taken up in the middle, since their state is not all there is. Default true, false with `sql`. */
+  /**
+   * False: its rollouts cannot be taken up in the middle, since their state is not all there is. Default true, false
+   * with `sql`.
+   */
   readonly forkable?: boolean;
   readonly build: (args: z.infer<A>) => Awaitable<E>;
 }
@@ -21,7 +24,7 @@ export interface EnvironmentLoader<A extends z.ZodObject> {
   readonly args: A;
   /** Without any arguments; an environment that was built has its own. */
   readonly needs: readonly Need[];
-  /** The same for arguments of unknown origin. */
+  /** Loads the environment with arguments of unknown origin. */
   readonly load: (args: unknown) => Promise<AnyEnvironment>;
 }
 

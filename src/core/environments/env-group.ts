@@ -2,9 +2,9 @@
  * Several environments behind one dataset: each row says by `info.env_id` whose it is, and that environment sets it up,
  * plays and scores it.
  *
- * Invariants. A group has no turns of its own. Its route is taken off a row, one level a group, before an environment sees
- * it, so that it plays its rows as it would alone; what is stored keeps the whole route. A member is known by one name
- * throughout the group, in nested groups by the names on its way, joined by "/".
+ * Invariants. A group has no turns of its own. Its route is taken off a row, one level a group, before an environment
+ * sees it, so that it plays its rows as it would alone; what is stored keeps the whole route. A member is known by one
+ * name throughout the group, in nested groups by the names on its way, joined by "/".
  */
 
 import * as z from "zod";
@@ -21,8 +21,8 @@ export class EnvGroup implements AnyEnvironment {
   readonly dataset: Dataset<unknown>;
   readonly evalDataset: Dataset<unknown> | null;
   /**
-   * What a run of the group may ask of its judges, and whether it scores whole groups. It scores a row as its environment
-   * does, and gives every other environment's metrics as 0; a row that is nobody's scores 0 throughout.
+   * What a run of the group may ask of its judges, and whether it scores whole groups. It scores a row as its
+   * environment does, and gives every other environment's metrics as 0; a row that is nobody's scores 0 throughout.
    */
   readonly rubric: RubricGroup;
   readonly members: readonly string[];
@@ -30,7 +30,9 @@ export class EnvGroup implements AnyEnvironment {
   forkable: boolean;
   readonly #environments: ReadonlyMap<string, AnyEnvironment>;
 
-  /** By name. Throws RangeError when there is none, when there are too many, or when two would have one name. */
+  /**
+   * `environments` are given by name. Throws RangeError when there is none, too many, or when two would share a name.
+   */
   constructor(environments: Readonly<Record<string, AnyEnvironment>>) {
     const members = Object.entries(environments);
     if (members.length === 0) throw new RangeError("a group needs at least one environment");
@@ -128,11 +130,11 @@ function strip(info: Json, rest: readonly string[]): JsonObject {
 
 /** `info` may be a JSON text, as in datasets whose rows differ in shape. */
 function asObject(info: Json | undefined): JsonObject {
-  const read = typeof info === "string" ? parsed(info) : (info ?? null);
+  const read = typeof info === "string" ? parseJson(info) : (info ?? null);
   return isRecord(read) ? read : {};
 }
 
-function parsed(text: string): Json {
+function parseJson(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
@@ -143,17 +145,17 @@ function parsed(text: string): Json {
 /**
  * The rows of several datasets as one, each with the name of its own.
  *
- * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route again
- * afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that ends
- * begins again. Where the rows of one come with the run, all of them do, and say whose they are.
+ * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route
+ * again afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that
+ * ends begins again. Where the rows of one come with the run, all of them do, and say whose they are.
  */
 type Member = readonly [name: string, rows: Dataset<unknown>];
-type Place = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
+type MemberRow = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
 
 function groupDataset(members: readonly Member[]): Dataset<unknown> {
-  const schema = routedSchema(new Map(members));
+  const schema = schemaOfMembers(new Map(members));
   if (members.some(([, { kind }]) => kind === "uploaded")) return dataset(schema, "uploaded");
-  const made = ({ name, rows, index }: Place, random: () => number) => routedRow(name, rows.make(index, random));
+  const made = ({ name, rows, index }: MemberRow, random: () => number) => routeRow(name, rows.make(index, random));
   const lengths = members.map(([, { length }]) => length);
   if (lengths.includes(null)) {
     return dataset(schema, (index, random) => made(inTurn(members, index), random));
@@ -163,33 +165,33 @@ function groupDataset(members: readonly Member[]): Dataset<unknown> {
   return dataset(schema, { length, row });
 }
 
-function inTurn(members: readonly Member[], index: number): Place {
-  const [name, rows] = members[index % members.length] ?? nobody(index);
+function inTurn(members: readonly Member[], index: number): MemberRow {
+  const [name, rows] = members[index % members.length] ?? failBeyondEnd(index);
   const round = Math.floor(index / members.length);
   return { name, rows, index: rows.length === null ? round : round % Math.max(1, rows.length) };
 }
 
-function inOrder(members: readonly Member[], index: number): Place {
+function inOrder(members: readonly Member[], index: number): MemberRow {
   let left = index;
   for (const [name, rows] of members) {
     const { length } = rows;
     if (length !== null && left < length) return { name, rows, index: left };
     left -= length ?? 0;
   }
-  return nobody(index);
+  return failBeyondEnd(index);
 }
 
-function nobody(index: number): never {
+function failBeyondEnd(index: number): never {
   throw new RangeError(`row ${index} is beyond the end`);
 }
 
-function routedRow(name: string, row: unknown): JsonObject {
+function routeRow(name: string, row: unknown): JsonObject {
   if (!isRow(row)) throw new TypeError(`a row of ${name} is no object`);
   return addRoute(name, row);
 }
 
 /** Any object on the way in; which one it must be follows from its route. */
-function routedSchema(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
+function schemaOfMembers(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
   const names = [...members.keys()].join(", ");
   return z
     .custom<JsonObject>(isRow, "must be an object")
@@ -220,12 +222,12 @@ function routeTaken(members: ReadonlyMap<string, Dataset<unknown>>, row: JsonObj
 
 /** What it holds is checked with every other row, once it is parsed. */
 function isRow(row: unknown): row is JsonObject {
-  return typeof row === "object" && row !== null && !Array.isArray(row);
+  return isRecord(row);
 }
 
 /**
- * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those of
- * every other: so a row has its environment's reward, and all metrics.
+ * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those
+ * of every other: so a row has its environment's reward, and all metrics.
  */
 type Args = RewardArgs<unknown, unknown>;
 type State = Args["state"];

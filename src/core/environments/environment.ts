@@ -1,8 +1,8 @@
 /**
  * The root of the hierarchy: a taskset, how its rows become prompts, and how rollouts of them are sampled and scored.
  *
- * Invariants. Options are closed: a misspelt one is an error at construction, never a setting that quietly does nothing.
- * The rubric is always a group, because every kind of environment adds metrics of its own.
+ * Invariants. Options are closed: a misspelt one is an error at construction, never a setting that quietly does
+ * nothing. The rubric is always a group, because every kind of environment adds metrics of its own.
  */
 
 import { EnvError } from "../../contract/errors.ts";
@@ -138,8 +138,8 @@ export interface RolloutHooks<Task, S, Live> {
   /** Model calls at most; 0 or less = no limit (the default of MultiTurnEnv). */
   readonly maxTurns?: number;
   /**
-   * Completion tokens of all turns, as the endpoint counts them: no further call once so many are reached. 0 or less = no
-   * limit, the default. Where the endpoint counts nothing, nothing is reached.
+   * Completion tokens of all turns, as the endpoint counts them: no further call once so many are reached. 0 or less =
+   * no limit, the default. Where the endpoint counts nothing, nothing is reached.
    */
   readonly maxTotalCompletionTokens?: number;
   readonly timeoutMs?: number;
@@ -220,8 +220,8 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
   }
 
   /**
-   * The stop conditions of the class. A subclass overrides it, spreads `super.stopEntries()` and adds its own; `null` takes
-   * one away. Asked once, in the constructor: what a condition reads of `this` it must read when it is called.
+   * The stop conditions of the class. A subclass overrides it, spreads `super.stopEntries()` and adds its own; `null`
+   * takes one away. Asked once, in the constructor: what a condition reads of `this` it must read when it is called.
    */
   protected stopEntries(): StopOptions<LiveState<Task, S, Live>> {
     return {

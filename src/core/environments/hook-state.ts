@@ -137,8 +137,9 @@ function requireStorable(key: string, value: unknown): void {
 }
 
 /**
- * The parts of a rollout that run environment code. `setup`: setupState, and openLive whenever handles are opened. `turn`: the stop conditions and the environment's reply.
- * `tool`: one tool call of it. `cleanup`: postRollout, each cleanup handler and closeLive, and handles opened for them.
+ * The parts of a rollout that run environment code. `setup`: setupState, and openLive whenever handles are opened.
+ * `turn`: the stop conditions and the environment's reply. `tool`: one tool call of it. `cleanup`: postRollout, each
+ * cleanup handler and closeLive, and handles opened for them.
  */
 export type Stage = "setup" | "turn" | "tool" | "cleanup";
 

@@ -1,9 +1,9 @@
 /**
  * One rollout's conversation with one MCP server, held by the official SDK's client.
  *
- * Invariants. Nothing is asked of a server before something is wanted of it. A session that was begun is gone on with, after
- * a restart too; only `end` ends it. What the server says of a call is the model's to read (ToolCallError); a server that does
- * not answer, or has forgotten the session, is an InfraError.
+ * Invariants. Nothing is asked of a server before something is wanted of it. A session that was begun is gone on with,
+ * after a restart too; only `end` ends it. What the server says of a call is the model's to read (ToolCallError); a
+ * server that does not answer, or has forgotten the session, is an InfraError.
  */
 import {
   type CallToolResult,
@@ -93,7 +93,6 @@ export class McpConnection {
       fetch: this.#can.fetch,
       url,
       headers: typeof headers === "function" ? headers(this.#can) : headers,
-      parse: parseJSONRPCMessage,
       session: this.#session,
     });
     const client = new Client({ name: "rollcall", version: "1.0.0" });
@@ -102,13 +101,13 @@ export class McpConnection {
   }
 }
 
-// MCP's streamable HTTP for the official SDK's client, over `can.fetch`: each message is one POST, and each reply is read to
-// its end. The SDK's own transport wants streams and a URL, which core has not. Source: Model Context Protocol, 2025-11-25,
-// "Transports".
+// MCP's streamable HTTP for the official SDK's client, over `can.fetch`: each message is one POST, and each reply is
+// read to its end. The SDK's own transport wants streams and a URL, which core has not. Source: Model Context Protocol,
+// 2025-11-25, "Transports".
 //
-// Invariants. No connection is held between calls, so a session is a header, and whoever knows it goes on with it. Servers
-// may not ask anything of their own accord: no stream is opened for that. A request whose reply ends without its answer
-// fails; it is never waited for.
+// Invariants. No connection is held between calls, so a session is a header, and whoever knows it goes on with it.
+// Servers may not ask anything of their own accord: no stream is opened for that. A request whose reply ends without
+// its answer fails; it is never waited for.
 
 /** What a server knows a conversation by, once the handshake is done. */
 export interface McpSession {
@@ -121,8 +120,6 @@ export interface TransportParts {
   readonly fetch: Capabilities["fetch"];
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Throws for what is no message of JSON-RPC. */
-  readonly parse: (value: unknown) => JSONRPCMessage;
   readonly session: McpSession | null;
 }
 
@@ -203,15 +200,15 @@ export class FetchTransport implements Transport {
   #messagesIn(reply: FetchReply, text: string): JSONRPCMessage[] {
     if (text.trim() === "") return [];
     const type = reply.headers.get("content-type") ?? "";
-    if (type.startsWith("text/event-stream")) return dataOf(text).map((data) => this.#parsed(data));
-    return type.startsWith("application/json") ? [this.#parsed(text)] : [];
+    if (type.startsWith("text/event-stream")) return dataOf(text).map((data) => this.#parse(data));
+    return type.startsWith("application/json") ? [this.#parse(text)] : [];
   }
 
-  #parsed(text: string): JSONRPCMessage {
+  #parse(text: string): JSONRPCMessage {
     const message = jsonOf(text);
     const most = LIMITS.valuesPerMessage;
     if (holdsMore(message, most)) throw new Error(`a message of more than ${most} values`);
-    return this.#parts.parse(message);
+    return parseJSONRPCMessage(message);
   }
 }
 

@@ -1,10 +1,10 @@
 /**
  * An environment whose tools are those of MCP servers, spoken to over streamable HTTP (`needs: ["fetch"]`).
  *
- * Invariants. Tools are listed once, at set-up, and kept in the rollout's state (`state.mcp`) with the servers' sessions: a
- * restart offers the model the same tools and goes on with the same sessions. Arguments are checked against a tool's own JSON
- * Schema before its server sees them. A server that does not answer ends the rollout, which may be retried; what a tool says,
- * errors included, is the model's to read.
+ * Invariants. Tools are listed once, at set-up, and kept in the rollout's state (`state.mcp`) with the servers'
+ * sessions: a restart offers the model the same tools and goes on with the same sessions. Arguments are checked against
+ * a tool's own JSON Schema before its server sees them. A server that does not answer ends the rollout, which may be
+ * retried; what a tool says, errors included, is the model's to read.
  */
 
 import type { CallToolResult, ContentBlock, Tool } from "@modelcontextprotocol/client";
@@ -29,7 +29,7 @@ export interface McpLive {
 type Errors = Required<Pick<ToolOptions<unknown, object, McpLive>, "stopErrors" | "formatError">>;
 
 export interface McpOptions<Task, S> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, McpLive> {
-  /** By the name that stands before a tool's own where two servers share it. */
+  /** Each server has a name, which stands before a tool's own where two servers share it. */
   readonly servers: Readonly<Record<string, McpServer>>;
   /** Tools of the environment's own, beside the servers'. */
   readonly tools?: readonly AnyTool[];
@@ -96,7 +96,7 @@ export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, 
   }
 }
 
-/** Those of one rollout, in one process. */
+/** The connections of one rollout, in one process. */
 class Connections {
   readonly #byServer: ReadonlyMap<string, McpConnection>;
 
@@ -118,7 +118,7 @@ class Connections {
     );
     return {
       sessions: Object.fromEntries(listed.map(({ server, session }) => [server, session])),
-      tools: offeredTools(listed, taken),
+      tools: nameTools(listed, taken),
     };
   }
 
@@ -166,8 +166,8 @@ function mcpOf(state: object): McpState | undefined {
 
 // Tools of MCP servers as the model sees them: names it may call them by, and results it can read.
 //
-// Invariants. What was offered is data and stays as it was listed, so a rollout taken up again offers the same. A name is
-// what endpoints accept, and no two tools have one: where servers share a name, the server's own comes before it.
+// Invariants. What was offered is data and stays as it was listed, so a rollout taken up again offers the same. A name
+// is what endpoints accept, and no two tools have one: where servers share a name, the server's own comes before it.
 
 /** A tool as it is kept in a rollout's state. */
 export interface McpTool {
@@ -186,7 +186,7 @@ const UNFIT = /[^A-Za-z0-9_-]/g;
 const LONGEST_NAME = 64;
 
 /** `taken`: names that are not to be given. Throws EnvError when two tools cannot be told apart. */
-function offeredTools(
+function nameTools(
   listed: readonly { readonly server: string; readonly tools: readonly Tool[] }[],
   taken: readonly string[],
 ): McpTool[] {
@@ -201,7 +201,7 @@ function offeredTools(
       throw new EnvError(`two tools are named ${name}: rename the MCP server ${server}`);
     }
     names.add(name);
-    return stored(name, server, tool);
+    return toolOf(name, server, tool);
   });
 }
 
@@ -210,8 +210,8 @@ function definitionOf({ name, description, parameters }: McpTool): ToolDefinitio
 }
 
 /**
- * What the model reads: the text where there is nothing else, joined by newlines, or parts. Throws ToolCallError with the text
- * of a result that says it is an error.
+ * What the model reads: the text where there is nothing else, joined by newlines, or parts. Throws ToolCallError with
+ * the text of a result that says it is an error.
  */
 function contentOf({ content, structuredContent, isError }: CallToolResult): Content {
   const parts = content.map(partOf);
@@ -223,7 +223,7 @@ function contentOf({ content, structuredContent, isError }: CallToolResult): Con
   return structuredContent === undefined ? "no result" : JSON.stringify(structuredContent);
 }
 
-function stored(name: string, server: string, tool: Tool): McpTool {
+function toolOf(name: string, server: string, tool: Tool): McpTool {
   const { annotations, description, title, inputSchema } = tool;
   return {
     name,

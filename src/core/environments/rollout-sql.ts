@@ -2,11 +2,11 @@
  * `can.sql`: a SQLite database of the rollout's own, the same in the platform and in an author's test.
  *
  * Invariants. Nothing of the platform's is in that database: whatever a query does to it, it does to its own rollout. A
- * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its journal
- * entry are written together, and whoever asks again after a restart gets what the first asking gave, an error included.
- * All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement runs whose work
- * is not known to be within what its call, and all calls of its effect, may take: the count of it is in the journal too, so
- * that a restart gives none back.
+ * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its
+ * journal entry are written together, and whoever asks again after a restart gets what the first asking gave, an error
+ * included. All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement
+ * runs whose work is not known to be within what its call, and all calls of its effect, may take: the count of it is in
+ * the journal too, so that a restart gives none back.
  */
 import { EnvError, SqlWorkError } from "../../contract/errors.ts";
 import { findNonJson, type Json } from "../../contract/json.ts";
@@ -42,7 +42,9 @@ export interface SqlJournal {
   add(entry: SqlEntry): void;
 }
 
-/** Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not. */
+/**
+ * Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not.
+ */
 export interface SqlRunner {
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): Awaitable<readonly SqlRow[]>;
 }
@@ -64,21 +66,21 @@ export class RolloutSql implements SqlRunner {
   /** Throws EnvError for a refused query, a limit, or what SQLite says. */
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): readonly SqlRow[] {
     const known = this.#journal.find(place);
-    if (known !== null) return rowsOf(replayed(known, query, params));
+    if (known !== null) return rowsOf(replay(known, query, params));
     if (place.call >= LIMITS.sqlCallsPerHook) {
       throw new EnvError(`one hook made more than ${LIMITS.sqlCallsPerHook} sql calls`);
     }
-    return rowsOf(this.#applied({ ...place, query, params }));
+    return rowsOf(this.#apply({ ...place, query, params }));
   }
 
-  #applied(call: SqlCall): SqlOutcome {
+  #apply(call: SqlCall): SqlOutcome {
     const meter = new Meter(this.#stepsBefore(call));
-    const outcome = this.#attempted(call, meter);
+    const outcome = this.#attempt(call, meter);
     this.#last = { effect: call.effect, call: call.call, steps: meter.steps };
     return outcome;
   }
 
-  #attempted(call: SqlCall, meter: Meter): SqlOutcome {
+  #attempt(call: SqlCall, meter: Meter): SqlOutcome {
     try {
       return this.#database.atomically(() => {
         const outcome = { rows: this.#run(call, meter) };
@@ -172,7 +174,7 @@ function tooMuch(what: string, steps: number, most: number): SqlWorkError {
 }
 
 /** Hooks are deterministic given the state; where one is not, no stored result can be the right one. */
-function replayed(known: SqlEntry, query: string, params: readonly SqlValue[]): SqlOutcome {
+function replay(known: SqlEntry, query: string, params: readonly SqlValue[]): SqlOutcome {
   const same = known.query === query && JSON.stringify(known.params) === JSON.stringify(params);
   if (same) return known.outcome;
   throw new EnvError(

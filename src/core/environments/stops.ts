@@ -1,6 +1,6 @@
 /**
- * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of the
- * record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
+ * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of
+ * the record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
  * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
  */
 import { requireName } from "../../contract/shown-text.ts";
@@ -26,14 +26,17 @@ const MACHINE_STOPS = [
   { name: "prompt_too_long", priority: 0 },
 ] as const;
 
-/** Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long name. */
+/**
+ * Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long
+ * name.
+ */
 export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<St>): StopCondition<St>[] {
   const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
   if (fixed !== undefined) {
     throw new TypeError(`stops.${fixed} cannot be changed: such a rollout has nothing to go on with`);
   }
   const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
-  const stops = overridden("stops", ofClass, given).map(([name, stop]) => namedStop(name, stop));
+  const stops = overridden("stops", ofClass, given).map(([name, stop]) => toStopCondition(name, stop));
   return [...machine, ...stops].sort(inOrder);
 }
 
@@ -70,7 +73,7 @@ function isMachineStop(name: string): boolean {
   return MACHINE_STOPS.some((fixed) => fixed.name === name);
 }
 
-function namedStop<St>(name: string, stop: Stop<St>): StopCondition<St> {
+function toStopCondition<St>(name: string, stop: Stop<St>): StopCondition<St> {
   return typeof stop === "function"
     ? { name, priority: 0, when: stop }
     : { name, priority: stop.priority, when: stop.when };

@@ -2,15 +2,15 @@
  * One tool call, from the text a model sent to the text it gets back: decode, then check and run.
  *
  * Invariants. Whatever is wrong with a call is thrown as one error of one of the two stages; the environment decides
- * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts as
- * it is, undefined as null, and everything else as its JSON.
+ * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts
+ * as it is, undefined as null, and everything else as its JSON.
  */
-
 import type * as z from "zod";
 import { EnvError, ToolCallError } from "../../contract/errors.ts";
 import { isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
+import { valueAt } from "../field-path.ts";
 import { exceedsUtf8 } from "../size.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
@@ -36,7 +36,8 @@ export function badArguments(message: string): ToolCallError {
 }
 
 /**
- * Checks the arguments and runs the tool, within its time. Throws ToolCallError for bad arguments, or what the tool threw.
+ * Checks the arguments and runs the tool, within its time. Throws ToolCallError for bad arguments, or what the tool
+ * threw.
  */
 export async function runTool(
   tool: AnyTool,
@@ -88,8 +89,8 @@ function contentParts(result: unknown): readonly ContentPart[] | null {
  * A call's arguments, checked against the tool's parameters.
  *
  * Invariants. Under a strict schema a model leaves a parameter out by a null (tool.ts), at any depth: a null that the
- * parameters refuse, where they take nothing at all, is taken for that. Every other null stays, and is refused as what was sent.
- * The work is that of three checks.
+ * parameters refuse, where they take nothing at all, is taken for that. Every other null stays, and is refused as what
+ * was sent. The work is that of three checks.
  */
 type Path = readonly PropertyKey[];
 /** Places below a value, by their next step; one without steps is meant itself. */
@@ -121,13 +122,6 @@ function pathsOf(issues: readonly z.core.$ZodIssue[], base: Path = []): Path[] {
 
 function nameOf(path: Path): string {
   return JSON.stringify(path);
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : undefined),
-    value,
-  );
 }
 
 function placesOf(paths: readonly Path[]): Places {

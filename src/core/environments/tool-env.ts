@@ -3,9 +3,9 @@
  *
  * Invariants. The calls of one turn run one after the other, in order, each answered by one tool message. A call that
  * fails is answered with the error's text and the next one goes on, unless `stopErrors` lists its class or it is an
- * InfraError, or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn may run again after a
- * restart, so tools are repeatable unless they say otherwise, and each call carries a key that stays the same. One instance
- * serves many rollouts: tools are added and removed while it is built, not by hooks.
+ * InfraError, or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn
+ * may run again after a restart, so tools are repeatable unless they say otherwise, and each call carries a key that
+ * stays the same. One instance serves many rollouts: tools are added and removed while it is built, not by hooks.
  */
 import {
   InfraError,
@@ -45,8 +45,8 @@ import { badArguments, decodeArguments, isObject, noObject, requireHidden, runTo
 export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
   /**
-   * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError` for a
-   * tool that is not there, `TypeError` for bad arguments, `ValueError` for arguments that cannot be decoded.
+   * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError`
+   * for a tool that is not there, `TypeError` for bad arguments, `ValueError` for arguments that cannot be decoded.
    */
   readonly stopErrors?: readonly ErrorClass[];
   /** The text the model reads of a failed call; by default the error's message. */
@@ -98,7 +98,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   /** One of a name that is there already takes its place. Throws TypeError for hidden arguments nobody provides. */
   addTool(tool: AnyTool): void {
     this.#refuseHidden(tool);
-    this.#tools.set(tool.name, offered(tool));
+    this.#tools.set(tool.name, offerTool(tool));
   }
 
   /** Its definition and its metric go with it. Throws TypeError when there is none of this name. */
@@ -107,7 +107,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   }
 
   protected override stopEntries(): StopOptions<LiveState<Task, S, Live>> {
-    return { ...super.stopEntries(), no_tools_called: calledNone };
+    return { ...super.stopEntries(), no_tools_called: callsNoTool };
   }
 
   override async envResponse(messages: Messages, state: LiveState<Task, S, Live>): Promise<Messages> {
@@ -185,7 +185,9 @@ function unknownTool(name: string): ToolCallError {
   return new ToolCallError(message, { cause: new KeyError(message) });
 }
 
-/** Where hidden arguments are added, what is no object cannot even be read; elsewhere it is a call that does not fit. */
+/**
+ * Where hidden arguments are added, what is no object cannot even be read; elsewhere it is a call that does not fit.
+ */
 function undecodable(message: string): ToolParseError {
   return new ToolParseError(message, { cause: new ValueError(message) });
 }
@@ -198,7 +200,7 @@ function isOf(error: Error, kind: ErrorClass): boolean {
 }
 
 /** After the first turn: the model's last message calls no tool. */
-function calledNone({ trajectory }: RolloutFields<unknown>): boolean {
+function callsNoTool({ trajectory }: RolloutFields<unknown>): boolean {
   const last = trajectory.at(-1);
   return last !== undefined && (last.completion.tool_calls ?? []).length === 0;
 }
@@ -207,13 +209,13 @@ function byName(tools: readonly AnyTool[]): Map<string, OfferedTool> {
   const map = new Map<string, OfferedTool>();
   for (const tool of tools) {
     if (map.has(tool.name)) throw new TypeError(`two tools are named ${tool.name}`);
-    map.set(tool.name, offered(tool));
+    map.set(tool.name, offerTool(tool));
   }
   return map;
 }
 
 /** Throws what zod throws for parameters that have no JSON Schema. */
-function offered(tool: AnyTool): OfferedTool {
+function offerTool(tool: AnyTool): OfferedTool {
   return { tool, definition: toolDefinition(tool) };
 }
 
@@ -227,8 +229,8 @@ function callOf(state: RolloutFields<unknown>, calls: readonly ToolCall[], index
 }
 
 /**
- * `total_tool_calls`, and `<tool>_calls` for each tool there is when a rollout is scored. Attempts count, failed ones included; a
- * call of an unknown tool counts in the total only.
+ * `total_tool_calls`, and `<tool>_calls` for each tool there is when a rollout is scored. Attempts count, failed ones
+ * included; a call of an unknown tool counts in the total only.
  */
 class ToolMonitor extends Rubric {
   readonly #names: () => Iterable<string>;

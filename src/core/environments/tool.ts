@@ -53,11 +53,12 @@ export function toolDefinition(tool: AnyTool): ToolDefinition {
 /**
  * The JSON Schema a tool's arguments are advertised with. How they are read: tool-call.ts.
  *
- * Invariants. A strict schema is one that endpoints can constrain decoding to: every object in it is closed and requires each of
- * its properties, and no keyword in it is one they do not know. What may be left out takes null there, which is how a model under
- * such a schema leaves it out. A schema that cannot be written so goes out as it is, and not as strict. Titles are written as
- * pydantic writes them, defaults are kept, and an integer carries no bounds but its author's.
- * Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's `ensure_strict_json_schema`, which verifiers uses.
+ * Invariants. A strict schema is one that endpoints can constrain decoding to: every object in it is closed and
+ * requires each of its properties, and no keyword in it is one they do not know. What may be left out takes null there,
+ * which is how a model under such a schema leaves it out. A schema that cannot be written so goes out as it is, and not
+ * as strict. Titles are written as pydantic writes them, defaults are kept, and an integer carries no bounds but its
+ * author's. Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's
+ * `ensure_strict_json_schema`, which verifiers uses.
  */
 interface SchemaNode {
   readonly [key: string]: unknown;
@@ -103,9 +104,9 @@ export function toolSchema(name: string, parameters: z.ZodObject): ToolSchema {
       else delete node[OMISSIBLE];
     },
   });
-  const schema = { ...eachNode(written, tidied), title: `${name}_args` };
+  const schema = { ...eachNode(written, tidy), title: `${name}_args` };
   const strict = everyNode(schema, canBeStrict);
-  return { parameters: eachNode(strict ? eachNode(schema, closed) : schema, unmarked), strict };
+  return { parameters: eachNode(strict ? eachNode(schema, closeObject) : schema, removeMark), strict };
 }
 
 /** Optional or defaulted, and not asking for null itself. */
@@ -148,16 +149,16 @@ function everyNode(node: SchemaNode, holds: (node: SchemaNode) => boolean): bool
 }
 
 /** As pydantic would write it. */
-function tidied({ readOnly: _, ...node }: SchemaNode): SchemaNode {
+function tidy({ readOnly: _, ...node }: SchemaNode): SchemaNode {
   const { properties } = node;
   return {
     ...withoutSafeBounds(withNullApart(withLiteralType(node))),
-    ...(isRecord(properties) && { properties: titled(properties) }),
+    ...(isRecord(properties) && { properties: addTitles(properties) }),
   };
 }
 
 /** A reference is left without a title, which endpoints would take for a keyword beside it. */
-function titled(properties: SchemaNode): SchemaNode {
+function addTitles(properties: SchemaNode): SchemaNode {
   const members = Object.entries(properties).map(([name, node]) =>
     isRecord(node) && !("$ref" in node) ? [name, { title: titleCase(name), ...node }] : [name, node],
   );
@@ -198,7 +199,7 @@ function withNullApart(node: SchemaNode): SchemaNode {
 }
 
 function orNull({ title, description, default: fallback, ...type }: SchemaNode): SchemaNode {
-  const { anyOf, ...rest } = unmarked(type);
+  const { anyOf, ...rest } = removeMark(type);
   const others: unknown[] = Array.isArray(anyOf) && Object.keys(rest).length === 0 ? anyOf : [type];
   return {
     ...(title !== undefined && { title }),
@@ -219,30 +220,30 @@ function canBeStrict(node: SchemaNode): boolean {
   return ["type", "anyOf", "oneOf", "$ref"].some((keyword) => keyword in node);
 }
 
-function closed({ $ref, oneOf, default: fallback, ...rest }: SchemaNode): SchemaNode {
+function closeObject({ $ref, oneOf, default: fallback, ...rest }: SchemaNode): SchemaNode {
   const node = { ...rest, ...(fallback != null && { default: fallback }) };
   // Beside a reference endpoints take no keyword, and of alternatives no count.
   if (oneOf !== undefined) return { ...node, anyOf: oneOf };
   if ($ref !== undefined) {
-    return Object.keys(unmarked(node)).length === 0 ? { ...node, $ref } : { ...node, anyOf: [{ $ref }] };
+    return Object.keys(removeMark(node)).length === 0 ? { ...node, $ref } : { ...node, anyOf: [{ $ref }] };
   }
   if (rest["type"] !== "object") return node;
   const named = Object.entries(isRecord(rest["properties"]) ? rest["properties"] : {});
   return {
     ...node,
-    properties: Object.fromEntries(named.map(([name, property]) => [name, present(property)])),
+    properties: Object.fromEntries(named.map(([name, property]) => [name, presentOrNull(property)])),
     required: named.map(([name]) => name),
     additionalProperties: false,
   };
 }
 
 /** A property that is always there: one that may be left out can be null, unless it has a default. */
-function present(property: unknown): unknown {
+function presentOrNull(property: unknown): unknown {
   const leftOut = isRecord(property) && property[OMISSIBLE] === true && !("default" in property);
   return leftOut ? orNull(property) : property;
 }
 
-function unmarked({ [OMISSIBLE]: _, ...node }: SchemaNode): SchemaNode {
+function removeMark({ [OMISSIBLE]: _, ...node }: SchemaNode): SchemaNode {
   return node;
 }
 

@@ -1,9 +1,9 @@
 /**
  * Finds the answer in what the model said, and judges the form it was said in.
  *
- * Invariants of every parser. In a list of messages only the assistant's count, and a reply without content reads as "".
- * A string holds one answer to find, and no messages whose form could be judged. Parsing takes time linear in the text:
- * models write hostile text by accident.
+ * Invariants of every parser. In a list of messages only the assistant's count, and a reply without content reads as
+ * "". A string holds one answer to find, and no messages whose form could be judged. Parsing takes time linear in the
+ * text: models write hostile text by accident.
  */
 import { type Messages, textOf } from "../../contract/messages.ts";
 

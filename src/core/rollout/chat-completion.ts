@@ -108,7 +108,8 @@ function labelOf(label: z.infer<typeof Label>): string | null {
 function readMessage(wire: z.infer<typeof WireMessage>, reasoningTokens: number | null | undefined): Message {
   const reasoning = wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
   const content = wire.content || wire.refusal || wire.content;
-  // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does. It was made.
+  // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does.
+  // It was made.
   const calls = wire.tool_calls ?? [];
   const tool_calls = calls.flatMap(({ id, function: called }) =>
     typeof called?.arguments === "string"

@@ -11,7 +11,10 @@ import { sizeOf } from "../size.ts";
 import { newRollout, type Rollout, type RolloutTask } from "./rollout.ts";
 import { lastIds } from "./tokens.ts";
 
-/** The part of a trajectory that rollouts going on behind `turn` need: its turns to that one, and the prompt of the next. */
+/**
+ * The part of a trajectory that rollouts going on behind `turn` need: its turns to that one, and the prompt of the
+ * next.
+ */
 export interface ForkPoint
   extends Pick<
     Trajectory,

@@ -62,7 +62,10 @@ export interface HarnessOptions {
   readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
   /** The rollout's own database, where there is one to offer. */
   readonly sql?: SqlRunner | undefined;
-  /** Of this rollout: the run's seed and the rollout's place in it, so that the same run asked for again draws the same. */
+  /**
+   * Made of the run's seed and the rollout's place in it, so that the same run draws the same when it is asked for
+   * again.
+   */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
   /** Values of the secrets among the capabilities: they come back out of no hook. */
@@ -96,12 +99,12 @@ function toolsOf(player: PlayedEnvironment, info: Json, state: JsonObject): Tool
   said.set(player, ofPlayer);
   const known = ofPlayer.get(state);
   if (known !== undefined) return known;
-  const tools = askedTools(player, info, state);
+  const tools = askTools(player, info, state);
   ofPlayer.set(state, tools);
   return tools;
 }
 
-function askedTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
+function askTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
   try {
     const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(state));
     if (Array.isArray(given)) return given;
@@ -144,13 +147,13 @@ export class Harness {
     this.#can = gateCapabilities(options.needs ?? environment.needs, {
       ...capabilities,
       random: () => this.#draws.random(),
-      ...(sql && { sql: this.#counted(sql) }),
+      ...(sql && { sql: this.#countCalls(sql) }),
     });
   }
 
   /** One effect, one event. Never throws. */
   async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
-    const event = redact(await this.#performed(effect, rollout), this.#secrets);
+    const event = redact(await this.#runEffect(effect, rollout), this.#secrets);
     if (event.type !== "replied" && event.type !== "closed") return event;
     // With the hook, whose state it is about: no other code of the environment runs between two hooks.
     const tools = toolsOf(this.#environment, (this.#context.row ?? rollout).info, event.state);
@@ -159,7 +162,7 @@ export class Harness {
     return redact({ type: "failed", failure: "environment", error: tools }, this.#secrets);
   }
 
-  async #performed(effect: HookEffect, rollout: Rollout): Promise<Event> {
+  async #runEffect(effect: HookEffect, rollout: Rollout): Promise<Event> {
     this.#draws = this.#drawsFor(effect.kind, rollout);
     try {
       switch (effect.kind) {
@@ -172,13 +175,13 @@ export class Harness {
       }
     } catch (thrown) {
       const error = serializeError(asEnvError(thrown, effect.kind));
-      if (effect.kind === "close") return this.#closed(rollout.state, error, []);
+      if (effect.kind === "close") return this.#closedEvent(rollout.state, error, []);
       if (endsTheWhole(thrown)) return { type: "timed_out" };
       return { type: "failed", failure: environmentFailure(error), error };
     }
   }
 
-  #closed(state: JsonObject, error: SerializedError | null, cleanup_errors: readonly SerializedError[]): Event {
+  #closedEvent(state: JsonObject, error: SerializedError | null, cleanup_errors: readonly SerializedError[]): Event {
     return { type: "closed", state, error, cleanup_errors, at: this.#now() };
   }
 
@@ -188,13 +191,13 @@ export class Harness {
     if (live === null) return null;
     this.#live = null;
     const state = openState(live.rollout, live.value, this.#context);
-    return await this.#faultOf("cleanup", "closeLive", () => this.#environment.closeLive(state));
+    return await this.#faultOf("closeLive", () => this.#environment.closeLive(state));
   }
 
   async #setup(rollout: Rollout): Promise<Event> {
     const state = openState(rollout, undefined, this.#context);
-    const fields = await within("setupState", () =>
-      this.#limited("setup", "setupState", () => this.#environment.setupState(state, this.#can)),
+    const fields = await wrapErrors("setupState", () =>
+      this.#withinLimit("setup", "setupState", () => this.#environment.setupState(state, this.#can)),
     );
     addOwn(state, fields);
     return { type: "set_up", state: ownState(state) };
@@ -203,7 +206,7 @@ export class Harness {
   async #reply(rollout: Rollout): Promise<Event> {
     const state = await this.#openLive(rollout, "setup");
     for (const stop of this.#environment.stopConditions) {
-      if (await within(`stop condition ${stop.name}`, () => stop.when(state))) {
+      if (await wrapErrors(`stop condition ${stop.name}`, () => stop.when(state))) {
         return { type: "stopped", condition: stop.name, state: ownState(state) };
       }
     }
@@ -219,11 +222,11 @@ export class Harness {
   }
 
   async #nextPrompt(rollout: Rollout, state: HookState): Promise<Event> {
-    const given = await within("envResponse", () => this.#environment.getPromptMessages(state));
+    const given = await wrapErrors("envResponse", () => this.#environment.getPromptMessages(state));
     const final = state.final_env_response;
     return {
       type: "replied",
-      prompt: checkedPrompt(asMessages(given), rollout),
+      prompt: checkPrompt(asMessages(given), rollout),
       state: ownState(state),
       final_env_response: final === null ? null : finalMessages(final),
     };
@@ -234,20 +237,19 @@ export class Harness {
     const environment = this.#environment;
     const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
     const state = openState(rollout, this.#live?.value, this.#context);
-    const unfinished =
-      unopened ?? (await this.#faultOf("cleanup", "postRollout", () => environment.postRollout(state)));
+    const unfinished = unopened ?? (await this.#faultOf("postRollout", () => environment.postRollout(state)));
     const cleanups: (SerializedError | null)[] = [];
     for (const handler of environment.cleanupHandlers) {
       const name = `cleanup ${handler.name}`;
-      cleanups.push(await this.#faultOf("cleanup", name, () => handler.run(state)));
+      cleanups.push(await this.#faultOf(name, () => handler.run(state)));
     }
     if (this.#live !== null) {
       const close = () => environment.closeLive(state);
-      cleanups.push(await this.#faultOf("cleanup", "closeLive", close));
+      cleanups.push(await this.#faultOf("closeLive", close));
       this.#live = null;
     }
     const stored = await outcomeOf("state", () => ownState(state));
-    return this.#closed(
+    return this.#closedEvent(
       "value" in stored ? stored.value : rollout.state,
       unfinished ?? ("fault" in stored ? stored.fault : null),
       firstErrors(
@@ -259,19 +261,19 @@ export class Harness {
 
   /** A state for hooks that may use handles; opens them when this harness has not yet. */
   async #openLive(rollout: Rollout, stage: Stage): Promise<HookState> {
-    const value = this.#live === null ? await this.#opened(rollout, stage) : this.#live.value;
+    const value = this.#live === null ? await this.#openHandles(rollout, stage) : this.#live.value;
     this.#live = { value, rollout };
     return openState(rollout, value, this.#context);
   }
 
-  async #opened(rollout: Rollout, stage: Stage): Promise<unknown> {
+  async #openHandles(rollout: Rollout, stage: Stage): Promise<unknown> {
     const effect = this.#draws;
     // Draws of its own: whether handles are reopened here must not shift what the effect itself draws.
     this.#draws = this.#drawsFor("live", rollout);
     const before = Object.freeze(openState(rollout, undefined, this.#context));
     try {
-      return await within("openLive", () =>
-        this.#limited(stage, "openLive", () => this.#environment.openLive(before, this.#can)),
+      return await wrapErrors("openLive", () =>
+        this.#withinLimit(stage, "openLive", () => this.#environment.openLive(before, this.#can)),
       );
     } finally {
       this.#draws = effect;
@@ -283,7 +285,7 @@ export class Harness {
     return { random, effect: `${purpose}:${turns.length}`, sqlCalls: 0 };
   }
 
-  #counted(sql: SqlRunner): Sql {
+  #countCalls(sql: SqlRunner): Sql {
     return {
       exec: async (query, ...params) => {
         const { effect, sqlCalls: call } = this.#draws;
@@ -294,29 +296,29 @@ export class Harness {
   }
 
   /** Environment code under the limit of its stage; `where` names it. */
-  async #limited<T>(stage: Stage, where: string, run: () => Awaitable<T>): Promise<T> {
+  async #withinLimit<T>(stage: Stage, where: string, run: () => Awaitable<T>): Promise<T> {
     return await this.#context.limit(stage, where, run());
   }
 
-  #faultOf(stage: Stage, where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
-    return faultOf(where, () => this.#limited(stage, where, run));
+  #faultOf(where: string, run: () => Awaitable<unknown>): Promise<SerializedError | null> {
+    return faultOf(where, () => this.#withinLimit("cleanup", where, run));
   }
 }
 
 /** What the environment adds to the history is checked like anything else from outside. */
-function checkedPrompt(prompt: Messages, rollout: Rollout): Messages {
+function checkPrompt(prompt: Messages, rollout: Rollout): Messages {
   const history = historyOf(rollout.turns);
   const kept = commonPrefix(history, prompt);
   // What it handed back unchanged is taken from here: its own objects may say something else when they are read again.
-  return [...history.slice(0, kept), ...checkedMessages(prompt.slice(kept))];
+  return [...history.slice(0, kept), ...checkMessages(prompt.slice(kept))];
 }
 
 /** An empty text is no message: the rollout ends with nothing more said. */
 function finalMessages(final: Messages | string): Messages {
-  return final === "" ? [] : checkedMessages(final);
+  return final === "" ? [] : checkMessages(final);
 }
 
-function checkedMessages(messages: Messages | string): Messages {
+function checkMessages(messages: Messages | string): Messages {
   try {
     return normalizeMessages(messages);
   } catch (thrown) {
@@ -324,7 +326,7 @@ function checkedMessages(messages: Messages | string): Messages {
   }
 }
 
-async function within<T>(where: string, run: () => Awaitable<T>): Promise<T> {
+async function wrapErrors<T>(where: string, run: () => Awaitable<T>): Promise<T> {
   try {
     return await run();
   } catch (thrown) {

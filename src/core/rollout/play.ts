@@ -44,13 +44,20 @@ export interface PlayOptions {
    */
   readonly twin?: AnyEnvironment;
   readonly seed?: number;
-  /** What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default. */
+  /**
+   * What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default.
+   */
   readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
   /** Resolves at that time (epoch milliseconds): what ends a call that never answers, where there is a time limit. */
   readonly until?: (at: number) => Promise<void>;
-  /** Answers for the rubric's judge; or, where it has several, one for each name. Without it a judge gives no verdict. */
+  /**
+   * Answers for the rubric's judge; or, where it has several, one for each name. Without it a judge gives no verdict.
+   */
   readonly judge?: TestJudges;
-  /** An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of node:sqlite. */
+  /**
+   * An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of
+   * node:sqlite.
+   */
   readonly openSqlite?: () => SqliteHandle;
 }
 
@@ -248,7 +255,7 @@ async function scorePlayed(
   environment: Scorable,
   trajectory: Trajectory,
   judges: TestJudges | undefined,
-  offer: Omit<ScoringOffer, "judges"> = {},
+  offer: Omit<ScoringOffer, "judges">,
 ): Promise<ScoreRecord | undefined> {
   if (judges === undefined) return (await scoreUnit(environment, [trajectory], offer))[0];
   const models = typeof judges === "function" ? { default: judges } : judges;
@@ -298,10 +305,12 @@ export type Reply =
         readonly arguments: string | object;
         readonly id?: string;
       }[];
-      /** By default what the reply is: "tool_calls" or "stop". "length" marks the turn as truncated. */
+      /** The default follows from the reply: "tool_calls" or "stop". "length" marks the turn as truncated. */
       readonly finish_reason?: FinishReason;
       /** None by default, as from an endpoint that does not count. */
       readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
     };
-/** An error of the library that it throws is what the endpoint would have failed with; any other is a bug of the test. */
+/**
+ * An error of the library that it throws is what the endpoint would have failed with; any other is a bug of the test.
+ */
 export type TestModel = (request: ModelRequest) => Reply | Promise<Reply>;

@@ -94,7 +94,9 @@ export interface Rollout extends RolloutTask {
 export type Effect =
   /** Run the environment's setup; answer with `set_up` or `failed`. */
   | { readonly kind: "setup" }
-  /** Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`. */
+  /**
+   * Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`.
+   */
   | { readonly kind: "reply" }
   /**
    * Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. While a call is
@@ -227,7 +229,9 @@ export function advance(rollout: Rollout, event: Event): Rollout {
   }
 }
 
-/** Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt. */
+/**
+ * Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt.
+ */
 export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">): Messages {
   if (rollout.turns.length === 0) return [];
   const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];

@@ -19,6 +19,7 @@ import { asMessages, Messages, type ToolDefinition } from "../../contract/messag
 import { seededRandom } from "../../contract/random.ts";
 import type { RoutedRow, TaskRow } from "../environments/contract.ts";
 import type { Dataset } from "../environments/dataset.ts";
+import { valueAt } from "../field-path.ts";
 import { permute } from "../shuffle.ts";
 import type { RolloutTask } from "./rollout.ts";
 
@@ -62,8 +63,8 @@ function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: 
 }
 
 /**
- * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code, and may
- * throw anything.
+ * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code,
+ * and may throw anything.
  */
 function aboutRow<T>(index: number, failed: string, read: () => T): T {
   try {
@@ -97,17 +98,17 @@ interface PromptMaker {
 }
 
 /**
- * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
- * messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is system
- * prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other by
- * `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
+ * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the
+ * few-shot messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is
+ * system prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other
+ * by `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
  */
 export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
   const info = readInfo(row["info"], index);
-  const played = routed(environment, { task: row, info }, index);
+  const played = routeRow(environment, { task: row, info }, index);
   checkTools(info, index);
   return {
-    ...identified(row, index),
+    ...identify(row, index),
     prompt: aboutRow(index, "the environment failed to make its prompt", () =>
       promptOf(played.environment, played.task, index),
     ),
@@ -116,7 +117,7 @@ export function buildTask(environment: PromptMaker, row: TaskRow, index: number)
   };
 }
 
-function routed(environment: PromptMaker, row: RoutedRow, index: number) {
+function routeRow(environment: PromptMaker, row: RoutedRow, index: number) {
   try {
     return environment.route?.(row) ?? { environment, ...row };
   } catch (thrown) {
@@ -133,7 +134,7 @@ function checkTools(info: Json, index: number): void {
   }
 }
 
-function identified(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
+function identify(row: TaskRow, index: number): Pick<RolloutTask, "example_id" | "task"> {
   const id = row["example_id"];
   if (Number.isSafeInteger(id) && Number(id) >= 0) {
     return { example_id: Number(id), task: deepFreeze(row) };
@@ -147,7 +148,7 @@ function promptOf(environment: PromptMaker, row: TaskRow, index: number): Messag
   const system: Messages = systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }];
   const own = environment.makePrompt?.(row) ?? row["prompt"] ?? null;
   if (own !== null) return ownPrompt(own, system, index);
-  return [...system, ...fewShot, askedBy(row, index)];
+  return [...system, ...fewShot, questionOf(row, index)];
 }
 
 /** The content hash that names a task: equal rows have equal keys, whatever the order of their columns. */
@@ -155,7 +156,7 @@ export function taskKey(row: TaskRow, sha256Hex: (text: string) => Promise<strin
   return sha256Hex(canonicalJson(row));
 }
 
-function askedBy(row: TaskRow, index: number): Messages[number] {
+function questionOf(row: TaskRow, index: number): Messages[number] {
   const question = row["question"];
   if (typeof question !== "string") throw new RowError(index, ".question", "question is required");
   return { role: "user", content: question };
@@ -208,24 +209,15 @@ function segment(key: PropertyKey): string {
   return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let at = value;
-  for (const key of path) {
-    if (at === null || typeof at !== "object") return undefined;
-    at = Reflect.get(at, key);
-  }
-  return at;
-}
-
 /** Only asked of what `findNonJson` has passed. */
 function isTaskRow(value: unknown): value is TaskRow {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /**
- * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the environment's
- * own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its older shapes are
- * refused, as there.
+ * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the
+ * environment's own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its
+ * older shapes are refused, as there.
  */
 const RowTools = z.array(
   z.strictObject({

@@ -1,4 +1,6 @@
-/** Packs an engine's token ids and logprobs: little-endian blobs in base64, prompt ids as a suffix (see trajectory.ts). */
+/**
+ * Packs an engine's token ids and logprobs: little-endian blobs in base64, prompt ids as a suffix (see trajectory.ts).
+ */
 import type { ModelResponse, TurnTokens } from "../../contract/trajectory.ts";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -34,7 +36,9 @@ export function cutResponse(response: ModelResponse, maxLength: number | null): 
   return { ...response, ...ids, ...(is_truncated && { tokens_cut: true }) };
 }
 
-/** `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids. */
+/**
+ * `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids.
+ */
 export function packTokens(previous: readonly number[], response: ModelResponse): TurnTokens | null {
   const { prompt_ids, completion_ids, completion_logprobs } = response;
   if (prompt_ids === null || completion_ids === null) return null;

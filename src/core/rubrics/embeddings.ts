@@ -1,7 +1,7 @@
 /**
- * A reply of POST /embeddings, and what two of its vectors say of their texts. A reply that is no list of as many vectors
- * as there were texts is an error of the library (retryable: another try may be answered properly).
- * Source: OpenAI's embeddings object; https://developers.openai.com/api/docs/api-reference/embeddings.
+ * A reply of POST /embeddings, and what two of its vectors say of their texts. A reply that is no list of as many
+ * vectors as there were texts is an error of the library (retryable: another try may be answered properly). Source:
+ * OpenAI's embeddings object; https://developers.openai.com/api/docs/api-reference/embeddings.
  */
 import * as z from "zod";
 import { InvalidModelResponseError } from "../../contract/errors.ts";

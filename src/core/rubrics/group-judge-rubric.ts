@@ -4,8 +4,9 @@
  *
  * Invariants. One call shows all members; scores are matched by ids that are drawn anew, in an order that is shuffled
  * anew, for every pass; the seed is recorded. A score is the mean of two passes at least, and of more while the passes
- * rank differently. Members that said the same are shown once and score the same; when all did, nobody is asked. What the
- * judge sees holds no reward, no id and nothing else the platform knows. A reply that is off the form is no verdict.
+ * rank differently. Members that said the same are shown once and score the same; when all did, nobody is asked. What
+ * the judge sees holds no reward, no id and nothing else the platform knows. A reply that is off the form is no
+ * verdict.
  *
  * These scores mean something inside their group only: they belong into advantages. As a mean over an eval they say
  * nothing; there, give the rubric the weight 0.
@@ -32,7 +33,10 @@ export interface GroupJudgeOptions {
   readonly passes?: number;
   /** Calls at most, when the passes rank differently; 4 when left out. */
   readonly maxPasses?: number;
-  /** Of all transcripts of a group together, in even parts; what is beyond is cut out of their middles. 200,000 when left out. */
+  /**
+   * The most that all transcripts of a group may hold together, in even parts; the rest is cut out of their middles.
+   * 200,000 when left out.
+   */
   readonly maxCharacters?: number;
 }
 
@@ -142,9 +146,9 @@ function sharedPrefix(histories: readonly Messages[]): number {
 }
 
 /**
- * The number in the purpose is that of the way to draw an order: with another way comes another, so that a recorded seed
- * never stands for two orders. A verdict belongs to what was asked, order and ids included: one of an earlier way is none of
- * a later one.
+ * The number in the purpose is that of the way to draw an order: with another way comes another, so that a recorded
+ * seed never stands for two orders. A verdict belongs to what was asked, order and ids included: one of an earlier way
+ * is none of a later one.
  */
 function seedOf(name: string, { context, attempts }: Contest, pass: number): number {
   return Math.floor(seededRandom("group judge order 2", name, pass, context, ...attempts)() * 2 ** 32);

@@ -2,9 +2,9 @@
  * A rubric whose score is a model's verdict.
  *
  * Invariants. The judge is named here and given by the run (`judges`); it is never the policy. The verdict is one of a
- * closed set of labels. The prompt is filled in one pass, so braces in the template that name no slot, and braces in the
- * text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the middle
- * when it is too long. A verdict that is missing is a null score, never 0.
+ * closed set of labels. The prompt is filled in one pass, so braces in the template that name no slot, and braces in
+ * the text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the
+ * middle when it is too long. A verdict that is missing is a null score, never 0.
  */
 import { type Messages, textOf } from "../../contract/messages.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
@@ -27,7 +27,7 @@ export interface JudgeOptions<Task, S> {
   readonly parser?: Parser;
   /** Verdicts asked for, each on its own; the score is their mean. 1 when left out. */
   readonly passes?: number;
-  /** Of each fenced text; what is beyond is cut out of its middle. 100,000 when left out. */
+  /** The most that each fenced text may hold; the rest is cut out of its middle. 100,000 when left out. */
   readonly maxCharacters?: number;
 }
 
@@ -152,7 +152,7 @@ export function transcriptOf(messages: Messages): string {
     .join("\n\n");
 }
 
-/** Not between the halves of a surrogate pair. */
+/** The nearest place before `at` that does not split a surrogate pair. */
 function untilCharacter(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at;

@@ -4,8 +4,8 @@
  * Invariants. A function does not wait for a model: it asks, and what is not known yet is collected while its promise
  * rejects. Whoever scores gets those verdicts, keeps them, and runs the functions again; a verdict that is known is
  * answered at once. So functions may run several times, and must ask the same again: an ask is known by its content
- * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the score
- * is null, never 0. The policy's endpoint is no judge.
+ * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the
+ * score is null, never 0. The policy's endpoint is no judge.
  */
 import { cloneJson } from "../../contract/json.ts";
 import type { Messages } from "../../contract/messages.ts";
@@ -90,7 +90,7 @@ export interface BenchOptions {
   readonly known: ReadonlyMap<string, Verdict>;
   /** Judges that may be asked. */
   readonly named: readonly string[];
-  /** The same text, the same key. */
+  /** Gives the same key for the same text. */
   readonly hash: (text: string) => string;
   /** Verdicts one unit may ask for; a function that never asks the same again would ask for ever. */
   readonly most: number;
@@ -174,7 +174,8 @@ function askOf(
 ): JudgeAsk {
   const { sampling = {}, pass = 0, leftOut = 0, seed = null } = options;
   const menu = menuOf(options);
-  // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read again.
+  // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read
+  // again.
   const asked = cloneJson({
     ...{ judge, messages: askedMessages(prompt, menu), menu, sampling, pass },
     ...{ left_out: leftOut, seed },

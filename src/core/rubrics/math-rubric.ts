@@ -1,9 +1,9 @@
 /**
  * A rubric whose score is whether the answer is the row's, as mathematics.
  *
- * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong. A row's answer that cannot be read
- * (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule decides
- * (`UndecidedError`) give no score.
+ * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong. A row's answer that cannot
+ * be read (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule
+ * decides (`UndecidedError`) give no score.
  */
 
 import * as z from "zod";
@@ -35,15 +35,7 @@ export interface MathOptions<Task, S> {
   readonly parser?: Parser;
 }
 
-const OPTIONS: readonly (keyof MathOptions<unknown, unknown>)[] = [
-  "name",
-  "weight",
-  "answer",
-  "strict",
-  "percentIsRatio",
-  "maxCharacters",
-  "parser",
-];
+const OPTIONS = ["name", "weight", "answer", "strict", "percentIsRatio", "maxCharacters", "parser"];
 
 export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
   constructor(options: MathOptions<Task, S> = {}) {

@@ -177,12 +177,12 @@ export class Rubric<Task = unknown, S = unknown, Objects extends object = object
     this.addGroupRewardFunc(name, fn, 0);
   }
 
-  /** Of two objects of one name the later stays. */
+  /** Where two objects share a name, the later one stays. */
   addClassObject(name: string, object: unknown): void {
     Object.assign(this.#objects, { [name]: object });
   }
 
-  /** Of two providers that give one name the later goes before. */
+  /** Where two providers give the same name, the later one is taken. */
   addScoreProvider(provide: ScoreProvider<Task, S, Objects>): void {
     this.#providers.push(provide);
   }
@@ -205,8 +205,8 @@ function checkFunction(name: string, fn: unknown, weight: number): void {
 }
 
 /**
- * Rubrics that score the same rollout together, one after the other. Their rewards are summed, and so are metrics of one
- * name from different rubrics. There is always at least one, and a group inside a group is its rubrics.
+ * Rubrics that score the same rollout together, one after the other. Their rewards are summed, and so are metrics of
+ * one name from different rubrics. There is always at least one, and a group inside a group is its rubrics.
  */
 export class RubricGroup {
   readonly rubrics: readonly AnyRubric[];
@@ -226,7 +226,7 @@ export class RubricGroup {
     return this.rubrics.some((rubric) => rubric.functions.some((fn) => fn.group));
   }
 
-  /** Of all rubrics, in one order. */
+  /** The handlers of all rubrics, in one order. */
   get cleanupHandlers(): readonly CleanupHandler<State<unknown>>[] {
     return this.rubrics.flatMap((rubric) => rubric.cleanupHandlers).sort(inOrder);
   }

@@ -9,7 +9,14 @@ import { advantagesOf } from "../training/advantage.ts";
 import { NO_JUDGES } from "./judges.ts";
 import { type AnyRubric, RubricGroup } from "./rubric.ts";
 import { creditOf, type StepCredit } from "./score.ts";
-import { type AnyRewardArgs, type Scored, type ScoringFailure, type Sheet, scoreSheets, settle } from "./scoring.ts";
+import {
+  type AnyRewardArgs,
+  type Scored,
+  type ScoringContext,
+  type ScoringFailure,
+  scoreContexts,
+  settle,
+} from "./scoring.ts";
 
 /** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
 export interface StateToScore {
@@ -66,12 +73,12 @@ export async function scoreGroup(
 }
 
 async function scoreAll(rubrics: RubricGroup, states: readonly StateToScore[]): Promise<readonly Scored[]> {
-  const sheets = states.map(sheetOf);
-  await scoreSheets(rubrics, sheets, {
+  const contexts = states.map(contextOf);
+  await scoreContexts(rubrics, contexts, {
     judges: NO_JUDGES,
     can: gateForScoring([], { now: () => 0 }),
   });
-  return sheets.map(settle);
+  return contexts.map(settle);
 }
 
 function stateOf({ reward, scores, scoring_errors }: Scored): ScoredState {
@@ -81,12 +88,12 @@ function stateOf({ reward, scores, scoring_errors }: Scored): ScoredState {
 
 type State = AnyRewardArgs["state"];
 
-function sheetOf(given: StateToScore, index: number): Sheet {
+function contextOf(given: StateToScore, index: number): ScoringContext {
   const { prompt = [], answer = "", info = {}, task = null, trajectory = [] } = given;
   const turn = trajectory.length;
   const end = { is_truncated: false, stop_condition: null, error: null, usage: null };
   const ours = { prompt, answer, info, task, trajectory, turn, final_env_response: null };
   const state: Omit<State, "trajectory"> = Object.assign(given, { ...end, ...given }, ours);
   // The author's functions know what their own steps hold.
-  return { rollout_id: `rollout_${index}`, columns: given, state: state as State, verdicts: [] };
+  return { rollout_id: `rollout_${index}`, columns: given, state: state as State, functionScores: [] };
 }

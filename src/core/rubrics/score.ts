@@ -2,8 +2,8 @@
  * Scores one unit: a rollout, or all members of a group.
  *
  * Invariants. A failed or cancelled member is not scored and no function sees it. How scores come about stands in
- * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one that
- * fails is noted among the scoring errors and hides no score.
+ * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one
+ * that fails is noted among the scoring errors and hides no score.
  */
 import { firstErrors, isError, messageOf, ScoringError } from "../../contract/errors.ts";
 import { cloneJson, deepFreeze } from "../../contract/json.ts";
@@ -18,10 +18,10 @@ import type { RubricGroup } from "./rubric.ts";
 import {
   failureOf,
   type Scored,
+  type ScoringContext,
   type ScoringFailure,
   type ScoringTools,
-  type Sheet,
-  scoreSheets,
+  scoreContexts,
   settle,
 } from "./scoring.ts";
 
@@ -58,21 +58,21 @@ export async function scoreUnit(
   offer: ScoringOffer = {},
 ): Promise<ScoreRecord[]> {
   const routes = routesOf(environment, members);
-  if (routes instanceof Error) return members.map((member) => unrouted(member, routes));
-  const sheets = routes.map((route) => route && newSheet(route.member));
-  const open = sheets.filter((sheet) => sheet !== null);
+  if (routes instanceof Error) return members.map((member) => unroutedRecord(member, routes));
+  const contexts = routes.map((route) => route && newScoringContext(route.member));
+  const open = contexts.filter((context) => context !== null);
   const scored = await scoreOpen(scorerOf(environment, routes), open, offer);
   return members.map(({ rollout_id }, at) => {
-    const sheet = sheets[at];
-    if (!sheet) return { rollout_id, ...NOT_SCORED };
-    return credited(rollout_id, sheet, scored.get(sheet) ?? NOT_SCORED);
+    const context = contexts[at];
+    if (!context) return { rollout_id, ...NOT_SCORED };
+    return recordOf(rollout_id, context, scored.get(context) ?? NOT_SCORED);
   });
 }
 
 /** The state is the functions' to write, its trajectory included: what they left there may be anything. */
-function credited(rollout_id: string, sheet: Sheet, scored: Scored): ScoreRecord {
+function recordOf(rollout_id: string, context: ScoringContext, scored: Scored): ScoreRecord {
   try {
-    return storable({ rollout_id, ...scored, ...stepsOf(sheet) });
+    return storable({ rollout_id, ...scored, ...stepsOf(context) });
   } catch (thrown) {
     const message = `the credits of its turns cannot be read: ${messageOf(thrown)}`;
     const scoring_errors = [failureOf("rubric", new ScoringError(message))];
@@ -80,7 +80,10 @@ function credited(rollout_id: string, sheet: Sheet, scored: Scored): ScoreRecord
   }
 }
 
-/** What a function may make too long to be stored is void by name: a record that cannot be stored would be made for ever. */
+/**
+ * What a function may make too long to be stored is void by name: a record that cannot be stored would be made for
+ * ever.
+ */
 function storable(record: ScoreRecord): ScoreRecord {
   const { rollout_id, scores, steps = [] } = record;
   const long = [
@@ -99,7 +102,7 @@ function storableErrors({ scoring_errors }: Scored): readonly ScoringFailure[] {
   );
 }
 
-function stepsOf({ state }: Sheet): Pick<ScoreRecord, "steps"> {
+function stepsOf({ state }: ScoringContext): Pick<ScoreRecord, "steps"> {
   const steps = state.trajectory.map(({ reward, advantage }: CreditedTurn) => {
     return { reward: finite(reward), advantage: finite(advantage) };
   });
@@ -113,65 +116,65 @@ function finite(worth: number | null | undefined): number | null {
 
 async function scoreOpen(
   environment: Scorable,
-  sheets: readonly Sheet[],
+  contexts: readonly ScoringContext[],
   { judges = NO_JUDGES, capabilities = NOTHING, limit = unlimited }: ScoringOffer,
-): Promise<ReadonlyMap<Sheet, Scored>> {
-  if (environment.scoreRollouts === false) return same(sheets, { ...NOT_SCORED, reward: 0 });
+): Promise<ReadonlyMap<ScoringContext, Scored>> {
+  if (environment.scoreRollouts === false) return same(contexts, { ...NOT_SCORED, reward: 0 });
   const { rubric, parser, needs = [] } = environment;
   const tools: ScoringTools = { parser, judges, can: gateForScoring(needs, capabilities) };
-  const scored = await inTime(sheets, limit("scoring", scoreSheets(rubric, sheets, tools)));
+  const scored = await inTime(contexts, limit("scoring", scoreContexts(rubric, contexts, tools)));
   // With a verdict still to come these are no scores yet, and the unit is scored once more.
   if (judges.owed.length > 0) return scored;
-  const faults = await cleanUp(rubric, sheets, limit);
+  const faults = await cleanUp(rubric, contexts, limit);
   return new Map(
-    [...scored].map(([sheet, { scoring_errors, ...rest }]) => {
-      const noted = [...scoring_errors, ...(faults.get(sheet) ?? [])];
-      return [sheet, { ...rest, scoring_errors: noted }];
+    [...scored].map(([context, { scoring_errors, ...rest }]) => {
+      const noted = [...scoring_errors, ...(faults.get(context) ?? [])];
+      return [context, { ...rest, scoring_errors: noted }];
     }),
   );
 }
 
 /** Without a score each, when the time was over first. */
-async function inTime(sheets: readonly Sheet[], work: Promise<void>): Promise<Map<Sheet, Scored>> {
+async function inTime(contexts: readonly ScoringContext[], work: Promise<void>): Promise<Map<ScoringContext, Scored>> {
   try {
     await work;
-    return new Map(sheets.map((sheet) => [sheet, settle(sheet)]));
+    return new Map(contexts.map((context) => [context, settle(context)]));
   } catch (thrown) {
     const late = { scoring_errors: [failureOf("rubric", thrown)], unscored: "scorer" } as const;
-    return same(sheets, { ...NOT_SCORED, ...late });
+    return same(contexts, { ...NOT_SCORED, ...late });
   }
 }
 
 /** What went wrong in the handlers of each member. */
 async function cleanUp(
   { cleanupHandlers }: RubricGroup,
-  sheets: readonly Sheet[],
+  contexts: readonly ScoringContext[],
   limit: ScoringLimit,
-): Promise<Map<Sheet, ScoringFailure[]>> {
-  const faults = new Map(sheets.map((sheet) => [sheet, [] as ScoringFailure[]]));
-  const note = (sheet: Sheet, name: string, thrown: unknown) =>
-    faults.get(sheet)?.push(failureOf(`cleanup.${name}`, thrown));
-  const each = sheets.map(async (sheet) => {
+): Promise<Map<ScoringContext, ScoringFailure[]>> {
+  const faults = new Map(contexts.map((context) => [context, [] as ScoringFailure[]]));
+  const note = (context: ScoringContext, name: string, thrown: unknown) =>
+    faults.get(context)?.push(failureOf(`cleanup.${name}`, thrown));
+  const each = contexts.map(async (context) => {
     for (const { name, run } of cleanupHandlers) {
       try {
-        await run(sheet.state);
+        await run(context.state);
       } catch (thrown) {
-        note(sheet, name, thrown);
+        note(context, name, thrown);
       }
     }
   });
   try {
     await limit("cleanup", Promise.all(each));
   } catch (thrown) {
-    for (const sheet of sheets) note(sheet, "rubric", thrown);
+    for (const context of contexts) note(context, "rubric", thrown);
   }
-  return new Map([...faults].map(([sheet, noted]) => [sheet, [...noted]]));
+  return faults;
 }
 
 const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };
 
-function same(sheets: readonly Sheet[], scored: Scored): Map<Sheet, Scored> {
-  return new Map(sheets.map((sheet) => [sheet, scored]));
+function same(contexts: readonly ScoringContext[], scored: Scored): Map<ScoringContext, Scored> {
+  return new Map(contexts.map((context) => [context, scored]));
 }
 
 const unlimited: ScoringLimit = (_what, work) => work;
@@ -187,7 +190,7 @@ interface RoutedMember {
 function routesOf(environment: Scorable, members: readonly Trajectory[]): (RoutedMember | null)[] | RangeError {
   try {
     const routes = members.map((member) => {
-      return endedWell(member) ? routed(environment, member) : null;
+      return endedWell(member) ? routeMember(environment, member) : null;
     });
     const scorers = new Set(routes.flatMap((route) => route?.scorer ?? []));
     if (scorers.size <= 1) return routes;
@@ -198,13 +201,13 @@ function routesOf(environment: Scorable, members: readonly Trajectory[]): (Route
   }
 }
 
-function routed(environment: Scorable, member: Trajectory): RoutedMember {
+function routeMember(environment: Scorable, member: Trajectory): RoutedMember {
   if (environment.route === undefined) return { scorer: environment, member };
   const { environment: scorer, task, info } = environment.route(member);
   return { scorer, member: { ...member, task, info } };
 }
 
-function unrouted(member: Trajectory, error: RangeError): ScoreRecord {
+function unroutedRecord(member: Trajectory, error: RangeError): ScoreRecord {
   const { rollout_id } = member;
   if (!endedWell(member)) return { rollout_id, ...NOT_SCORED };
   const scoring_errors = [failureOf("rubric", error)];
@@ -223,7 +226,7 @@ function endedWell(member: Trajectory): boolean {
   return member.error === null && member.cancelled === null;
 }
 
-function newSheet(member: Trajectory): Sheet {
+function newScoringContext(member: Trajectory): ScoringContext {
   const { rollout_id, prompt, completion, answer, info, final_env_response } = member;
   const { is_truncated, stop_condition, error } = member;
   const task = deepFreeze(member.task);
@@ -232,7 +235,7 @@ function newSheet(member: Trajectory): Sheet {
   const own = cloneJson(member.final_state);
   const end = { is_truncated, stop_condition, error, usage: tokenUsage(member.turns) };
   const said = { prompt, completion, answer, info, task, trajectory, turn, final_env_response };
-  return { rollout_id, columns: task, state: { ...own, ...said, ...end }, verdicts: [] };
+  return { rollout_id, columns: task, state: { ...own, ...said, ...end }, functionScores: [] };
 }
 
 /** What one step was worth; null where nobody has said. */
@@ -250,10 +253,10 @@ export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCr
 }
 
 /**
- * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until nothing
- * is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
+ * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until
+ * nothing is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
  */
-export interface Court {
+export interface JudgeCalls {
   /** Verdicts there are, by key; those that `ask` gives are added. */
   readonly known: Map<string, Verdict>;
   /** Judges that may be asked. */
@@ -269,22 +272,22 @@ export type JudgedScore =
   | { readonly kind: "owed"; readonly owed: readonly JudgeAsk[] };
 
 /** The judges of one pass over `members` rollouts. */
-export function newBench({ known, named, hash }: Omit<Court, "ask">, members: number): JudgeBench {
+export function newBench({ known, named, hash }: Omit<JudgeCalls, "ask">, members: number): JudgeBench {
   return new JudgeBench({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
 }
 
 /** `score`: one pass of the rubric over the unit's `members` rollouts. */
 export async function scoreJudged(
-  court: Court,
+  calls: JudgeCalls,
   members: number,
   score: (judges: Judges) => Promise<ScoreRecord[]>,
 ): Promise<JudgedScore> {
   for (;;) {
-    const bench = newBench(court, members);
+    const bench = newBench(calls, members);
     const records = await score(bench);
     if (bench.owed.length === 0) return { kind: "scored", records };
-    for (const [key, verdict] of await court.ask(bench.owed)) court.known.set(key, verdict);
-    const owed = bench.owed.filter(({ key }) => !court.known.has(key));
+    for (const [key, verdict] of await calls.ask(bench.owed)) calls.known.set(key, verdict);
+    const owed = bench.owed.filter(({ key }) => !calls.known.has(key));
     if (owed.length > 0) return { kind: "owed", owed };
   }
 }

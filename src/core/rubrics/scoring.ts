@@ -1,11 +1,11 @@
 /**
  * Runs the functions of rubrics over the members of one unit.
  *
- * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the final
- * state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is null with
- * its error, and then so is the reward, if the function has weight. A group function that throws, or
- * leaves one member without a usable score, is void for the whole group: its scores mean something only together. Nothing
- * here throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
+ * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the
+ * final state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is
+ * null with its error, and then so is the reward, if the function has weight. A group function that throws, or leaves
+ * one member without a usable score, is void for the whole group: its scores mean something only together. Nothing here
+ * throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
  */
 
 import { serializeError, type UnscoredCause } from "../../contract/errors.ts";
@@ -43,18 +43,18 @@ export interface Scored {
 export type AnyRewardArgs = RewardArgs<unknown, unknown>;
 
 /** One member of a unit while it is scored. */
-export interface Sheet {
+export interface ScoringContext {
   readonly rollout_id: string;
   /** Columns of its row: arguments by their names, where no field of ours has the name. */
   readonly columns: object;
   /** The state that functions share, written by any of them. */
   readonly state: AnyRewardArgs["state"];
-  readonly verdicts: Verdict[];
+  readonly functionScores: FunctionScore[];
 }
 
 /** What functions are offered beside the rollout itself. */
 export interface ScoringTools {
-  /** Of the environment: for rubrics without one of their own. */
+  /** The environment's parser, for rubrics without one of their own. */
   readonly parser?: Parser | undefined;
   readonly judges: Judges;
   readonly can: ScoringCapabilities;
@@ -64,44 +64,49 @@ export interface ScoringTools {
 type BudgetedTools = ScoringTools & { readonly work: Work };
 
 type Outcome = { readonly score: number } | { readonly score: null; readonly thrown: unknown };
-type Verdict = Outcome & {
+type FunctionScore = Outcome & {
   readonly name: string;
   readonly weight: number;
   readonly rubric: number;
 };
 
-/** Fills the sheets, rubric by rubric. */
-export async function scoreSheets(
+/** Fills the contexts, rubric by rubric. */
+export async function scoreContexts(
   { rubrics }: RubricGroup,
-  sheets: readonly Sheet[],
+  contexts: readonly ScoringContext[],
   tools: ScoringTools,
 ): Promise<void> {
-  if (sheets.length === 0) return;
+  if (contexts.length === 0) return;
   const budgeted = { ...tools, work: unitWork() };
   for (const [index, rubric] of rubrics.entries()) {
     for (const fn of rubric.functions) {
-      const outcomes = await ask(fn, rubric, sheets, budgeted);
-      for (const [at, sheet] of sheets.entries()) {
-        const outcome = outcomes[at] ?? failed(new NoScoreError("scorer", "gave no score"));
-        sheet.verdicts.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
+      const outcomes = await ask(fn, rubric, contexts, budgeted);
+      for (const [at, context] of contexts.entries()) {
+        const outcome = outcomes[at] ?? failure(new NoScoreError("scorer", "gave no score"));
+        context.functionScores.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
       }
     }
   }
 }
 
-function ask(fn: ScoreFunction, rubric: AnyRubric, sheets: readonly Sheet[], tools: BudgetedTools): Promise<Outcome[]> {
-  if (fn.group) return askGroup(fn, rubric, sheets, tools);
-  return Promise.all(sheets.map((sheet) => attempt(async () => fn.score(await argsOf(sheet, rubric, tools)))));
+function ask(
+  fn: ScoreFunction,
+  rubric: AnyRubric,
+  contexts: readonly ScoringContext[],
+  tools: BudgetedTools,
+): Promise<Outcome[]> {
+  if (fn.group) return askGroup(fn, rubric, contexts, tools);
+  return Promise.all(contexts.map((context) => attempt(async () => fn.score(await argsOf(context, rubric, tools)))));
 }
 
 async function askGroup(
   fn: ScoreFunction & { group: true },
   rubric: AnyRubric,
-  sheets: readonly Sheet[],
+  contexts: readonly ScoringContext[],
   tools: BudgetedTools,
 ): Promise<Outcome[]> {
   try {
-    const group = await Promise.all(sheets.map((sheet) => argsOf(sheet, rubric, tools)));
+    const group = await Promise.all(contexts.map((context) => argsOf(context, rubric, tools)));
     const scores: unknown = await fn.score(group, sharedArgs(rubric, tools));
     if (!Array.isArray(scores) || scores.length !== group.length) {
       const given = Array.isArray(scores) ? `${scores.length} scores` : "no list of scores";
@@ -109,13 +114,15 @@ async function askGroup(
     }
     return group.map((_, at) => ({ score: toScore(scores[at]) }));
   } catch (thrown) {
-    return sheets.map(() => failed(thrown));
+    return contexts.map(() => failure(thrown));
   }
 }
 
-/** Of two things with one name the later goes before: column, field, class object, task, score object. */
+/**
+ * Where two things share a name, the later one in this order is taken: column, field, class object, task, score object.
+ */
 async function argsOf(
-  { rollout_id, columns, state }: Sheet,
+  { rollout_id, columns, state }: ScoringContext,
   rubric: AnyRubric,
   { parser, judges, can, work }: BudgetedTools,
 ): Promise<AnyRewardArgs> {
@@ -141,34 +148,32 @@ async function attempt(call: () => unknown): Promise<Outcome> {
   try {
     return { score: toScore(await call()) };
   } catch (thrown) {
-    return failed(thrown);
+    return failure(thrown);
   }
 }
 
-function failed(thrown: unknown): Outcome {
+function failure(thrown: unknown): Outcome {
   return { score: null, thrown };
 }
 
-/** What the verdicts of a sheet add up to. */
-export function settle({ verdicts }: Sheet): Scored {
-  const owed = verdicts.find((verdict) => verdict.score === null && verdict.weight !== 0);
-  const sum = verdicts.reduce((total, { score, weight }) => total + (score ?? 0) * weight, 0);
+/** What the scores of its functions add up to. */
+export function settle({ functionScores }: ScoringContext): Scored {
+  const missing = functionScores.find((one) => one.score === null && one.weight !== 0);
+  const sum = functionScores.reduce((total, { score, weight }) => total + (score ?? 0) * weight, 0);
   const overflown = !Number.isFinite(sum);
-  const errors = verdicts.flatMap((verdict) =>
-    verdict.score === null ? [failureOf(verdict.name, verdict.thrown)] : [],
-  );
+  const errors = functionScores.flatMap((one) => (one.score === null ? [failureOf(one.name, one.thrown)] : []));
   if (overflown) errors.push(failureOf("reward", new NoScoreError("non_finite", `sums to ${sum}`)));
-  const cause = owed?.score === null ? causeOf(owed.thrown) : overflown ? "non_finite" : null;
+  const cause = missing?.score === null ? causeOf(missing.thrown) : overflown ? "non_finite" : null;
   return {
     reward: cause === null ? sum : null,
-    scores: scoresByName(verdicts),
+    scores: scoresByName(functionScores),
     scoring_errors: errors,
     unscored: cause,
   };
 }
 
-function scoresByName(verdicts: readonly Verdict[]): Score[] {
-  const lastOfRubric = new Map(verdicts.map((verdict) => [JSON.stringify([verdict.rubric, verdict.name]), verdict]));
+function scoresByName(functionScores: readonly FunctionScore[]): Score[] {
+  const lastOfRubric = new Map(functionScores.map((one) => [JSON.stringify([one.rubric, one.name]), one]));
   const byName = new Map<string, Score>();
   for (const { name, score, weight } of lastOfRubric.values()) {
     const other = byName.get(name);

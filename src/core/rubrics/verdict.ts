@@ -12,8 +12,8 @@ import type { Message, Messages } from "../../contract/messages.ts";
 import { cosineOf, type Vector } from "./embeddings.ts";
 
 /**
- * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding model:
- * how alike the texts of the two messages are.
+ * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding
+ * model: how alike the texts of the two messages are.
  */
 export type Menu =
   | { readonly kind: "text" }
@@ -59,22 +59,22 @@ export function readVerdict(menu: Menu, reply: string): ReadVerdict {
   if (menu.kind === "cosine") return readCosine(vectorsIn(reply));
   if (menu.kind === "text") {
     const most = LIMITS.verdictCharacters;
-    if (reply.length > most) return no(`the reply is longer than ${most} characters`);
+    if (reply.length > most) return noVerdict(`the reply is longer than ${most} characters`);
     const empty = reply.trim() === "";
-    return empty ? no("the reply is empty") : { ok: true, value: reply, reason: null };
+    return empty ? noVerdict("the reply is empty") : { ok: true, value: reply, reason: null };
   }
   const key = keyOf(menu);
   const found = jsonObjectsWith(key, withoutThoughts(reply));
-  if (found === null) return no("the reply is too long to be read");
+  if (found === null) return noVerdict("the reply is too long to be read");
   const given = found.filter(({ value }) => !isEcho(menu, value[key]));
-  if (given.some(({ repeated }) => repeated)) return no(`the reply says "${key}" twice`);
+  if (given.some(({ repeated }) => repeated)) return noVerdict(`the reply says "${key}" twice`);
   const read = given.map(({ value }) => readValue(menu, value));
   const [first, ...others] = read;
-  if (first === undefined) return no(`the reply holds no JSON object with "${key}"`);
+  if (first === undefined) return noVerdict(`the reply holds no JSON object with "${key}"`);
   if (!first.ok) return first;
   const same = JSON.stringify(first.value);
   const differs = others.some((other) => !other.ok || JSON.stringify(other.value) !== same);
-  return differs ? no("the reply holds more than one verdict") : first;
+  return differs ? noVerdict("the reply holds more than one verdict") : first;
 }
 
 /** Each from its opening to the next closing mark; one that never closes is none. The text is read once. */
@@ -91,10 +91,10 @@ function withoutThoughts(reply: string): string {
   }
 }
 
-/** Of the vectors of two texts. */
+/** The verdict that the vectors of two texts come to. */
 export function readCosine([a, b]: readonly Vector[]): ReadVerdict {
   const value = a === undefined || b === undefined ? null : cosineOf(a, b);
-  return value === null ? no("the vectors cannot be compared") : { ok: true, value, reason: null };
+  return value === null ? noVerdict("the vectors cannot be compared") : { ok: true, value, reason: null };
 }
 
 const Vectors = z.array(z.array(z.number())).length(2);
@@ -112,7 +112,7 @@ function vectorsIn(text: string): readonly Vector[] {
 function readValue(menu: Formal, object: Readonly<Record<string, unknown>>): ReadVerdict {
   const given = object[keyOf(menu)];
   const value = onTheMenu(menu, given);
-  if (value === null) return no(`off the menu: ${JSON.stringify(given).slice(0, 80)}`);
+  if (value === null) return noVerdict(`off the menu: ${JSON.stringify(given).slice(0, 80)}`);
   const { reason } = object;
   const said = typeof reason === "string" ? reason.slice(0, REASON_CHARACTERS) : null;
   return { ok: true, value, reason: said };
@@ -123,7 +123,7 @@ function onTheMenu(menu: Formal, given: unknown): VerdictValue | null {
     case "label":
       return labelOf(menu.labels, given);
     case "number":
-      return within(menu.range, given) ? given : null;
+      return isWithin(menu.range, given) ? given : null;
     case "scores":
       return scoresOf(menu, given);
   }
@@ -147,7 +147,7 @@ function scoresOf(
   const scores = new Map<string, number>();
   for (const entry of given) {
     const { id, score } = fieldsOf(entry);
-    if (typeof id !== "string" || !ids.includes(id) || !within(range, score)) return null;
+    if (typeof id !== "string" || !ids.includes(id) || !isWithin(range, score)) return null;
     scores.set(id, score);
   }
   return scores.size === ids.length ? Object.fromEntries(scores) : null;
@@ -157,7 +157,7 @@ function fieldsOf(entry: unknown): { readonly id?: unknown; readonly score?: unk
   return typeof entry === "object" && entry !== null ? entry : {};
 }
 
-function within([least, most]: readonly [number, number], given: unknown): given is number {
+function isWithin([least, most]: readonly [number, number], given: unknown): given is number {
   return typeof given === "number" && given >= least && given <= most;
 }
 
@@ -183,7 +183,7 @@ function isEcho(menu: Formal, given: unknown): boolean {
   return given === placeholderOf(menu);
 }
 
-function no(error: string): ReadVerdict {
+function noVerdict(error: string): ReadVerdict {
   return { ok: false, error };
 }
 
@@ -213,7 +213,7 @@ function jsonObjectsWith(key: string, text: string): FoundObject[] | null {
 }
 
 function objectWith(key: string, text: string): FoundObject | null {
-  const value = parsed(text);
+  const value = parseObject(text);
   if (value === null || !Object.hasOwn(value, key)) return null;
   // Inside a JSON text a quote is escaped, so only keys look like this.
   const keys = text.split(`"${key}"`).slice(1);
@@ -241,7 +241,7 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> | null {
+function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? { ...value } : null;

@@ -2,16 +2,16 @@
  * What data or a model can make large is counted before it is done.
  *
  * Invariants. Work is counted, never timed: a clock stands still in a deployed Worker, and under load it would make a
- * right answer wrong. The same texts take the same number of steps everywhere. Whatever would go beyond the limit ends in
- * a `WorkBudgetError` before it is computed: nobody knows the score, so there is none, and never a 0.
+ * right answer wrong. The same texts take the same number of steps everywhere. Whatever would go beyond the limit ends
+ * in a `WorkBudgetError` before it is computed: nobody knows the score, so there is none, and never a 0.
  */
 import { NoScoreError } from "./score-value.ts";
 
 /** A step is about 50 ns of one core. */
 export const WORK_LIMITS = {
-  /** Of one score, or of one check of a value against a JSON Schema: half a second. */
+  /** One score, or one check of a value against a JSON Schema, may take so many: half a second. */
   scoreSteps: 10_000_000,
-  /** Of all scores of one unit, a rollout or a group, in one pass: nothing else runs meanwhile. */
+  /** All scores of one unit (a rollout or a group) may take so many in one pass: nothing else runs meanwhile. */
   unitSteps: 100_000_000,
 } as const;
 
@@ -50,7 +50,7 @@ export class Work {
   protected refusal(doing: string): WorkBudgetError {
     const { of, steps } = this.#budget;
     return new WorkBudgetError(
-      `${doing} would take more than the ${grouped(steps)} steps of work that ${of} may take: make it smaller`,
+      `${doing} would take more than the ${withThousands(steps)} steps of work that ${of} may take: make it smaller`,
     );
   }
 }
@@ -78,6 +78,6 @@ export function spendWork(args: Budgeted, steps: number, doing: string): void {
 }
 
 /** 12345 as "12,345". */
-export function grouped(count: number): string {
+export function withThousands(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

@@ -1,7 +1,7 @@
 /**
- * Schemas of lists that come from outside. A schema that looks at every item costs microseconds and, where each is wrong, a
- * note each: the millions of items that fit into one reply are counted before they are looked at, and lists of numbers are
- * looked at by hand.
+ * Schemas of lists that come from outside. A schema that looks at every item costs microseconds and, where each is
+ * wrong, a note each: the millions of items that fit into one reply are counted before they are looked at, and lists of
+ * numbers are looked at by hand.
  */
 import * as z from "zod";
 

@@ -3,12 +3,12 @@
  *
  * How. The validator reads the keyword `type` of a subschema first thing whenever it visits it, and `$id` whenever it
  * looks for references. So each subschema gets these two as getters, which count the visit: the visit itself, each
- * entry of the subschema's own lists and each character of what it holds. The value is handed over in proxies that count each
- * reading of a member and of the names. Whatever loop the validator runs, it reads a member or visits a subschema in each
- * turn.
+ * entry of the subschema's own lists and each character of what it holds. The value is handed over in proxies that
+ * count each reading of a member and of the names. Whatever loop the validator runs, it reads a member or visits a
+ * subschema in each turn.
  *
- * Invariants. What is counted is counted before it is done. Where the validator works on lists of its own (places that are
- * evaluated already), the largest list of the value stands for them.
+ * Invariants. What is counted is counted before it is done. Where the validator works on lists of its own (places that
+ * are evaluated already), the largest list of the value stands for them.
  */
 import type { Json, JsonObject } from "../../contract/json.ts";
 import type { Work } from "../rubrics/work.ts";
@@ -49,12 +49,12 @@ export class Meter {
     this.#work = work;
     this.#longestText = 0;
     this.#longestList = 0;
-    return this.#metered(value);
+    return this.#wrap(value);
   }
 
   /**
-   * A subschema that counts its visits. `written`: as its author has it, branches of ours left out, which evaluate no place.
-   * `path`: characters of the pointer to it.
+   * A subschema that counts its visits. `written`: as its author has it, branches of ours left out, which evaluate no
+   * place. `path`: characters of the pointer to it.
    */
   schema(own: JsonObject, written: JsonObject, path: number): object {
     const held = heldBy(own);
@@ -80,7 +80,7 @@ export class Meter {
     });
   }
 
-  #metered(value: Json): unknown {
+  #wrap(value: Json): unknown {
     if (typeof value === "string") {
       this.#longestText = Math.max(this.#longestText, value.length);
       return value;
@@ -88,8 +88,8 @@ export class Meter {
     if (typeof value !== "object" || value === null) return value;
     this.spend(STEPS.container);
     const copy = Array.isArray(value)
-      ? value.map((item) => this.#metered(item))
-      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#metered(member)]));
+      ? value.map((item) => this.#wrap(item))
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#wrap(member)]));
     const names = Object.keys(copy);
     this.spend(STEPS.member * names.length);
     this.#longestList = Math.max(this.#longestList, names.length);
@@ -116,7 +116,7 @@ export class Meter {
   }
 }
 
-/** Of the names of an object, each of which a pattern may be matched with, one repetition from each place. */
+/** A pattern may be matched with each name of an object, with one repetition from each place in it. */
 function listingSteps(names: readonly string[]): number {
   return names.reduce((sum, { length }) => sum + STEPS.reading + length + length ** 2 / PAIRS, 0);
 }
@@ -138,7 +138,7 @@ function heldBy(schema: JsonObject): { readonly steps: number; readonly entries:
   return { steps, entries };
 }
 
-/** Of names in lists, each of which may be an error. */
+/** Each name in these lists may become an error. */
 function requiredSteps(value: Json | undefined): number {
   if (typeof value === "string") return STEPS.visit + value.length;
   if (typeof value !== "object" || value === null) return 0;

@@ -1,9 +1,9 @@
 /**
- * Checks a value against a JSON Schema that was not known before it arrived: a tool's of an MCP server, an author's. By an
- * interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
+ * Checks a value against a JSON Schema that was not known before it arrived: a tool's of an MCP server, an author's. By
+ * an interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
  *
- * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no value
- * can hang an isolate. Patterns are RE2's, and no format backtracks (json-schema-formats.ts).
+ * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no
+ * value can hang an isolate. Patterns are RE2's, and no format backtracks (`Formats`).
  */
 import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import * as z from "zod";
@@ -13,8 +13,8 @@ import { Meter } from "./json-schema-meter.ts";
 import { Pattern, translatePattern } from "./pattern.ts";
 
 /**
- * What is wrong with a value, each with its path; empty when it fits. Throws `WorkBudgetError` where finding out would take
- * more than `work` has.
+ * What is wrong with a value, each with its path; empty when it fits. Throws `WorkBudgetError` where finding out would
+ * take more than `work` has.
  */
 export type SchemaChecker = (value: Json, work?: Work) => readonly string[];
 
@@ -32,8 +32,8 @@ const VALUES = /^(const|enum|default)$/;
 const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
 
 /**
- * Throws TypeError for a schema that cannot be followed: a reference to nowhere, a pattern that is none of RE2's. The checker does
- * for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
+ * Throws TypeError for a schema that cannot be followed: a reference to nowhere, a pattern that is none of RE2's. The
+ * checker does for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
  */
 export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
   const oddity = findOddity(schema, "");
@@ -145,15 +145,19 @@ function unusable(why: string, cause?: unknown): TypeError {
 /**
  * The formats of one JSON Schema: those of the validator's that it names, and one for each of its patterns.
  *
- * Invariants. Each takes time linear in the text (tested with hostile texts), and that is counted. The validator's formats are
- * a record of the package's: what is lent to it is there while one value is checked, and nobody else runs in between.
+ * Invariants. Each takes time linear in the text (tested with hostile texts), and that is counted. The validator's
+ * formats are a record of the package's: what is lent to it is there while one value is checked, and nobody else runs
+ * in between.
  */
 type Format = (text: string) => boolean;
 
 /** Characters for each step: of a split, of a regular expression that never goes back. */
 const CHARACTERS = 2;
 
-/** Of the package's own, that backtracks without end; spelt so that no text can be read in two ways, and in parts. */
+/**
+ * The package's own expression for a URL backtracks without end. This one is in parts, and no text can be read in two
+ * ways.
+ */
 const LABEL = /[a-z\u{a1}-\u{ffff}0-9]+(?:-[a-z\u{a1}-\u{ffff}0-9]+)*/u.source;
 const PUBLIC_IP =
   /(?!10(?:\.\d{1,3}){3})(?!127(?:\.\d{1,3}){3})(?!169\.254(?:\.\d{1,3}){2})(?!192\.168(?:\.\d{1,3}){2})(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4])/
@@ -211,7 +215,7 @@ class Formats {
   }
 }
 
-/** Of http, https or ftp, with a host that is public by its form. */
+/** Whether it is an http, https or ftp URL with a host that is public by its form. */
 function isUrl(text: string): boolean {
   const scheme = SCHEME.exec(text)?.[0];
   if (scheme === undefined || /\s/.test(text)) return false;

@@ -6,7 +6,7 @@
  * product of the two is what is counted. What compiling costs is told from the pattern's text alone.
  */
 import { RE2JS, RE2JSException } from "re2js";
-import { grouped, type Work, WorkBudgetError } from "../rubrics/work.ts";
+import { type Work, WorkBudgetError, withThousands } from "../rubrics/work.ts";
 
 const PATTERN_LIMITS = {
   characters: 4000,
@@ -42,8 +42,8 @@ export class Pattern {
 
   #spendMatching(text: string, work: Work): void {
     const instructions = this.#compiled.programSize();
-    const what = `a pattern of ${grouped(instructions)} instructions`;
-    const doing = `matching ${what} with ${grouped(text.length)} characters`;
+    const what = `a pattern of ${withThousands(instructions)} instructions`;
+    const doing = `matching ${what} with ${withThousands(text.length)} characters`;
     work.spend(STEPS.match * instructions * (text.length + 1), doing);
   }
 }
@@ -63,13 +63,13 @@ const WIDE_RANGES = /-(?:\\|[^\p{ASCII}])/gu;
 function spendCompiling(source: string, work: Work): void {
   const { characters, instructions } = PATTERN_LIMITS;
   if (source.length > characters) {
-    const has = `has ${grouped(source.length)} characters`;
-    throw new WorkBudgetError(`the pattern ${has}, of which it may have ${grouped(characters)}`);
+    const has = `has ${withThousands(source.length)} characters`;
+    throw new WorkBudgetError(`the pattern ${has}, of which it may have ${withThousands(characters)}`);
   }
   const size = instructionsOf(source);
   if (size > instructions) {
     const advice = "repeat less, or less often";
-    throw new WorkBudgetError(`the pattern has more than ${grouped(instructions)} instructions: ${advice}`);
+    throw new WorkBudgetError(`the pattern has more than ${withThousands(instructions)} instructions: ${advice}`);
   }
   const count = (what: RegExp) => source.match(what)?.length ?? 0;
   const steps =
@@ -77,7 +77,7 @@ function spendCompiling(source: string, work: Work): void {
     size * STEPS.instruction +
     count(CATEGORIES) * STEPS.category +
     count(WIDE_RANGES) * STEPS.range;
-  work.spend(steps, `compiling a pattern of ${grouped(source.length)} characters`);
+  work.spend(steps, `compiling a pattern of ${withThousands(source.length)} characters`);
 }
 
 /** A quoted text, a name of a class, an escape, a class, a bracket, a repetition, or one character. */
@@ -85,9 +85,9 @@ const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|[()]|\{(\d{1,9})(?:,(\d{0,9}))?\}|[\s\S]/gu;
 
 interface Count {
-  /** Of the brackets that are open, the outermost first. */
+  /** Instructions inside each bracket that is open, the outermost first. */
   readonly sizes: number[];
-  /** Of what was read last: a repetition is of that. */
+  /** Instructions of what was read last, which a repetition repeats. */
   last: number;
 }
 

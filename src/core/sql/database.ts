@@ -14,8 +14,8 @@ export interface SqlDatabase {
 }
 
 /**
- * A database of `node:sqlite` as `can.sql` needs it. core has no Node: what is asked of the handle is written down here,
- * and Node's `DatabaseSync` has it.
+ * A database of `node:sqlite` as `can.sql` needs it. core has no Node: what is asked of the handle is written down
+ * here, and Node's `DatabaseSync` has it.
  */
 export interface SqliteHandle {
   /** What SQLite refuses by itself. */

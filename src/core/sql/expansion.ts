@@ -1,9 +1,10 @@
 /**
- * What a statement grows to while SQLite reads it. Views and parts of a `with` are written out wherever they are named, and the
- * columns of a subquery wherever those are; thirty lines that each name the one before twice are a thousand million.
+ * What a statement grows to while SQLite reads it. Views and parts of a `with` are written out wherever they are named,
+ * and the columns of a subquery wherever those are; thirty lines that each name the one before twice are a thousand
+ * million.
  *
- * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too late. A
- * part that names itself counts once: SQLite writes such a part out once, or finds an error.
+ * Invariants. Counted from above, by tokens, before SQLite sees the statement: asking it for its plan would be too
+ * late. A part that names itself counts once: SQLite writes such a part out once, or finds an error.
  */
 import { SqlWorkError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -71,7 +72,7 @@ function blockOf(tokens: readonly string[], definitions: Definitions): Block {
   const open: Block[] = [root];
   for (const [at, token] of tokens.entries()) {
     const block = open.at(-1) ?? root;
-    if (token === "(") open.push(opened(tokens, at, block, definitions));
+    if (token === "(") open.push(openBlock(tokens, at, block, definitions));
     else if (token === ")" && open.length > 1) open.pop();
     else if (isName(token, tokens[at + 1])) block.tokens.push(token);
   }
@@ -79,7 +80,7 @@ function blockOf(tokens: readonly string[], definitions: Definitions): Block {
 }
 
 /** What stands in a bracket: a block of its own, or more of the one around it. */
-function opened(tokens: readonly string[], at: number, around: Block, definitions: Definitions): Block {
+function openBlock(tokens: readonly string[], at: number, around: Block, definitions: Definitions): Block {
   if (!/^(select|with|values)$/i.test(tokens[at + 1] ?? "")) return around;
   const block: Block = { tokens: [], inner: [] };
   const name = definedAt(tokens, at);

@@ -1,8 +1,8 @@
 /**
  * What SQLite's functions make of texts: how long their results may be, and what a call costs.
  *
- * Invariant. Both are from above. A function that is not named here reads its arguments once, and its result is no longer than
- * they are together (an escaped character of JSON: six).
+ * Invariant. Both are from above. A function that is not named here reads its arguments once, and its result is no
+ * longer than they are together (an escaped character of JSON: six).
  */
 import { LIMITS } from "../../contract/limits.ts";
 
@@ -73,7 +73,7 @@ export function callOf(name: string, args: readonly Argument[]): Call {
       };
     case "printf":
     case "format":
-      return linear(all, formatted(x.text, all));
+      return linear(all, formatLength(x.text, all));
     case "strftime":
       return linear(all, times(x, 32, 64));
     case "json_pretty":
@@ -120,7 +120,7 @@ function linear(all: Length, length: Length): Call {
 }
 
 /** A width or a precision may ask for any length: it must be short, and stand in the statement. */
-function formatted(format: string | null, all: Length): Length {
+function formatLength(format: string | null, all: Length): Length {
   if (format === null || /\*|\d{4}/.test(format)) return LONGEST;
   const fields = format.split("%").length;
   // Two texts of up to 999 characters, or a number of a few hundred digits; %q doubles its quotes.

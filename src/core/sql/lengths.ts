@@ -1,9 +1,9 @@
 /**
  * How long the values in a program's registers may be.
  *
- * Invariants. From above, whatever way the program takes: a register is as long as the longest that any op writes to it. The
- * mean is over all rows of what a value is read from, as often as the loops are counted to go over them; where a row may be
- * picked by its key, again and again, it is the longest of them.
+ * Invariants. From above, whatever way the program takes: a register is as long as the longest that any op writes to
+ * it. The mean is over all rows of what a value is read from, as often as the loops are counted to go over them; where
+ * a row may be picked by its key, again and again, it is the longest of them.
  */
 import {
   type Argument,
@@ -93,12 +93,12 @@ export class Lengths {
     return last;
   }
 
-  /** Of a register that holds a whole row. */
+  /** The length of what stands in a register that holds a whole row. */
   row(register: number, at: number): Value {
     return this.#rows.get(register) ?? this.of(register, at);
   }
 
-  /** Of registers that follow each other, together. */
+  /** The length of registers that follow each other, together. */
   sum(first: number, count: number, at: number): Length {
     const all = Array.from({ length: Math.max(0, count) }, (_, index) => this.of(first + index, at));
     return sumOf(all);
@@ -115,7 +115,7 @@ export class Lengths {
     return this.#scanned.has(cursor) ? record : { ...record, mean: record.most };
   }
 
-  /** Not so before the ops were gone through that fill it. */
+  /** A cursor is not known before the ops that fill it were gone through. */
   #isKnown(cursor: number): boolean {
     return this.#records.has(this.#origin.get(cursor) ?? cursor);
   }
@@ -151,8 +151,8 @@ export class Lengths {
   }
 
   /**
-   * Of a function that takes any number, all that follow each other and are written before it: its own are, right before it
-   * or, where they are constants, at the end of the program.
+   * Of a function that takes any number, all that follow each other and are written before it: its own are, right
+   * before it or, where they are constants, at the end of the program.
    */
   #arguments(first: number, count: number, at: number): readonly Argument[] {
     const args: Argument[] = [];
@@ -205,9 +205,9 @@ export class Lengths {
   #pass(round: number): boolean {
     let grew = false;
     for (const [at, op] of this.#program.entries()) {
-      const [cursor, record] = this.#recorded(op, at);
+      const [cursor, record] = this.#recordMadeBy(op, at);
       grew = this.#longer(this.#records, cursor, record, round) || grew;
-      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#made(op, at), round) || grew;
+      grew = this.#longer(this.#rows, ROWS_IN[op.opcode]?.(op) ?? 0, this.#rowMadeBy(op, at), round) || grew;
       for (const register of writtenBy(op)) {
         const length = this.#lengthAt(op, at, register);
         if (length !== null) this.#written.set(keyOf(register, at), length);
@@ -227,7 +227,7 @@ export class Lengths {
   }
 
   /** What a cursor's rows are made of. */
-  #recorded({ opcode, p1, p2, p3 }: Op, at: number): [number, Value | null] {
+  #recordMadeBy({ opcode, p1, p2, p3 }: Op, at: number): [number, Value | null] {
     const origin = this.#origin.get(p1) ?? p1;
     switch (opcode) {
       case "OpenRead":
@@ -252,7 +252,7 @@ export class Lengths {
   }
 
   /** A row that an op makes, or takes from where it is kept. */
-  #made({ opcode, p1, p2 }: Op, at: number): Value | null {
+  #rowMadeBy({ opcode, p1, p2 }: Op, at: number): Value | null {
     if (opcode === "RowData" || opcode === "SorterData") {
       return this.#isKnown(p1) ? this.record(p1) : null;
     }
@@ -281,14 +281,14 @@ export class Lengths {
       case "Copy":
       case "SCopy":
       case "Move":
-        return this.#copied(p1 + register - p2, at);
+        return this.#lengthOfCopy(p1 + register - p2, at);
       case "Concat":
         return sumOf([this.of(p1, at), this.of(p2, at)]);
       case "AggValue":
         return lengthOf(this.of(p1, at).most);
       case "AggStep":
       case "AggInverse":
-        return this.#gathered(op, at);
+        return this.#lengthOfAggregate(op, at);
       case "Function":
       case "PureFunc":
         return this.call(op, at).length;
@@ -297,13 +297,13 @@ export class Lengths {
     }
   }
 
-  #copied(register: number, at: number): Length | null {
+  #lengthOfCopy(register: number, at: number): Length | null {
     const last = this.#lastWrite(register, at);
     const known = last === null ? undefined : this.#written.get(keyOf(register, last));
     return known ?? this.#registers.get(register) ?? null;
   }
 
-  #gathered({ p2, p3, p4, p5 }: Op, at: number): Length {
+  #lengthOfAggregate({ p2, p3, p4, p5 }: Op, at: number): Length {
     const args = this.sum(p2, p5, at);
     if (!gathers(p4.toLowerCase())) return longerOf(args, NUMBER);
     const steps = this.#sources.visits(at);
@@ -349,34 +349,18 @@ function writtenBy({ opcode, p1, p2, p3 }: Op): readonly number[] {
       return Array.from({ length: p3 + 1 }, (_, index) => p2 + index);
     case "Move":
       return Array.from({ length: p3 }, (_, index) => p2 + index);
-    case "SCopy":
-    case "IntCopy":
-    case "Integer":
-    case "Int64":
-    case "Real":
-    case "String8":
-    case "String":
-    case "Blob":
-    case "Variable":
-    case "Param":
-    case "Rowid":
-    case "IdxRowid":
-    case "NewRowid":
-    case "Sequence":
-    case "Count":
-    case "Not":
-    case "BitNot":
-    case "IsTrue":
-    case "Null":
-      return [p2];
     case "AddImm":
     case "SoftNull":
       return [p1];
     default:
+      if (WRITES_P2.has(opcode)) return [p2];
       return WRITES_P3.has(opcode) ? [p3] : [];
   }
 }
 
+const WRITES_P2 = words(`
+  SCopy IntCopy Integer Int64 Real String8 String Blob Variable Param Rowid IdxRowid NewRowid Sequence Count Not BitNot IsTrue
+  Null`);
 const WRITES_P3 = words(`
   Column VColumn Concat Function PureFunc AggValue AggStep AggInverse RowSetRead Add Subtract Multiply Divide
   Remainder BitAnd BitOr ShiftLeft ShiftRight And Or`);

@@ -1,8 +1,9 @@
 /**
- * The program that SQLite makes of a statement, as `explain` lists it: the statement's own, and after it one for each trigger
- * and each action of a foreign key that it may set off.
+ * The program that SQLite makes of a statement, as `explain` lists it: the statement's own, and after it one for each
+ * trigger and each action of a foreign key that it may set off.
  *
- * Invariant. An opcode that is not listed here is not understood, and a program that has one cannot be counted: it is refused.
+ * Invariant. An opcode that is not listed here is not understood, and a program that has one cannot be counted: it is
+ * refused.
  */
 import { SqlWorkError } from "../../contract/errors.ts";
 
@@ -96,7 +97,7 @@ export function nextOf(program: Program, at: number, part: Part): readonly numbe
     case "Jump":
       return [...new Set([op.p1, op.p2, op.p3])];
     case "Return":
-      return returned(program, at, part);
+      return returnTargets(program, at, part);
     case "SeekScan":
       return [at + 1, op.p2, program[at + 1]?.p2 ?? at + 1];
     default:
@@ -104,8 +105,10 @@ export function nextOf(program: Program, at: number, part: Part): readonly numbe
   }
 }
 
-/** Not as it was called: then the address stands in the register, or nothing does and it goes on. */
-function returned(program: Program, at: number, part: Part): readonly number[] {
+/**
+ * A `Return` of another part: the register holds the address it goes to, or nothing, and then it goes on behind itself.
+ */
+function returnTargets(program: Program, at: number, part: Part): readonly number[] {
   const { p1, p3 } = program[at] ?? { p1: 0, p3: 1 };
   if (p1 === part.register) return [];
   if (p3 === 1) return [at + 1];
@@ -133,7 +136,10 @@ export function reachedIn(program: Program, part: Part): readonly number[] {
   return [...reached].sort((a, b) => a - b);
 }
 
-/** Addresses that are not only reached from the one before: what a register holds there is not known from what was written last. */
+/**
+ * Addresses that are not only reached from the one before: what a register holds there is not known from what was
+ * written last.
+ */
 export function entriesOf(program: Program): ReadonlySet<number> {
   const entries = new Set<number>();
   for (const [at, op] of program.entries()) {
@@ -217,10 +223,11 @@ class Search {
   }
 }
 
-// Loops over those rows of an index that are equal in its first columns: a join by a key. They are as many as the value that is
-// met most often, and not the whole table.
+// Loops over those rows of an index that are equal in its first columns: a join by a key. They are as many as the value
+// that is met most often, and not the whole table.
 //
-// Invariant. A cursor counts as such only when it is set nowhere but at the first of those rows, and left right behind the last.
+// Invariant. A cursor counts as such only when it is set nowhere but at the first of those rows, and left right behind
+// the last.
 
 /** How such a loop begins, and the op that ends it. */
 const BEGINS: Readonly<Record<string, string>> = { SeekGE: "IdxGT", SeekLE: "IdxLT" };
@@ -241,7 +248,7 @@ export function equalityOf(program: Program, cursor: number): number | null {
   return fewest;
 }
 
-/** The same key in the same registers, and asked anew for every row. */
+/** Whether the op compares the same key in the same registers, for every row again. */
 function ends(op: Op | undefined, { p1, p3, p4 }: Op, opcode: string): boolean {
   return op?.opcode === opcode && op.p1 === p1 && op.p3 === p3 && op.p4 === p4 && Number(p4) > 0;
 }

@@ -1,8 +1,8 @@
 /**
  * How large the tables of a database are: their rows, and the bytes of a row.
  *
- * Invariants. From above. At first only the size of the whole database is known, which costs nothing to ask; a table is counted
- * when that is not enough to let a statement pass, and that counting is work too.
+ * Invariants. From above. At first only the size of the whole database is known, which costs nothing to ask; a table is
+ * counted when that is not enough to let a statement pass, and that counting is work too.
  */
 import type { SqlDatabase } from "./database.ts";
 import { type Length, LONGEST, lengthOf } from "./functions.ts";
@@ -86,11 +86,11 @@ export class CountedSizes implements Sizes {
     return this.#equal(root, entry.table, terms);
   }
 
-  /** Of an expression that has no name, all may be alike. */
+  /** All values of an expression without a name may be alike. */
   #equal(root: number, table: string, terms: readonly (string | null)[]): number {
     const rows = this.rows(root);
     if (terms.includes(null) || rows < FEW) return rows;
-    const query = `select max(n) as n from (select count(*) as n from ${quoted(table)} group by ${terms.join(", ")})`;
+    const query = `select max(n) as n from (select count(*) as n from ${quote(table)} group by ${terms.join(", ")})`;
     const [row] = this.#database.rows(query, []);
     this.steps += rows * STEPS_PER_SORTED;
     return Number(row?.["n"] ?? 0);
@@ -105,12 +105,12 @@ export class CountedSizes implements Sizes {
   #size(root: number): Size {
     const known = this.#known.get(root);
     if (known !== undefined) return known;
-    const size = this.#counted(root);
+    const size = this.#count(root);
     this.#known.set(root, size);
     return size;
   }
 
-  #counted(root: number): Size {
+  #count(root: number): Size {
     if (root === 1) return this.#ofSchema();
     const entry = this.#entry(root);
     // A table that the statement makes, or one that only the platform reads.
@@ -131,21 +131,21 @@ export class CountedSizes implements Sizes {
   }
 
   #ofSchema(): Size {
-    return this.#asked("sqlite_schema", ["sql", "name"]);
+    return this.#ask("sqlite_schema", ["sql", "name"]);
   }
 
   #ofTable(table: string): Size {
     // Columns that are computed when they are read are not in a row.
     const columns = this.#database.rows("select name from pragma_table_xinfo(?) where hidden in (0, 3)", [table]);
-    return this.#asked(
+    return this.#ask(
       table,
       [...columns].map(({ name }) => String(name)),
     );
   }
 
-  #asked(table: string, columns: readonly string[]): Size {
-    const length = added(columns.map((name) => `ifnull(octet_length(${quoted(name)}), 0)`));
-    const query = `select count(*) as rows, max(n) as most, sum(n) as bytes from (select ${length} as n from ${quoted(table)})`;
+  #ask(table: string, columns: readonly string[]): Size {
+    const length = addUp(columns.map((name) => `ifnull(octet_length(${quote(name)}), 0)`));
+    const query = `select count(*) as rows, max(n) as most, sum(n) as bytes from (select ${length} as n from ${quote(table)})`;
     const [row] = this.#database.rows(query, []);
     const rows = Number(row?.["rows"] ?? 0);
     this.steps += rows * (4 + columns.length);
@@ -162,16 +162,16 @@ export class CountedSizes implements Sizes {
 }
 
 function term(name: unknown, collation: string): string | null {
-  return typeof name === "string" ? `${quoted(name)} collate ${quoted(collation)}` : null;
+  return typeof name === "string" ? `${quote(name)} collate ${quote(collation)}` : null;
 }
 
 /** As a tree, which is less deep than a chain. */
-function added(terms: readonly string[]): string {
+function addUp(terms: readonly string[]): string {
   if (terms.length < 2) return terms[0] ?? "0";
   const half = Math.ceil(terms.length / 2);
-  return `(${added(terms.slice(0, half))} + ${added(terms.slice(half))})`;
+  return `(${addUp(terms.slice(0, half))} + ${addUp(terms.slice(half))})`;
 }
 
-function quoted(name: string): string {
+function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

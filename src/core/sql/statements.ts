@@ -1,8 +1,9 @@
 /**
  * The text of SQL, as far as it is known before SQLite reads it: its tokens, and where one statement ends.
  *
- * Invariants. What is taken for a statement holds at most one for SQLite too: a `;` ends it wherever it is not part of a quoted
- * text, of a comment, or of a trigger's body. Where the two would read a text differently, SQLite finds a syntax error.
+ * Invariants. What is taken for a statement holds at most one for SQLite too: a `;` ends it wherever it is not part of
+ * a quoted text, of a comment, or of a trigger's body. Where the two would read a text differently, SQLite finds a
+ * syntax error.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -50,7 +51,9 @@ function endsBody(tokens: readonly string[]): boolean {
   return tokens.at(-1)?.toLowerCase() === "end" && tokens.at(-2) === ";";
 }
 
-/** A name as SQLite compares it, or null for what is none. A text in single quotes is one only where a table is named. */
+/**
+ * A name as SQLite compares it, or null for what is none. A text in single quotes is one only where a table is named.
+ */
 export function nameOf(token: string): string | null {
   if (/^[\p{L}_$]/u.test(token)) return token.toLowerCase();
   const [open = ""] = token;

@@ -1,10 +1,10 @@
 /**
  * How often each step of a program runs at most.
  *
- * Invariants. Every way round a loop goes over an op that uses something up: a row of a cursor, a row of a coroutine, a limit.
- * Such an op counts for a loop only when nothing in that loop gives it more; without its edge the loop falls apart into
- * smaller ones, which are counted alike. A loop that has no such op is one that may never end, and is refused: a recursive
- * query without a limit is found this way, and nothing needs to know what one looks like.
+ * Invariants. Every way round a loop goes over an op that uses something up: a row of a cursor, a row of a coroutine, a
+ * limit. Such an op counts for a loop only when nothing in that loop gives it more; without its edge the loop falls
+ * apart into smaller ones, which are counted alike. A loop that has no such op is one that may never end, and is
+ * refused: a recursive query without a limit is found this way, and nothing needs to know what one looks like.
  */
 
 import {
@@ -27,7 +27,7 @@ export interface Extents {
   rows(root: number): number;
   /** The most rows that an index has of one value of its first columns. */
   equalRows(root: number, columns: number): number;
-  /** The same of columns of a table, which the statement makes an index of for itself. */
+  /** The same for columns of a table of which the statement makes an index for itself. */
   equalColumns(root: number, columns: readonly number[]): number;
   /** Rows a table-valued function may give for the call at this address. */
   functionRows(filter: number): number;
@@ -123,7 +123,7 @@ export class Visits {
     const taken = this.#enough(loop, next, advances);
     const inner = without(next, taken);
     const rounds = taken.reduce((sum, { most }) => sum + most, 1) * times;
-    const emptied = [...new Set(ops.flatMap((op) => this.#emptied(op)))];
+    const emptied = [...new Set(ops.flatMap((op) => this.#emptiedBy(op)))];
     const before = emptied.map((store) => ({
       store,
       filled: this.#filled.get(store) ?? 0,
@@ -223,7 +223,9 @@ export class Visits {
     return { at, to: opcode === "IfPos" ? p2 : at + 1, most };
   }
 
-  /** `if r > 0`, where every way back to it sets r: it goes on behind itself once (the row of nulls of an outer join). */
+  /**
+   * `if r > 0`, where every way back to it sets r: it goes on behind itself once (the row of nulls of an outer join).
+   */
   #flag(at: number, loop: readonly number[], next: (at: number) => readonly number[]): Advance | null {
     const op = this.#program[at];
     if (op?.opcode !== "IfPos" || op.p3 !== 0) return null;
@@ -278,7 +280,7 @@ export class Visits {
     return Math.ceil((this.#filled.get(store) ?? 0) / (this.#fillings.get(store) ?? 1));
   }
 
-  #emptied({ opcode, p1, p2, p3 }: Op): string[] {
+  #emptiedBy({ opcode, p1, p2, p3 }: Op): string[] {
     if (EMPTIES.has(opcode)) return [`store ${this.#storeOf(p1)}`];
     if (opcode !== "Null") return [];
     const registers = Array.from({ length: Math.max(1, p3 - p2 + 1) }, (_, index) => p2 + index);
@@ -299,9 +301,9 @@ export class Visits {
     }
     const called = calledBy(op);
     if (called === null || this.#isBegunLater(op)) return;
-    const before = this.#yielded(called);
+    const before = this.#countYields(called);
     this.#count(called, times);
-    const yielded = Math.ceil((this.#yielded(called) - before) / times);
+    const yielded = Math.ceil((this.#countYields(called) - before) / times);
     if (op.opcode === "InitCoroutine") this.#yields.set(op.p1, yielded);
   }
 
@@ -311,7 +313,7 @@ export class Visits {
     return this.#program.some((op) => op.opcode === "InitCoroutine" && op.p1 === p1 && op.p2 === 0);
   }
 
-  #yielded(part: Part): number {
+  #countYields(part: Part): number {
     const { register } = part;
     return this.#reachedIn(part).reduce((sum, at) => {
       const op = this.#program[at];

@@ -1,10 +1,10 @@
 /**
- * What a statement of SQL would cost, before it runs: one that computes without end and gives no row cannot be stopped from
- * inside an isolate.
+ * What a statement of SQL would cost, before it runs: one that computes without end and gives no row cannot be stopped
+ * from inside an isolate.
  *
- * Invariants. The estimate is of steps, from above: every op of SQLite's own program for the statement, as often as it may run
- * (visits.ts), with the bytes it may look at (lengths.ts), those of triggers and foreign keys included. The same statement on
- * the same database costs the same. What cannot be counted is refused. Nothing is written.
+ * Invariants. The estimate is of steps, from above: every op of SQLite's own program for the statement, as often as it
+ * may run (visits.ts), with the bytes it may look at (lengths.ts), those of triggers and foreign keys included. The
+ * same statement on the same database costs the same. What cannot be counted is refused. Nothing is written.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -19,7 +19,9 @@ import { Visits } from "./visits.ts";
 
 /** Below this nothing is counted: what the size of the database says is enough. */
 const LITTLE = 200_000;
-/** To read and to analyse one op of a program, for SQLite to read a view or a trigger, and to find the order of a join. */
+/**
+ * To read and to analyse one op of a program, for SQLite to read a view or a trigger, and to find the order of a join.
+ */
 const STEPS_PER_OP = 1000;
 const STEPS_PER_CHARACTER = 5;
 const STEPS_PER_PLAN = 1000;
@@ -114,7 +116,7 @@ class Estimate {
     );
   }
 
-  /** Of one program, and of those it sets off that are not running already. */
+  /** The cost of one program, and of those it sets off that are not running already. */
   #cost(index: number, running: readonly number[], param: Length): Cost {
     const program = this.#given.programs[index] ?? [];
     this.#looked += 1;
@@ -123,9 +125,9 @@ class Estimate {
     }
     const first = this.#lengths(program, index, param, () => null);
     const visits = new Visits(program, {
-      rows: (root) => this.#sizes.rows(root) + this.#grown(root, index),
-      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#grown(root, index),
-      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#grown(root, index),
+      rows: (root) => this.#sizes.rows(root) + this.#growthOf(root, index),
+      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#growthOf(root, index),
+      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#growthOf(root, index),
       functionRows: (at) => this.#functionRows(program, at, first),
       constant: (register) => first.constant(register),
     });
@@ -181,7 +183,7 @@ class Estimate {
   }
 
   /** A trigger may see what its own statement wrote. */
-  #grown(root: number, index: number): number {
+  #growthOf(root: number, index: number): number {
     return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
   }
 
@@ -192,7 +194,7 @@ class Estimate {
     return new Lengths(program, { row, params, nested, param, visits });
   }
 
-  /** Of json_each every row takes two characters at least; the others list columns, indexes and the like. */
+  /** Every row of json_each takes two characters at least; the other functions list columns, indexes and the like. */
   #functionRows(program: Program, at: number, lengths: Lengths): number {
     const { p3 } = program[at] ?? { p3: 0 };
     const given = lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4, at);
@@ -209,8 +211,8 @@ function add(counts: Map<number, number>, key: number, more: number): void {
 
 // What each op of a program costs, in steps of some ten nanoseconds, as often as it runs.
 //
-// Invariant. From above, by what was measured: an op with the values it handles, which are read, copied or compared a few bytes
-// a step, and looked up in a tree of a database of the largest size.
+// Invariant. From above, by what was measured: an op with the values it handles, which are read, copied or compared a
+// few bytes a step, and looked up in a tree of a database of the largest size.
 
 /** A look into a tree. */
 const LOOKUPS = words(`

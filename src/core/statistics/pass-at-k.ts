@@ -21,7 +21,7 @@ export interface PassBasis {
   readonly hat_se: number | null;
 }
 
-/** By k, as text. A mean is null where no task has k scored attempts. */
+/** Each table has k, as text, for its keys. A mean is null where no task has k scored attempts. */
 export interface PassTables {
   readonly pass_at_k: Record<string, number | null>;
   readonly pass_hat_k: Record<string, number | null>;

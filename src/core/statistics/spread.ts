@@ -46,11 +46,11 @@ export class Spread {
 // Student's t: the 97.5 % quantile, for half-widths of 95 % intervals, and the two-sided p of a value.
 //
 // Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as a finite
-// sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up to
-// `EXACT_UP_TO`; beyond it the series is off by less than 1e-9.
+// sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up
+// to `EXACT_UP_TO`; beyond it the series is off by less than 1e-9.
 
-/** The same quantile of the normal distribution. */
-const Z = 1.959963984540054;
+/** The 97.5 % quantile of the normal distribution. */
+export const Z_975 = 1.959963984540054;
 const EXACT_UP_TO = 100;
 /** Halving [0, π/2] this often leaves less than the spacing of doubles. */
 const HALVINGS = 60;
@@ -93,10 +93,10 @@ function probabilityWithin(theta: number, df: number): number {
 }
 
 function series(df: number): number {
-  const z2 = Z * Z;
+  const z2 = Z_975 ** 2;
   const g1 = (z2 + 1) / 4;
   const g2 = ((5 * z2 + 16) * z2 + 3) / 96;
   const g3 = (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
   const g4 = ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-  return Z * (1 + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df);
+  return Z_975 * (1 + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df);
 }

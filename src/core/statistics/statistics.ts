@@ -7,7 +7,7 @@
  * tasks take memory.
  */
 import { PASS_THRESHOLD, type PassTables, PassTally } from "./pass-at-k.ts";
-import { Spread } from "./spread.ts";
+import { Spread, Z_975 } from "./spread.ts";
 
 export interface ScoredRow {
   readonly group: number;
@@ -38,7 +38,7 @@ export interface Summary extends PassTables {
   readonly metrics: Record<string, Estimate>;
 }
 
-/** Of rows that come one at a time, in any order, each once. */
+/** The summary of rows that come one at a time, in any order, each once. */
 export class RunningSummary {
   readonly #attempts: number;
   readonly #open = new Map<number, Task>();
@@ -182,15 +182,12 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
 }
 
 /**
- * Wilson's interval of a rate: of n independent tries of which a share passed (Wilson 1927). Unlike mean ± t·se it stays
- * within [0, 1] and does not shrink to nothing where all tries came out alike.
+ * Wilson's interval of a rate: of n independent tries of which a share passed (Wilson 1927). Unlike mean ± t·se it
+ * stays within [0, 1] and does not shrink to nothing where all tries came out alike. `n` ≥ 1, `share` in [0, 1].
  */
-const Z = 1.959963984540054;
-
-/** 95 %; `n` ≥ 1, `share` in [0, 1]. */
 export function wilson95(share: number, n: number): [number, number] {
-  const z2n = (Z * Z) / n;
+  const z2n = (Z_975 * Z_975) / n;
   const centre = (share + z2n / 2) / (1 + z2n);
-  const half = (Z / (1 + z2n)) * Math.sqrt((share * (1 - share)) / n + z2n / (4 * n));
+  const half = (Z_975 / (1 + z2n)) * Math.sqrt((share * (1 - share)) / n + z2n / (4 * n));
   return [Math.max(0, centre - half), Math.min(1, centre + half)];
 }

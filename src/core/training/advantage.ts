@@ -11,39 +11,8 @@ import type { Advantage, LengthPenalty } from "../../contract/training-request.t
 /** Raised when a formula changes: batches say which one made their numbers. */
 const VERSION = 1;
 
-type Rewards = readonly (number | null)[];
-type Estimator<Name extends Advantage["name"]> = (
-  rewards: readonly number[],
-  params: Extract<Advantage, { name: Name }>,
-) => readonly number[];
-
-/**
- * Each over the rewards of at least two members, not all equal.
- *
- * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its asynchronous
- * worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less the mean of the
- * others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
- */
-const ESTIMATORS: { [Name in Exclude<Advantage["name"], "none">]: Estimator<Name> } = {
-  mean: (rewards) => deviations(rewards),
-  mean_std: (rewards, { sd, eps }) => {
-    const apart = deviations(rewards);
-    const count = sd === "sample" ? apart.length - 1 : apart.length;
-    const spread = Math.sqrt(sum(apart.map((deviation) => deviation ** 2)) / count) + eps;
-    return apart.map((deviation) => deviation / spread);
-  },
-  rloo: (rewards) => {
-    const scale = rewards.length / (rewards.length - 1);
-    return deviations(rewards).map((deviation) => scale * deviation);
-  },
-  max_rl: (rewards) => {
-    const mean = meanOf(rewards);
-    return deviations(rewards).map((deviation) => (mean > 0 ? deviation / mean : 0));
-  },
-};
-
 /** For each reward what it is worth against the group; null where there is none, and everywhere for `none`. */
-export function advantagesOf(advantage: Advantage, rewards: Rewards): (number | null)[] {
+export function advantagesOf(advantage: Advantage, rewards: readonly (number | null)[]): (number | null)[] {
   if (advantage.name === "none") return rewards.map(() => null);
   const given = rewards.filter(isGiven);
   const credited = estimate(advantage, given);
@@ -51,20 +20,32 @@ export function advantagesOf(advantage: Advantage, rewards: Rewards): (number | 
   return rewards.map((reward) => (isGiven(reward) ? (credited[next++] ?? null) : null));
 }
 
+/**
+ * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its
+ * asynchronous worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less
+ * the mean of the others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
+ */
 function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: readonly number[]): readonly number[] {
   if (rewards.length === 1 && "singleton" in advantage && advantage.singleton === "raw") {
     return rewards;
   }
   if (allEqual(rewards)) return rewards.map(() => 0);
+  const mean = meanOf(rewards);
+  const apart = rewards.map((reward) => reward - mean);
   switch (advantage.name) {
     case "mean":
-      return ESTIMATORS.mean(rewards, advantage);
-    case "mean_std":
-      return ESTIMATORS.mean_std(rewards, advantage);
-    case "rloo":
-      return ESTIMATORS.rloo(rewards, advantage);
+      return apart;
+    case "mean_std": {
+      const count = advantage.sd === "sample" ? apart.length - 1 : apart.length;
+      const spread = Math.sqrt(sum(apart.map((deviation) => deviation ** 2)) / count) + advantage.eps;
+      return apart.map((deviation) => deviation / spread);
+    }
+    case "rloo": {
+      const scale = rewards.length / (rewards.length - 1);
+      return apart.map((deviation) => scale * deviation);
+    }
     case "max_rl":
-      return ESTIMATORS.max_rl(rewards, advantage);
+      return apart.map((deviation) => (mean > 0 ? deviation / mean : 0));
   }
 }
 
@@ -79,7 +60,7 @@ export interface Lengths {
  * Rewards less a share of their mean for length: `r - mean * (output * o / max(o) + input * i / max(i) + turns * t /
  * max(t))`, the maxima over the scored members and at least 1 (prime-rl, orchestrator/algo/grpo.py).
  */
-export function penalised(
+export function penalise(
   penalty: LengthPenalty,
   members: readonly { readonly reward: number | null; readonly lengths: Lengths }[],
 ): (number | null)[] {
@@ -117,7 +98,7 @@ export interface CreditedGroup {
   /** What becomes of the group: it trains, its members are all worth the same, or too few of them are left. */
   readonly verdict: "train" | "zero_variance" | "too_few";
   readonly survivors: number;
-  /** Of the rewards as they were scored; null without survivors. */
+  /** The mean of the rewards as they were scored; null without survivors. */
   readonly mean: number | null;
   /** In the order of the members. */
   readonly advantages: readonly (number | null)[];
@@ -133,7 +114,7 @@ export function creditGroup(
   const rewards =
     rules.length_penalty === null
       ? members.map(({ reward }) => reward)
-      : penalised(
+      : penalise(
           rules.length_penalty,
           members.map(({ reward, lengths }) => ({ reward, lengths: lengths ?? NOTHING })),
         );
@@ -166,11 +147,6 @@ function isGiven(reward: number | null): reward is number {
 
 function allEqual(rewards: readonly number[]): boolean {
   return rewards.every((reward) => reward === rewards[0]);
-}
-
-function deviations(rewards: readonly number[]): readonly number[] {
-  const mean = meanOf(rewards);
-  return rewards.map((reward) => reward - mean);
 }
 
 function meanOf(rewards: readonly number[]): number {

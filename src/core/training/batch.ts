@@ -9,7 +9,7 @@ import * as z from "zod";
 import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import type { estimatorOf } from "./advantage.ts";
 
-/** Of bytes, in hex. */
+/** The SHA-256 of bytes, in hex. */
 export type Sha256Hex = (bytes: Uint8Array<ArrayBuffer>) => Promise<string>;
 
 export const CREDIT_FORMAT = "rl.credit/1+jsonl";
@@ -23,7 +23,7 @@ export const CreditLine = z.object({
 });
 export type CreditLine = z.infer<typeof CreditLine>;
 
-/** The same for the same batch whenever it is asked: the run, the resets it has lived through, the step. */
+/** The id follows from the run, its resets so far and the step, so the same batch always has the same one. */
 export function batchId(runId: string, step: number, generation: number): string {
   return `bat_${runId.replace(/^run_/, "")}_${generation}_${step}`;
 }

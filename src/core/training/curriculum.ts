@@ -1,9 +1,9 @@
 /**
  * Which task a group takes.
  *
- * Invariants. The choice follows from the curriculum, the seed, the group's number and what finished groups scored, so a
- * run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order they
- * finished makes it anew.
+ * Invariants. The choice follows from the curriculum, the seed, the group's number and what finished groups scored, so
+ * a run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order
+ * they finished makes it anew.
  */
 import { seededRandom } from "../../contract/random.ts";
 import type { Curriculum } from "../../contract/training-request.ts";
@@ -42,7 +42,7 @@ export class TaskPicker {
   /** The row, from 0, that the group with this number takes. */
   example(group: number): number {
     const { curriculum } = this.#choice;
-    return curriculum.name === "cycle" ? this.#inTurn(group) : this.#drawn(curriculum, group);
+    return curriculum.name === "cycle" ? this.#inTurn(group) : this.#draw(curriculum, group);
   }
 
   /** A whole group of this example was scored. */
@@ -66,7 +66,7 @@ export class TaskPicker {
   }
 
   /** Each example weighs what its pool says; drawn with replacement. */
-  #drawn(curriculum: Difficulty, group: number): number {
+  #draw(curriculum: Difficulty, group: number): number {
     const random = seededRandom("curriculum", this.#choice.seed, group);
     const weighed = POOLS.map((pool) => ({
       examples: this.#pools[pool],

@@ -1,8 +1,8 @@
 /**
  * What a probe reads of an engine's replies, what it proves of its logprobs, and why a training run refuses it.
  *
- * Two calls are never the same to the last bit on a real engine, and which tokens it lists may change at the end of the list: what is
- * compared is large beside that.
+ * Two calls are never the same to the last bit on a real engine, and which tokens it lists may change at the end of the
+ * list: what is compared is large beside that.
  */
 
 import * as z from "zod";
@@ -16,8 +16,8 @@ const TELLING = 0.02;
 const APART = 0.25;
 
 /**
- * Of the same place at half the temperature: `processed` where differences between tokens doubled, `raw` where they stayed. Null where
- * neither can be told.
+ * Of the same place at half the temperature: `processed` where differences between tokens doubled, `raw` where they
+ * stayed. Null where neither can be told.
  */
 export function scaleOf(warm: LikelyTokens, cool: LikelyTokens): "processed" | "raw" | null {
   const common = [...warm].flatMap(([token, logprob]) => {
@@ -37,12 +37,13 @@ export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
   const [likeliest] = one;
   if (likeliest === undefined || other.size === 0) return null;
   const [token, logprob] = likeliest;
-  return moved(logprob, other.get(token));
+  return hasMoved(logprob, other.get(token));
 }
 
 /**
- * Whether penalties are heeded, from lists of one place under none (`neutral`) and under several. False only where a token that stands in
- * the prompt is listed and is as likely under each of them: of others a penalty changes nothing but by what those take from them.
+ * Whether penalties are heeded, from lists of one place under none (`neutral`) and under several. False only where a
+ * token that stands in the prompt is listed and is as likely under each of them: of others a penalty changes nothing
+ * but by what those take from them.
  */
 export function heedsPenalties(
   neutral: LikelyTokens,
@@ -53,16 +54,18 @@ export function heedsPenalties(
   if (penalised.some((list) => differ(neutral, list) === true)) return true;
   const own = [...neutral].filter(([token]) => inPrompt.has(token));
   if (own.length === 0) return null;
-  return own.some(([token, logprob]) => penalised.some((list) => moved(logprob, list.get(token))));
+  return own.some(([token, logprob]) => penalised.some((list) => hasMoved(logprob, list.get(token))));
 }
 
-function moved(logprob: number, again: number | undefined): boolean {
+function hasMoved(logprob: number, again: number | undefined): boolean {
   return again === undefined || Math.abs(again - logprob) > APART;
 }
 
 const START_LINE = "docs/vllm.md has the whole start line";
 
-/** Why no run may train on what the probe saw, in words that end with what to do; null where nothing speaks against it. */
+/**
+ * Why no run may train on what the probe saw, in words that end with what to do; null where nothing speaks against it.
+ */
 export function whyUntrainable(seen: EndpointCapabilities): string | null {
   const { chat, error, token_ids, logprobs, exactness } = seen;
   if (chat && !(token_ids && logprobs)) {
@@ -129,7 +132,7 @@ export function listedModels(body: unknown): readonly ListedModel[] {
 /** Logprobs by token of the likeliest at one place, the likeliest first. */
 export type LikelyTokens = ReadonlyMap<string, number>;
 
-/** Of the first token of a chat completion; empty where the reply names none. */
+/** The likeliest first tokens of a chat completion; empty where the reply names none. */
 export function firstTokens(body: unknown): LikelyTokens {
   const content = Completion.safeParse(body).data?.choices[0]?.logprobs?.content ?? [];
   const first = FirstToken.safeParse(content[0]).data;

@@ -4,12 +4,13 @@
  * Policy versions count from 0 (the weights before any optimiser step), steps from 1. Batch n trains version n-1 into
  * version n, so at step 1 the rollouts are sampled by version 0. `step` is that of the batch which is being collected.
  * Two bounds that are not one: the *lead* is how many shipped batches the trainer has not yet turned into published
- * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it trains.
+ * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it
+ * trains.
  */
 import type { BatchSize } from "../../contract/training-request.ts";
 
 export interface Progress {
-  /** Of the batch that is being collected, from 1. */
+  /** The number of the batch that is being collected, from 1. */
   readonly step: number;
   /** The newest version the trainer has finished writing, from 0. */
   readonly published: number;
@@ -117,8 +118,8 @@ export interface Admission {
  * remaining steps take. Pacing: what is never begun need not be thrown away.
  *
  * AReaL's `min(max_inflight - running, (M + version + 1) * B - (accepted + running))`
- * (areal/infra/staleness_manager.py) counts what was accepted since the start; here that is `(step - 1) * B + buffered`,
- * the same number as long as batches are full, and the right one after a rewind, too.
+ * (areal/infra/staleness_manager.py) counts what was accepted since the start; here that is `(step - 1) * B +
+ * buffered`, the same number as long as batches are full, and the right one after a rewind, too.
  */
 export function capacityOf(now: Admission): number {
   const waiting = now.buffered + now.running;

@@ -1,9 +1,9 @@
 /**
- * Reads a JSON body whose member `metrics` may hold what JSON has no words for: Python's `json.dumps` writes NaN and the
- * infinities bare. Such a metric is null, and named.
+ * Reads a JSON body whose member `metrics` may hold what JSON has no words for: Python's `json.dumps` writes NaN and
+ * the infinities bare. Such a metric is null, and named.
  *
- * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON, as
- * everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
+ * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON,
+ * as everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
  */
 import { isRecord, type Json } from "../../contract/json.ts";
 
@@ -19,7 +19,7 @@ const NOT_FINITE = "1e999";
 
 /** Throws a SyntaxError where the text is no JSON otherwise. */
 export function readMetrics(text: string): ReadMetrics {
-  const body = parsed(text);
+  const body = parse(text);
   const metrics = isRecord(body) ? body["metrics"] : null;
   if (!isRecord(body) || !isRecord(metrics)) return { body, not_finite: [] };
   const odd = (value: unknown) => typeof value === "number" && !Number.isFinite(value);
@@ -29,7 +29,7 @@ export function readMetrics(text: string): ReadMetrics {
   return { body: { ...body, metrics: Object.fromEntries(finite) }, not_finite };
 }
 
-function parsed(text: string): Json {
+function parse(text: string): Json {
   try {
     return JSON.parse(text);
   } catch (thrown) {

@@ -40,7 +40,7 @@ function arrayOf<Kind extends Dtype>(dtype: Kind) {
 const Version = z.int().min(0);
 const Floats = arrayOf("float32").optional();
 
-/** Of a decoded message. Unknown members are ignored, whole numbers are numbers. */
+/** A decoded message. Unknown members are ignored, whole numbers are numbers. */
 export const SampleRow = z.object({
   schema: z.literal("rl.sample/1"),
   sample_id: z.string().min(1),
@@ -116,7 +116,7 @@ export function sampleFault(row: SampleRow): SampleFaultCode | null {
   return broken?.[0] ?? logprobFault(row.logprobs);
 }
 
-/** Those beside the logprobs, as far as it has them. */
+/** The arrays of floats that the row has beside the logprobs. */
 function floatsOf(row: SampleRow): Float32Array[] {
   const { advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights } = row;
   const all = [advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights];
@@ -148,8 +148,8 @@ function covers(spans: readonly VersionSpan[] | undefined, mask: Uint8Array): bo
 // Rows of samples as bytes, in two encodings that hold the same: msgpack with typed arrays, and JSON lines.
 //
 // Invariants. Rows stand one after another, so what was encoded apart may be joined. Logprobs survive both exactly: in
-// JSON each is the shortest decimal that is the same float32. Bytes are little-endian, as is every machine this runs on;
-// JSON is ASCII, what is beyond it is escaped. Compression is the caller's.
+// JSON each is the shortest decimal that is the same float32. Bytes are little-endian, as is every machine this runs
+// on; JSON is ASCII, what is beyond it is escaped. Compression is the caller's.
 
 /** Arguments a call may have without running out of stack. */
 const AT_ONCE = 4096;
@@ -166,7 +166,7 @@ export function encodeRows(rows: readonly SampleRow[], encoding: SampleEncoding)
     return asciiBytes(rows.map((row) => `${rowText(row)}\n`).join(""));
   }
   const encoder = new Encoder({ ignoreUndefined: true });
-  return joined(rows.map((row) => encoder.encode(inOrder(row, packed))));
+  return join(rows.map((row) => encoder.encode(inOrder(row, pack))));
 }
 
 /** What cannot be read is refused as a whole: the message names the row and the field. */
@@ -196,34 +196,18 @@ function readRows(bytes: Uint8Array, encoding: SampleEncoding): unknown[] {
 
 type Typed = Int32Array | Uint8Array | Float32Array;
 
-/** Members in the order of the golden row; absent ones are undefined. */
+const MEMBERS = SampleRow.keyof().options;
+
+/** Members in the order of the schema; absent ones are undefined. */
 function inOrder(row: SampleRow, array: (values: Typed) => unknown): Record<string, unknown> {
-  const optional = (values: Typed | undefined) => values && array(values);
-  const { schema, sample_id, rollout_id, group_id, env } = row;
-  return {
-    schema,
-    sample_id,
-    rollout_id,
-    group_id,
-    env,
-    token_ids: array(row.token_ids),
-    mask: array(row.mask),
-    logprobs: array(row.logprobs),
-    advantage: row.advantage,
-    advantages: optional(row.advantages),
-    reward: row.reward,
-    temperature: row.temperature,
-    policy_version_start: row.policy_version_start,
-    policy_version_end: row.policy_version_end,
-    weight_versions: row.weight_versions,
-    ref_logprobs: optional(row.ref_logprobs),
-    rl_weights: optional(row.rl_weights),
-    ce_weights: optional(row.ce_weights),
-    ref_kl_weights: optional(row.ref_kl_weights),
-  };
+  const members = MEMBERS.map((name) => {
+    const member = row[name];
+    return [name, ArrayBuffer.isView(member) ? array(member) : member];
+  });
+  return Object.fromEntries(members);
 }
 
-function packed(values: Typed): { dtype: string; shape: [number]; data: Uint8Array } {
+function pack(values: Typed): { dtype: string; shape: [number]; data: Uint8Array } {
   const { buffer, byteOffset, byteLength } = values;
   const data = new Uint8Array(buffer, byteOffset, byteLength);
   return { dtype: dtypeOf(values), shape: [values.length], data };
@@ -267,7 +251,7 @@ function asciiText(bytes: Uint8Array): string {
   return parts.join("");
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

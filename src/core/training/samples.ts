@@ -1,11 +1,11 @@
 /**
  * From the turns of a rollout to training samples: nothing is ever tokenised again.
  *
- * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none a
- * new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs are
- * the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it keeps
- * its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is what
- * the next turn's ids are stored as a suffix of.
+ * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none
+ * a new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs
+ * are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it
+ * keeps its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is
+ * what the next turn's ids are stored as a suffix of.
  */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { float32s, int32s } from "../rollout/tokens.ts";
@@ -206,7 +206,7 @@ function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] 
   return { clean, forked: samples.length - clean - realigned, realigned };
 }
 
-interface Place {
+interface Placement {
   readonly sample: OpenSample;
   /** What of the prompt it has not yet. */
   readonly context: Int32Array;
@@ -222,7 +222,7 @@ interface Opened {
 }
 
 /** Where a turn goes: the sample, and what is to be added to it as context. */
-function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Opened): Place {
+function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Opened): Placement {
   if (last === null) return fork(suffix);
   // The usual case costs what is new, not what came before.
   if (!forked && open.length === 1) return goOn(last, suffix);
@@ -243,11 +243,11 @@ function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Open
   return { sample, context: prompt.subarray(shared), transition: "realigned", drift };
 }
 
-function goOn(sample: OpenSample, context: Int32Array): Place {
+function goOn(sample: OpenSample, context: Int32Array): Placement {
   return { sample, context, transition: "clean", drift: 0 };
 }
 
-function fork(prompt: Int32Array): Place {
+function fork(prompt: Int32Array): Placement {
   return { sample: new OpenSample(), context: prompt, transition: "forked", drift: 0 };
 }
 
@@ -375,13 +375,13 @@ class OpenSample {
   #reserve(more: number): void {
     if (this.length + more <= this.#ids.length) return;
     const capacity = Math.max(2 * this.#ids.length, this.length + more);
-    this.#ids = grown(this.#ids, new Int32Array(capacity));
-    this.#mask = grown(this.#mask, new Uint8Array(capacity));
-    this.#logprobs = grown(this.#logprobs, new Float32Array(capacity));
+    this.#ids = grow(this.#ids, new Int32Array(capacity));
+    this.#mask = grow(this.#mask, new Uint8Array(capacity));
+    this.#logprobs = grow(this.#logprobs, new Float32Array(capacity));
   }
 }
 
-function grown<Kind extends Int32Array | Uint8Array | Float32Array>(from: Kind, to: Kind): Kind {
+function grow<Kind extends Int32Array | Uint8Array | Float32Array>(from: Kind, to: Kind): Kind {
   to.set(from);
   return to;
 }

@@ -5,7 +5,7 @@
  * scored is in no mean. A name nothing was measured for is absent, never 0. Quantiles interpolate linearly.
  */
 import type { Lengths } from "./advantage.ts";
-import { offPolicyLag } from "./numbering.ts";
+import { type OffPolicyLag, offPolicyLag } from "./numbering.ts";
 
 export interface RolloutFacts {
   readonly reward: number | null;
@@ -63,7 +63,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
   return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
-/** Of each member of a group of environments; one environment alone is what `agg` says. */
+/** The series of each member of a group of environments. For one environment alone `agg` says the same. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
   const of = (groups: readonly GroupFacts[], name: string) => groups.filter(({ member }) => member === name);
@@ -81,29 +81,15 @@ function cohort(prefix: string, arrived: readonly GroupFacts[], shipped: readonl
 function measures(prefix: string, groups: readonly GroupFacts[]): Named[] {
   const rollouts = groups.flatMap((group) => group.rollouts);
   const counted = rollouts.flatMap(({ lengths, samples }) => (lengths === null ? [] : [{ ...lengths, samples }]));
-  const rewards = rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  const numbers = (name: string, of: (rollout: (typeof counted)[number]) => number) =>
+    spread(`${prefix}/${name}`, counted.map(of));
   return [
-    ...spread(`${prefix}/reward`, rewards),
-    ...spread(
-      `${prefix}/num_total_tokens`,
-      counted.map(({ total }) => total),
-    ),
-    ...spread(
-      `${prefix}/num_input_tokens`,
-      counted.map(({ total, output }) => total - output),
-    ),
-    ...spread(
-      `${prefix}/num_output_tokens`,
-      counted.map(({ output }) => output),
-    ),
-    ...spread(
-      `${prefix}/num_turns`,
-      counted.map(({ turns }) => turns),
-    ),
-    ...spread(
-      `${prefix}/num_branches`,
-      counted.map(({ samples }) => samples),
-    ),
+    ...spread(`${prefix}/reward`, rewardsOf(rollouts)),
+    ...numbers("num_total_tokens", ({ total }) => total),
+    ...numbers("num_input_tokens", ({ total, output }) => total - output),
+    ...numbers("num_output_tokens", ({ output }) => output),
+    ...numbers("num_turns", ({ turns }) => turns),
+    ...numbers("num_branches", ({ samples }) => samples),
     [`${prefix}/is_truncated`, share(rollouts, ({ is_truncated }) => is_truncated)],
     [`${prefix}/is_trainable`, share(rollouts, ({ samples }) => samples > 0)],
   ];
@@ -125,29 +111,25 @@ function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {
 
 /** Solved is a reward of 1, not solved one of 0; null where no member was scored. */
 function solvedShare({ rollouts }: GroupFacts): "none" | "some" | "all" | null {
-  const rewards = rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  const rewards = rewardsOf(rollouts);
   if (rewards.length === 0) return null;
   if (rewards.every((reward) => reward <= 0)) return "none";
   return rewards.every((reward) => reward >= 1) ? "all" : "some";
+}
+
+function rewardsOf(rollouts: readonly RolloutFacts[]): number[] {
+  return rollouts.flatMap(({ reward }) => reward ?? []);
 }
 
 function staleness(step: number, shipped: readonly GroupFacts[]): Named[] {
   const lags = shipped.flatMap(({ dispatch_version: start, rollouts }) =>
     rollouts.map(({ policy_version_end: end }) => offPolicyLag(step, { start, end })),
   );
+  const versions = (name: string, of: (lag: OffPolicyLag) => number) => meanAndMost(name, lags.map(of));
   return [
-    ...meanAndMost(
-      "off_policy",
-      lags.map(({ total }) => total),
-    ),
-    ...meanAndMost(
-      "off_policy/in_flight",
-      lags.map(({ in_flight }) => in_flight),
-    ),
-    ...meanAndMost(
-      "off_policy/in_queue",
-      lags.map(({ in_queue }) => in_queue),
-    ),
+    ...versions("off_policy", ({ total }) => total),
+    ...versions("off_policy/in_flight", ({ in_flight }) => in_flight),
+    ...versions("off_policy/in_queue", ({ in_queue }) => in_queue),
   ];
 }
 
@@ -185,14 +167,13 @@ function spread(name: string, values: readonly number[]): Named[] {
 }
 
 function meanAndMost(name: string, values: readonly number[]): Named[] {
+  if (values.length === 0) return [];
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const most = values.reduce((max, value) => Math.max(max, value), Number.NEGATIVE_INFINITY);
-  return values.length === 0
-    ? []
-    : [
-        [`${name}/mean`, mean],
-        [`${name}/max`, most],
-      ];
+  return [
+    [`${name}/mean`, mean],
+    [`${name}/max`, most],
+  ];
 }
 
 /** `sorted` ascending; null for none. */

@@ -27,7 +27,7 @@ export interface Play {
 
 export interface Stage {
   readonly environment: AnyEnvironment;
-  /** The same environment, made a second time: what a restart goes on with. */
+  /** The same environment made a second time, with which a play goes on after a restart. */
   readonly twin: AnyEnvironment;
   readonly goldPolicy: GoldPolicy | null;
   readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
@@ -125,7 +125,7 @@ export function firstDifference(first: Json, second: Json, path: string): string
   const members = membersOf(first);
   const others = membersOf(second);
   if (members === null || others === null || Array.isArray(first) !== Array.isArray(second)) {
-    return `${path} is ${shown(first)} and then ${shown(second)}`;
+    return `${path} is ${show(first)} and then ${show(second)}`;
   }
   const keys = new Set([...members.keys(), ...others.keys()]);
   for (const key of keys) {
@@ -141,7 +141,7 @@ function membersOf(value: Json): ReadonlyMap<string, Json> | null {
   return value === null || typeof value !== "object" ? null : new Map(Object.entries(value));
 }
 
-function shown(value: Json): string {
+function show(value: Json): string {
   const text = JSON.stringify(value);
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;
 }
@@ -185,8 +185,8 @@ function readExample(environment: AnyEnvironment, index: number, uploaded: reado
   return { index, task: buildTask(environment, row, index) };
 }
 
-// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second copy
-// of the environment: what was drawn while the first was loaded or built is then drawn again.
+// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second
+// copy of the environment: what was drawn while the first was loaded or built is then drawn again.
 
 /** What differs, by example. A setup that fails is not judged here: its rollouts say so. */
 export async function unsteadyResets(

@@ -18,8 +18,8 @@ export type PolicyName = "gold" | "null" | "random";
 export type Policy = () => TestModel;
 
 /**
- * What an environment's module may export as `goldPolicy`: the replies that solve a task, one a call, or a model. When the
- * replies are used up, the last one is repeated.
+ * What an environment's module may export as `goldPolicy`: the replies that solve a task, one a call, or a model. When
+ * the replies are used up, the last one is repeated.
  */
 export type GoldPolicy = (task: JsonObject) => readonly Reply[] | TestModel;
 

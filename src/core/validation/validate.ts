@@ -61,7 +61,7 @@ export async function validateEnvironment(
   };
 }
 
-/** Of an environment that could not be played to the end. `name` is the check that says why. */
+/** The validation of an environment that could not be played to the end. `name` is the check that says why. */
 export function unplayed(name: "build" | "rollouts", message: string): Validation {
   const none = { mean: null, n: 0 };
   return {
@@ -111,12 +111,9 @@ export interface Check {
 const TOLERANCE = 1e-9;
 
 function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
-  const { needs } = environment;
-  const { judges } = environment.rubric;
-  const listed = [...needs, ...judges.map((judge) => `the judge ${judge}`)];
-  const message = listed.length === 0 ? "it needs nothing" : `it needs ${listed.join(", ")}`;
   if (unmet.length > 0) return bad("needs", unmet);
-  return { name: "needs", status: "ok", message };
+  const listed = [...environment.needs, ...environment.rubric.judges.map((judge) => `the judge ${judge}`)];
+  return ok("needs", listed.length === 0 ? "it needs nothing" : `it needs ${listed.join(", ")}`);
 }
 
 function checkRows({ examples, faults }: ReadRows): Check {
@@ -153,7 +150,7 @@ function checkRestarts(plays: readonly Play[]): Check {
     const advice =
       "each time it is played it differs, so nothing is known about restarts; " +
       "keep what must last in the state, and draw from can.random()";
-    return { ...bad("restarts", unsteady, advice), status: "warning" };
+    return warning("restarts", unsteady, advice);
   }
   return ok("restarts", "a restart after every step changes nothing");
 }
@@ -174,7 +171,10 @@ function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Chec
   return ok("rewards", "every reward function gave a finite score");
 }
 
-/** The same reward for all play teaches nothing. Without a gold play that can be trusted, 0 may just be hard to beat. */
+/**
+ * A rubric that gives every play the same reward teaches nothing. Without a gold play to trust, 0 may just be hard to
+ * beat.
+ */
 function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
   const rewards = rewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
@@ -183,12 +183,12 @@ function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIs
   const found = `every play scores ${text(most)}`;
   if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
     const advice = "export goldPolicy(task) to show that something scores more";
-    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+    return warning("variety", [found], advice);
   }
   const functions = rubric.rubrics.flatMap((one) => one.functions);
   if (functions.some((fn) => fn.group && fn.weight !== 0)) {
     const advice = "group rewards compare rollouts of one task, and here each is alone";
-    return { name: "variety", status: "warning", message: `${found}; ${advice}` };
+    return warning("variety", [found], advice);
   }
   return bad("variety", [found], "the rubric must tell good play from bad");
 }
@@ -213,7 +213,7 @@ function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolea
     return bad("gold", found, exported ? advice : `${advice}, ${unless}`);
   }
   const advice = "the answer was merely said: export goldPolicy(task) that plays the right way";
-  return { ...bad("gold", found, advice), status: "warning" };
+  return warning("gold", found, advice);
 }
 
 function checkTools({ players }: AnyEnvironment): Check {
@@ -223,8 +223,7 @@ function checkTools({ players }: AnyEnvironment): Check {
   const names = toolDefinitions.map((tool) => tool.function.name).join(", ");
   if (bare.length === 0) return ok("tools", `described: ${names}`);
   const found = bare.map((tool) => `${tool.function.name} has no description`);
-  const advice = "the model knows nothing else about a tool";
-  return { ...bad("tools", found, advice), status: "warning" };
+  return warning("tools", found, "the model knows nothing else about a tool");
 }
 
 /** Only listed when something is wrong: most environments hold nothing. */
@@ -250,6 +249,10 @@ function bad(name: string, [first = "", ...more]: readonly string[], advice?: st
   const rest = more.length === 0 ? "" : ` (and ${more.length} more)`;
   const message = `${first}${rest}${advice === undefined ? "" : `; ${advice}`}`;
   return { name, status: "error", message };
+}
+
+function warning(name: string, faults: readonly string[], advice: string): Check {
+  return { ...bad(name, faults, advice), status: "warning" };
 }
 
 function at({ example, policy }: Play, fault: string): string {

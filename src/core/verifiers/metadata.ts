@@ -1,8 +1,8 @@
 /**
  * `metadata.json` beside a `results.jsonl`: verifiers' keys in its order, its numbers by its rules, then ours.
  *
- * Rows are taken in one at a time and of each only what the numbers need is kept. `avg_reward` and the rest weigh every row
- * alike, as verifiers does; the run's own report weighs every task alike.
+ * Rows are taken in one at a time and of each only what the numbers need is kept. `avg_reward` and the rest weigh every
+ * row alike, as verifiers does; the run's own report weighs every task alike.
  */
 
 import type { Usage } from "../../contract/messages.ts";
@@ -77,7 +77,7 @@ export class VerifiersMetadata {
     };
   }
 
-  /** Of rows that were all offered tools of the same names; else null. */
+  /** The tools, where all rows were offered tools of the same names; else null. */
   #tools(): Tools | null {
     const [only, ...others] = this.#toolSets.values();
     return only === undefined || only.length === 0 || others.length > 0 ? null : only;
@@ -85,9 +85,9 @@ export class VerifiersMetadata {
 }
 
 /**
- * The numbers of verifiers' result files, by its own rules, over rows as those files hold them.
- * Source: verifiers' metric and usage functions, less what we do otherwise: a reward of null was not scored, is left out of
- * a mean and makes its example incomplete. Our own report (statistics.ts) takes the task as its unit; these do not.
+ * The numbers of verifiers' result files, by its own rules, over rows as those files hold them. Source: verifiers'
+ * metric and usage functions, less what we do otherwise: a reward of null was not scored, is left out of a mean and
+ * makes its example incomplete. Our own report (statistics.ts) takes the task as its unit; these do not.
  */
 export interface OutputRow {
   readonly example_id: number;
@@ -96,7 +96,7 @@ export interface OutputRow {
   readonly metrics?: Readonly<Record<string, unknown>> | null;
 }
 
-/** By k = 1, 2, 4, … up to the attempts at an example. */
+/** The keys are k = 1, 2, 4, … up to the attempts at an example. */
 export interface PassFields {
   readonly pass_at_k: Record<string, number>;
   readonly pass_all_k: Record<string, number>;
@@ -119,8 +119,8 @@ export function averageMetrics(rows: readonly Pick<OutputRow, "metrics">[]): Rec
 }
 
 /**
- * pass@k and pass^k, a mean over the examples whose first `attempts` rows are all there and scored. An attempt passes from
- * the reward `threshold` on. Empty for one attempt, and when no example is complete.
+ * pass@k and pass^k, a mean over the examples whose first `attempts` rows are all there and scored. An attempt passes
+ * from the reward `threshold` on. Empty for one attempt, and when no example is complete.
  */
 export function passTables(
   rows: readonly Pick<OutputRow, "example_id" | "reward">[],

@@ -1,10 +1,10 @@
 /**
  * A finished rollout as a line of verifiers' `results.jsonl`, for the tools that read those files.
  *
- * Invariants. Keys and their order are verifiers' (its `save_utils.py`): what is empty of `answer` and `info` is left out,
- * tool calls are JSON texts in their list, every metric stands once more beside the rest, extra columns come last. Neither a
- * metric nor a column replaces a field that is there (a metric called `reward` leaves the reward alone). A reward that
- * was not produced is null.
+ * Invariants. Keys and their order are verifiers' (its `save_utils.py`): what is empty of `answer` and `info` is left
+ * out, tool calls are JSON texts in their list, every metric stands once more beside the rest, extra columns come last.
+ * Neither a metric nor a column replaces a field that is there (a metric called `reward` leaves the reward alone). A
+ * reward that was not produced is null.
  */
 import * as z from "zod";
 import type { ResultRow } from "../../contract/run.ts";
@@ -25,8 +25,8 @@ export function verifiersRow(row: ResultRow, columns: Readonly<Record<string, un
   const { error, answer, info } = row;
   const fields = {
     example_id: row.example_id,
-    prompt: row.prompt.map(savedMessage),
-    completion: row.completion.map(savedMessage),
+    prompt: row.prompt.map(saveMessage),
+    completion: row.completion.map(saveMessage),
     ...(answer !== undefined && { answer }),
     ...(info !== undefined && { info }),
     reward: row.reward,
@@ -62,7 +62,7 @@ function timingOf({ timing: { start_time, total } }: ResultRow) {
 }
 
 /** Tool calls as verifiers keeps them: `{id, name, arguments}`, each as a text. */
-function savedMessage(message: Record<string, unknown>): Record<string, unknown> {
+function saveMessage(message: Record<string, unknown>): Record<string, unknown> {
   const { success, data } = WithCalls.safeParse(message);
   if (!success) return message;
   const tool_calls = data.tool_calls.map(({ id, function: { name, arguments: given } }) =>

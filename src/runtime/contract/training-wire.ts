@@ -5,9 +5,9 @@
 import type { Scope } from "../../contract/scope.ts";
 import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
 import type { StoredTrainer, TrainerTarget, TrainingSpec } from "../../contract/training-request.ts";
-
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerShares } from "./trainer-time.ts";
+import type { RunSpec } from "./wire.ts";
 
 export type { StoredTrainer, TrainingSpec };
 
@@ -206,4 +206,12 @@ export interface TrainerRpc {
   ): Promise<(ReadyBatch & { readonly state: string }) | null>;
   /** A dead batch is offered again. */
   revive(step: number): Promise<boolean>;
+}
+
+/** For whoever finds the trainer's object missing and creates it. Null for a run that trains nothing. */
+export function trainerSpecOf({ scope, run_id, training, trainer }: RunSpec): TrainerSpec | null {
+  if (training === undefined) return null;
+  const { trainer: target, max_steps } = training;
+  const { sealed_push_secret, base_url } = trainer ?? { sealed_push_secret: null, base_url: "" };
+  return { scope, run_id, target, max_steps, sealed_push_secret, base_url };
 }

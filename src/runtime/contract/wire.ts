@@ -6,69 +6,15 @@
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { TokenPrices } from "../../contract/judgement.ts";
+import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
-import type { ForkedFrom } from "../../contract/run.ts";
+import type { EnvironmentPin, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import type { StoredTrainer, TrainingSpec } from "./training-wire.ts";
 
-export interface EnvironmentPin {
-  readonly id: string;
-  readonly version: string;
-  readonly digest: string;
-}
-
-/** Everything a run was asked to do, resolved; immutable. */
-export interface RunSpec {
-  readonly scope: Scope;
-  readonly run_id: string;
-  readonly environment: EnvironmentPin;
-  readonly environment_args: JsonObject;
-  readonly dataset: RunDataset;
-  readonly model: string;
-  readonly endpoint_id: string;
-  readonly sampling: Sampling;
-  readonly limits: RunLimits;
-  readonly seed: number;
-  readonly shuffle: boolean;
-  /** Tasks of the run; each is one group. */
-  readonly num_examples: number;
-  readonly rollouts_per_example: number;
-  readonly max_concurrent: number;
-  readonly min_scored: number;
-  /** True when the rubric looks at whole groups: they are then scored as one unit. */
-  readonly whole_groups: boolean;
-  readonly created_at: number;
-  /** Who answers for each judge of the rubric; absent for a run that needs none. */
-  readonly judges?: Readonly<Record<string, JudgeTarget>>;
-  /** False: every verdict is asked for anew, whatever was said to the same question before. */
-  readonly judge_cache?: boolean;
-  /** Set for a run whose rollouts go on behind a turn of another one. */
-  readonly fork?: ForkOrigin;
-  /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
-  readonly rescore?: { readonly run_id: string };
-  /** Set for a training run: `rollouts_per_example` is then its group's size, and groups open one by one. */
-  readonly training?: TrainingSpec;
-  /** What was made for the trainer of a training run. */
-  readonly trainer?: StoredTrainer;
-}
-
-export interface JudgeTarget {
-  readonly endpoint_id: string;
-  readonly model: string;
-  readonly sampling: Sampling;
-  /** Of its endpoint, when the run was accepted; absent where it had none. */
-  readonly prices?: TokenPrices;
-}
-
-/** The turn rollouts go on behind, and where what they begin with is kept (R2). */
-export interface ForkOrigin extends ForkedFrom {
-  readonly key: string;
-}
+export type { EnvironmentPin, ResolvedJudge as JudgeTarget, RunSpec };
 
 /** Where a rollout stands in its run. */
 export interface Place {

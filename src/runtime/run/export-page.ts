@@ -11,7 +11,7 @@ import type { ExportPage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { advantagesIn } from "./advantages.ts";
-import { recordIn } from "./finished-page.ts";
+import { recordIn } from "./pages.ts";
 import { segmentOf } from "./sources.ts";
 import type { RunStore } from "./store.ts";
 

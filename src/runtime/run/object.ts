@@ -35,28 +35,27 @@ import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
 import { cancelOne, deadlineOf, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
-import { eventsAfter, WaitingReaders } from "./events.ts";
+
 import { exportPage } from "./export-page.ts";
-import { finishedPage, recordIn, unfoldedRows } from "./finished-page.ts";
-import { inFlightIn } from "./in-flight.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, owe, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
+import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { RunPump } from "./pump.ts";
 import { auditRows, recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
+import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
 import { type LedgerHooks, policyGate, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
-import { taskMeans } from "./task-means.ts";
 import type { AcceptEval } from "./training/evals.ts";
 import { closeGroup } from "./training/groups.ts";
 import { TrainingLoop } from "./training/loop.ts";
 import { GroupOpenings } from "./training/plan.ts";
-import { trainingRecords } from "./training/records.ts";
-import { stepsOf, trainingFlow, trainingView } from "./training/view.ts";
+
+import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 
 /** What judging and training make of the ends of rollouts. */

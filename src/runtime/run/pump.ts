@@ -6,17 +6,19 @@ import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
+import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import type { Place, RunSpec } from "../contract/wire.ts";
+import type { Place, RolloutStanding, RunSpec } from "../contract/wire.ts";
 import { gateRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
+import { logError } from "../kit/log.ts";
+import { rolloutObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
-import { STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
+import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
 import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./queues.ts";
-import { Standings } from "./rollout-standing.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
@@ -233,4 +235,53 @@ export class RunPump {
 
 export function placeOf(row: RolloutEntry): Place {
   return { group: row.group_index, slot: row.slot, attempt: row.attempt };
+}
+
+/** No rollout has this id. It is out of memory again before the next slice: finished objects leave at once. */
+const NOBODY = "nobody";
+
+/**
+ * How rollouts stand that a run asks, one slice of them. An object that fails says nothing about its rollout, unless its
+ * storage is damaged: then it will never answer. A disk that is full, or files that run out, look the same from here but
+ * hit every object that is opened, so one that nobody ever used is opened first.
+ */
+class Standings {
+  readonly #env: Env;
+  readonly #spec: RunSpec;
+  readonly #subrequests: Subrequests;
+  #opens: Promise<boolean> | null = null;
+
+  constructor(env: Env, spec: RunSpec, subrequests: Subrequests) {
+    this.#env = env;
+    this.#spec = spec;
+    this.#subrequests = subrequests;
+  }
+
+  async of({ id, carries }: RolloutEntry, ask: (rollout: RolloutRpc) => Promise<RolloutStanding>): Promise<Heard> {
+    // One that takes over another's trajectory has no object: whoever starts it reports for it.
+    if (this.#spec.rescore !== undefined || carries !== null) return { state: "unknown" };
+    try {
+      return await ask(rolloutObject(this.#env, this.#spec.scope, id));
+    } catch (thrown) {
+      logError("rollout does not answer", id, thrown);
+      const damaged = isUnreadable(thrown) && (await this.#othersOpen());
+      return { state: damaged ? "unreadable" : "unreachable" };
+    }
+  }
+
+  #othersOpen(): Promise<boolean> {
+    this.#opens ??= this.#open();
+    return this.#opens;
+  }
+
+  async #open(): Promise<boolean> {
+    try {
+      const nobody = rolloutObject(this.#env, this.#spec.scope, NOBODY);
+      await this.#subrequests.object(() => nobody.read());
+      return true;
+    } catch (thrown) {
+      logError("no object opens", this.#spec.run_id, thrown);
+      return false;
+    }
+  }
 }

@@ -4,7 +4,7 @@ import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
 import type { Place, SourcePlace, Starter } from "../contract/wire.ts";
 import { cancelReasonOf } from "./control.ts";
-import { recordIn } from "./finished-page.ts";
+import { recordIn } from "./pages.ts";
 import type { RunStore } from "./store.ts";
 
 export function sourcesIn(store: RunStore, places: readonly SourcePlace[]): SourcePage {

@@ -7,37 +7,32 @@
 
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { ResolvedJudges } from "../../contract/judgement.ts";
 import type { CreatedRun, RunRequest, RunView } from "../../contract/run.ts";
+import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { asEval, type StoredTrainer, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
+import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
-
-import { findRunByIdempotencyKey, insertRun, type NewRun, numExamplesOf, runViewOf } from "../../db/runs.ts";
+import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../../db/runs.ts";
 import { keyReused, type Result } from "../contract/refusal.ts";
-import type { JudgeTarget, RunSpec } from "../contract/wire.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-
 import { datasetKey, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
-
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
 interface Acceptable {
+  readonly request: EvalRequest;
   readonly checked: Checked;
   readonly endpoint: RunEndpoint;
-  readonly request: Omit<EvalRequest, "judges"> & { readonly judges: ResolvedJudges };
+  readonly judges: RunJudges;
   readonly training: TrainingSpec | null;
-  /** Endpoints that came with its judges. */
-  readonly benches: RunJudges["inline"];
 }
 
 export interface AcceptOptions extends CreateOptions {
@@ -57,19 +52,24 @@ export async function acceptRun(
   if (repeated !== null) return withoutSecrets(repeated);
   const acceptable = await resolve(env, scope, asked, options);
   if (!acceptable.ok) return acceptable;
-  const { checked, endpoint, benches, training } = acceptable.value;
+  const { request, checked, endpoint, judges, training } = acceptable.value;
   const subrequests = new Subrequests();
   const runId = mintRunId(minting(env, options.now));
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const issued =
     training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
-  const spec = specOf(scope, runId, acceptable.value, dataset, options.now);
-  const row = rowOf(spec, acceptable.value, issued?.kept ?? null, options);
-  const begun = await beginRun(env, scope, { run: row, endpoint, benches }, options, subrequests);
+  const base = {
+    name: request.name ?? null,
+    metadata: request.metadata,
+    dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
+    spec: specOf(scope, runId, acceptable.value, dataset),
+  };
+  const run = newRun(base, issued === null ? {} : { trainer: issued.kept }, options);
+  const begun = await beginRun(env, scope, { run, endpoint, benches: judges.inline }, options, subrequests);
   if (issued === null || !begun.ok || begun.value.replayed) return withoutSecrets(begun);
   const live = await subrequests.object(() => runObject(env, scope, runId).view());
-  const run = { ...begun.value.run, training: live?.training ?? null, trainer: issued.secrets };
-  return { ok: true, value: { run, replayed: false } };
+  const shown = { ...begun.value.run, training: live?.training ?? null, trainer: issued.secrets };
+  return { ok: true, value: { run: shown, replayed: false } };
 }
 
 interface Accepted {
@@ -82,6 +82,37 @@ function withoutSecrets(result: Result<{ run: RunView; replayed: boolean }>): Re
   if (!result.ok || result.value.run.kind !== "training") return result;
   const { run, replayed } = result.value;
   return { ok: true, value: { run: { ...run, trainer: null }, replayed } };
+}
+
+/** What a run is called and asked to do. */
+type RunBase = Pick<NewRun, "name" | "metadata" | "dataset_id"> & { readonly spec: Omit<RunSpec, "created_at"> };
+
+/**
+ * The row of a run that begins now, whatever made it. `base`: as it was asked for, or a run that it comes of; `changes`:
+ * what is different. Columns beside the spec follow from it.
+ */
+export function newRun(
+  base: RunBase,
+  changes: Partial<RunSpec>,
+  { now, idempotencyKey, requestHash }: CreateOptions,
+): NewRun {
+  const spec: RunSpec = { ...base.spec, ...changes, created_at: now };
+  return {
+    ...{ name: base.name, metadata: base.metadata, dataset_id: base.dataset_id, spec },
+    id: spec.run_id,
+    kind: spec.training === undefined ? "eval" : "training",
+    status: "queued",
+    environment_id: spec.environment.id,
+    environment_version: spec.environment.version,
+    endpoint_id: spec.endpoint_id,
+    ...{ idempotency_key: idempotencyKey, request_hash: requestHash },
+    ...{ counts: null, report: null, error: null, created_at: now, finished_at: null, dead_letters: 0 },
+  };
+}
+
+/** What a run was asked, without what made it one of a kind: what another run begins from. */
+export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, ...spec }: RunSpec): RunSpec {
+  return spec;
 }
 
 export interface Beginning {
@@ -103,7 +134,7 @@ export async function beginRun(
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
   }
-  await subrequests.object(() => runObject(env, scope, run.id).create(specOfRow(scope, run)));
+  await subrequests.object(() => runObject(env, scope, run.id).create(run.spec));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
     endpoint: endpoint.shown,
@@ -135,51 +166,8 @@ async function resolve(
   if (!judges.ok) return judges;
   const most = endpoint.value.max_concurrent ?? request.max_concurrent;
   const max_concurrent = Math.min(request.max_concurrent, most);
-  const resolved = { ...request, judges: judges.value.judges, max_concurrent };
-  const benches = judges.value.inline;
-  return {
-    ok: true,
-    value: {
-      checked: checked.value,
-      endpoint: endpoint.value,
-      request: resolved,
-      training,
-      benches,
-    },
-  };
-}
-
-/** What the run's object is created with, from its row: for a run whose creation was cut short. */
-export function specOfRow(scope: Scope, run: NewRun): RunSpec {
-  const { request } = run;
-  return {
-    scope,
-    run_id: run.id,
-    environment: {
-      id: run.environment_id,
-      version: run.environment_version,
-      digest: run.environment_digest,
-    },
-    environment_args: request.environment_args as JsonObject,
-    dataset: request.resolved.dataset,
-    model: run.model,
-    endpoint_id: run.endpoint_id,
-    sampling: request.sampling,
-    limits: request.limits,
-    seed: request.seed,
-    shuffle: request.shuffle,
-    num_examples: numExamplesOf(run),
-    rollouts_per_example: request.rollouts_per_example,
-    max_concurrent: request.max_concurrent,
-    min_scored: request.min_scored,
-    whole_groups: request.resolved.whole_groups,
-    created_at: run.created_at,
-    ...judgesOf(request),
-    ...(request.resolved.fork && { fork: request.resolved.fork }),
-    ...(request.resolved.rescore && { rescore: request.resolved.rescore }),
-    ...(request.resolved.training && { training: request.resolved.training }),
-    ...(request.resolved.trainer && { trainer: request.resolved.trainer }),
-  };
+  const resolved = { checked: checked.value, endpoint: endpoint.value, judges: judges.value, training };
+  return { ok: true, value: { request: { ...request, max_concurrent }, ...resolved } };
 }
 
 /** The run a repeated Idempotency-Key made before; null for a new key, or none. */
@@ -194,7 +182,7 @@ export async function replayedRun(
   if (record.run.request_hash !== requestHash) return keyReused();
   const { run } = record;
   if (run.status === "queued") {
-    await runObject(env, scope, run.id).create(specOfRow(scope, run));
+    await runObject(env, scope, run.id).create(run.spec);
   }
   return { ok: true, value: { run: runViewOf(record), replayed: true } };
 }
@@ -217,88 +205,20 @@ async function storeRows(
 function specOf(
   scope: Scope,
   run_id: string,
-  { request, checked, endpoint, training }: Acceptable,
+  { request, checked, endpoint, judges: { judges }, training }: Acceptable,
   dataset: RunDataset,
-  created_at: number,
-): RunSpec {
+): Omit<RunSpec, "created_at"> {
   const { pin, environment, num_examples } = checked;
-  const { model, sampling, limits, seed, shuffle, rollouts_per_example } = request;
+  const { model, sampling, limits, seed, shuffle, rollouts_per_example, max_concurrent, min_scored } = request;
   return {
-    scope,
-    run_id,
+    ...{ scope, run_id, dataset, num_examples, judge_cache: request.judge_cache },
+    ...{ model, sampling, limits, seed, shuffle, rollouts_per_example, max_concurrent, min_scored },
     environment: pin,
     // It came through JSON.parse, so it is JSON.
     environment_args: request.environment_args as JsonObject,
-    dataset,
-    model,
     endpoint_id: endpoint.shown.id,
-    sampling,
-    limits,
-    seed,
-    shuffle,
-    num_examples,
-    rollouts_per_example,
-    max_concurrent: request.max_concurrent,
-    min_scored: request.min_scored,
     whole_groups: training !== null || environment.rubric.hasGroupFunctions,
-    created_at,
-    ...judgesOf(request),
+    ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),
-  };
-}
-
-/** The judges a run asks, if any; a run accepted before there was a cache asks as if there were one. */
-function judgesOf({
-  judges = {},
-  judge_cache = true,
-}: Pick<NewRun["request"], "judges" | "judge_cache">): Pick<RunSpec, "judges" | "judge_cache"> {
-  const named = Object.entries(judges);
-  if (named.length === 0) return {};
-  const targets = named.map(([name, { endpoint, ...target }]): [string, JudgeTarget] => {
-    return [name, { endpoint_id: endpoint, ...target }];
-  });
-  return { judges: Object.fromEntries(targets), judge_cache };
-}
-
-function rowOf(
-  spec: RunSpec,
-  { request, checked, training }: Acceptable,
-  trainer: StoredTrainer | null,
-  options: AcceptOptions,
-): NewRun {
-  const { dataset: _rows, endpoint: _key, ...kept } = request;
-  const { dataset, whole_groups, environment, num_examples } = spec;
-  const kind = training === null ? "eval" : "training";
-  return {
-    id: spec.run_id,
-    kind,
-    name: request.name ?? null,
-    status: "queued",
-    environment_id: environment.id,
-    environment_version: environment.version,
-    environment_digest: environment.digest,
-    model: request.model,
-    endpoint_id: spec.endpoint_id,
-    request: {
-      ...{ ...kept, kind, ...(training && { num_examples }) },
-      resolved: {
-        ...{ dataset, whole_groups },
-        ...(training && { training }),
-        ...(trainer && { trainer }),
-      },
-    },
-    dataset_key: dataset.key,
-    // A training run plans its groups one by one.
-    planned: training === null ? num_examples * spec.rollouts_per_example : 0,
-    idempotency_key: options.idempotencyKey,
-    request_hash: options.requestHash,
-    counts: null,
-    report: null,
-    error: null,
-    metadata: request.metadata,
-    created_at: options.now,
-    finished_at: null,
-    dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
-    dead_letters: 0,
   };
 }

@@ -8,11 +8,10 @@ import type { WeightLedger } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
-import { trainerSpecOf } from "../contract/trainer-spec.ts";
-import type { Answer, TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
+
+import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
-import { specOfRow } from "./accept-run.ts";
 import { issueToken } from "./issue-token.ts";
 import { notFound, openRun } from "./read-run.ts";
 
@@ -29,7 +28,7 @@ export async function askTrainer<T>(
   if (first.ok || first.refusal.code !== "unknown") return inWords(first, runId);
   const found = await openRun(env, scope, runId);
   if (!found.ok) return found;
-  const spec = trainerSpecOf(specOfRow(scope, found.value.record.run));
+  const spec = trainerSpecOf(found.value.record.run.spec);
   if (spec === null) return refuse("not_found", `${runId} is no training run`, "id");
   await trainer.create(spec);
   return inWords(await ask(trainer), runId);

@@ -15,7 +15,7 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import type { TaskMean } from "../contract/run-records.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { keyRanges } from "../run/task-means.ts";
+import { keyRanges } from "../run/report-sums.ts";
 import { lostRun, readRun } from "./read-run.ts";
 
 const TASKS_AT_ONCE = 40_000;

@@ -51,8 +51,8 @@ export async function exportRun(
 }
 
 function originOf({ run }: RunRecord): Origin {
-  const environment = `${run.environment_id}@${run.environment_version}`;
-  return { run_id: run.id, environment, model: run.model };
+  const { environment, model } = run.spec;
+  return { run_id: run.id, environment: `${environment.id}@${environment.version}`, model };
 }
 
 /** Null where no trajectory is left to make a row of. */

@@ -3,25 +3,24 @@
  * for what the request says otherwise. Everything that can be wrong is said before anything is stored.
  */
 
-import type { JsonObject } from "../../contract/json.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { ForkRequest } from "../../contract/run-control.ts";
+import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { forkableTurns, forkPoint } from "../../core/rollout/fork.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
-import type { NewRun, RunRecord } from "../../db/runs.ts";
+import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { behindRoute } from "../environment/code-behind-route.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
-
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { storeForkPoint } from "../trajectory/carry-over.ts";
-import { beginRun, replayedRun } from "./accept-run.ts";
+import { beginRun, newRun, plainSpec, replayedRun } from "./accept-run.ts";
 import { WHOLE_GROUP } from "./check-run.ts";
 import { finishedTrajectory } from "./read-rollouts.ts";
 import { notFound, openRun, placeOfId } from "./read-run.ts";
@@ -50,7 +49,9 @@ export async function forkRollout(
   const point = forkPoint(trajectory, request.turn);
   const key = await storeForkPoint(env, scope, runId, point, subrequests);
   const fork = { rollout_id: id, turn: request.turn, key };
-  const run = rowOf(runId, { record, request, fork, endpoint: endpoint.value }, options);
+  const base = { name: null, metadata: record.run.metadata, dataset_id: null, spec: plainSpec(record.run.spec) };
+  const changes = changesOf(record.run, request, endpoint.value);
+  const run = newRun(base, { ...changes, run_id: runId, fork }, options);
   return await beginRun(env, scope, { run, endpoint: endpoint.value }, options, subrequests);
 }
 
@@ -80,10 +81,8 @@ async function readSource(
 
 /** The code the run pinned must be here, and its state must be all there is to a rollout. */
 async function unfitEnvironment(env: Env, scope: Scope, { run }: RunRecord): Promise<Result<never> | null> {
-  const named = `${run.environment_id}@${run.environment_version}`;
-  const { environment_id, environment_version: version, environment_digest: digest } = run;
-  const args = run.request.environment_args as JsonObject;
-  const pin = { id: environment_id, version, digest };
+  const { environment: pin, environment_args: args } = run.spec;
+  const named = `${pin.id}@${pin.version}`;
   const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(pin, args));
   if (environment instanceof Error) return refuse("conflict", environment.message, "id");
   if (environment === null) {
@@ -106,7 +105,7 @@ function refusedTurn(trajectory: Trajectory, turn: number): Result<never> | null
 }
 
 function refusedGroup({ run }: RunRecord, { rollouts }: ForkRequest): Result<never> | null {
-  if (!run.request.resolved.whole_groups || rollouts <= WHOLE_GROUP) return null;
+  if (!run.spec.whole_groups || rollouts <= WHOLE_GROUP) return null;
   const message = `${run.environment_id} scores whole groups, of at most ${WHOLE_GROUP}`;
   return refuse("too_large", message, "rollouts");
 }
@@ -131,36 +130,10 @@ async function endpointFor(
   };
 }
 
-interface Fork {
-  readonly record: RunRecord;
-  readonly request: ForkRequest;
-  readonly fork: NonNullable<NewRun["request"]["resolved"]["fork"]>;
-  readonly endpoint: RunEndpoint;
-}
-
-/** The run's row with what is different: one task, asked anew, of rows that are nobody else's. */
-function rowOf(
-  id: string,
-  { record: { run }, request, fork, endpoint }: Fork,
-  { now, idempotencyKey, requestHash }: CreateOptions,
-): NewRun {
-  const { org_id: _org, project_id: _project, ...kept } = run;
-  const { resolved, ...settings } = kept.request;
-  const { dataset, whole_groups } = resolved;
-  const { model = run.model, sampling = settings.sampling, rollouts } = request;
-  const max_concurrent = Math.min(settings.max_concurrent, endpoint.max_concurrent ?? settings.max_concurrent);
-  return {
-    ...kept,
-    ...{ id, name: null, status: "queued", model, planned: rollouts, kind: "eval" },
-    endpoint_id: endpoint.shown.id,
-    request: {
-      ...{ ...settings, model, sampling, max_concurrent },
-      ...{ num_examples: 1, rollouts_per_example: rollouts, kind: "eval" },
-      resolved: { dataset, whole_groups, fork },
-    },
-    dataset_key: null,
-    dataset_id: null,
-    ...{ counts: null, report: null, error: null, finished_at: null, dead_letters: 0 },
-    ...{ created_at: now, idempotency_key: idempotencyKey, request_hash: requestHash },
-  };
+/** One task of the run, asked anew, of rows that are nobody else's. */
+function changesOf({ spec }: RunRecord["run"], request: ForkRequest, endpoint: RunEndpoint): Partial<RunSpec> {
+  const { model = spec.model, sampling = spec.sampling, rollouts } = request;
+  const max_concurrent = Math.min(spec.max_concurrent, endpoint.max_concurrent ?? spec.max_concurrent);
+  const endpoint_id = endpoint.shown.id;
+  return { model, endpoint_id, sampling, max_concurrent, num_examples: 1, rollouts_per_example: rollouts };
 }

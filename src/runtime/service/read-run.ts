@@ -17,7 +17,6 @@ import { Recent } from "../kit/caches.ts";
 import { runObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { failedForStorage, goneMessage, isLocal, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
-import { specOfRow } from "./accept-run.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
@@ -125,7 +124,7 @@ export async function openRun(
   const { record, current } = await recordOf(env, scope, id);
   if (record === null) return notFound("run", id);
   const object = runObject(env, scope, id);
-  if (current && record.run.status === "queued") await object.create(specOfRow(scope, record.run));
+  if (current && record.run.status === "queued") await object.create(record.run.spec);
   return { ok: true, value: { record, object } };
 }
 

@@ -5,8 +5,7 @@
 
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
-import type { ResolvedJudges, TokenPrices } from "../../contract/judgement.ts";
-
+import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
@@ -64,7 +63,7 @@ async function resolveNamed(
 }
 
 export interface RunJudges {
-  readonly judges: ResolvedJudges;
+  readonly judges: Readonly<Record<string, ResolvedJudge>>;
   /** Endpoints that came with them, to be stored beside the run. */
   readonly inline: readonly InlineEndpointRow[];
 }
@@ -76,14 +75,14 @@ export async function resolveJudges(
   now: number,
   byRun = false,
 ): Promise<Result<RunJudges>> {
-  const judges: Record<string, ResolvedJudges[string]> = {};
+  const judges: Record<string, ResolvedJudge> = {};
   const inline: InlineEndpointRow[] = [];
-  for (const [name, target] of Object.entries(asked)) {
+  for (const [name, { endpoint, ...asks }] of Object.entries(asked)) {
     const param = `judges.${name}.endpoint`;
-    const found = await resolveNamed(env, scope, target.endpoint, now, { param, byRun });
+    const found = await resolveNamed(env, scope, endpoint, now, { param, byRun });
     if (!found.ok) return found;
     const { shown, prices } = found.value;
-    judges[name] = { ...target, endpoint: shown.id, ...(prices && { prices }) };
+    judges[name] = { ...asks, endpoint_id: shown.id, ...(prices && { prices }) };
     if (found.value.inline !== null) inline.push(found.value.inline);
   }
   return { ok: true, value: { judges, inline } };

@@ -19,7 +19,7 @@ import { logError } from "../kit/log.ts";
 
 import { runObject } from "../kit/names.ts";
 import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
-import { WaitingReaders } from "../run/events.ts";
+import { WaitingReaders } from "../run/pages.ts";
 import { ack, expired, heartbeat, lease, nack, type Outcome, offered, revived, type Serial } from "./ledger.ts";
 import { beginOffer, offerAnswered, offerAt, sendOffer } from "./push-ledger.ts";
 

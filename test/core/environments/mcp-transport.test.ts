@@ -11,7 +11,6 @@ test("a reply that is no JSON is told by its length, without a piece of it: a se
     }),
     url: "https://shop.example/mcp",
     headers: { authorization: `Bearer ${key}` },
-    parse: () => ({ jsonrpc: "2.0", id: 1, result: {} }),
     session: null,
   });
   const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });

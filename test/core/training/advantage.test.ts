@@ -6,7 +6,7 @@ import {
   creditGroup,
   estimatorOf,
   type GroupRules,
-  penalised,
+  penalise,
 } from "../../../src/core/training/advantage.ts";
 
 const REWARDS = [1, 0, 0, 1, 1];
@@ -43,7 +43,7 @@ test("length costs a share of the group's mean, as recorded", () => {
   }));
   const shares = [0.170833, 0.275, 0.45, 0.3375, 0.233333];
   close(
-    penalised(PENALTY, members),
+    penalise(PENALTY, members),
     REWARDS.map((reward, at) => reward - 0.6 * (shares[at] ?? 0)),
   );
   const rules: GroupRules = {

@@ -22,9 +22,8 @@ test("a run that is cancelled tells a slice of its rollouts an alarm, without a 
     rollouts_per_example: 1,
     max_concurrent: ROLLOUTS,
   });
-  const row = await acceptedOnly(platform, template.id);
-  const request = { ...row.request, rollouts_per_example: ROLLOUTS };
-  const { within } = await createLossy(platform, { ...row, request, planned: ROLLOUTS });
+  const row = await acceptedOnly(platform, template.id, { rollouts_per_example: ROLLOUTS });
+  const { within } = await createLossy(platform, row);
   const now = Date.now();
   const told = await within(async (run) => {
     run.now = () => now;

@@ -4,7 +4,6 @@ import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
-import { specOfRow } from "../../../src/runtime/service/accept-run.ts";
 import { acceptedOnly, createLossy } from "../hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -121,8 +120,7 @@ async function pausedAtOnce(more: Partial<RunView["limits"]> = {}): Promise<RunV
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const template = await platform.finish(request);
   const row = await acceptedOnly(platform, template.id);
-  const limits = { ...row.request.limits, ...more };
-  const spec = { ...specOfRow(platform.scope, row), limits };
+  const spec = { ...row.spec, limits: { ...row.spec.limits, ...more } };
   await platform.inRun(row.id, async (run, { storage }) => {
     const store = new RunStore(storage, LEDGER_HOOKS);
     store.create(spec);

@@ -1,8 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import type { NewRun } from "../../../src/db/runs.ts";
-import type { RolloutReport, RolloutSpec, RunMessage } from "../../../src/runtime/contract/wire.ts";
+import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { trajectoryKey } from "../../../src/runtime/kit/names.ts";
 import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
@@ -126,7 +125,7 @@ test("rollouts whose start message was lost are started by the sweep, and not be
 });
 
 /** A run whose one rollout has answered, as an earlier one did, while the message to score it was lost. */
-async function answeredUnscored(changes: Partial<NewRun> = {}) {
+async function answeredUnscored(changes: Partial<RunSpec> = {}) {
   const template = await finishOne(script(RIGHT));
   const model = script(RIGHT);
   const row = await acceptedOnly(platform, template.id, { model, ...changes });
@@ -248,13 +247,7 @@ test("a report of a rollout the run never dispatched is refused and changes noth
 });
 
 test("a group that is scored as a whole is not scored before all of it has answered, however late", async () => {
-  const template = await finishOne(script(RIGHT));
-  const request = await requestOf(template.id);
-  const resolved = { ...request.resolved, whole_groups: true };
-  const { within, scores, id } = await answeredUnscored({
-    planned: 2,
-    request: { ...request, resolved, rollouts_per_example: 2 },
-  });
+  const { within, scores, id } = await answeredUnscored({ whole_groups: true, rollouts_per_example: 2 });
   for (let tries = 1; tries <= 7; tries += 1) {
     await within(async (run) => {
       run.now = () => Date.now() + tries * 30_001;
@@ -322,21 +315,13 @@ test("a run whose acceptance was cut short before its object existed is created 
 test("code the run pinned that is gone ends rollouts as environment_changed, free, and stops the dispatch", async () => {
   const template = await finishOne(script(RIGHT), 4);
   const model = script(RIGHT);
-  const gone = { environment_digest: "sha256:gone", model };
-  const row = await acceptedOnly(platform, template.id, {
-    ...gone,
-    request: { ...(await requestOf(template.id)), max_concurrent: 1 },
-  });
+  const environment = { ...template.environment, digest: "sha256:gone" };
+  const row = await acceptedOnly(platform, template.id, { environment, model, max_concurrent: 1 });
   const run = await platform.ended(row.id);
   expect(run).toMatchObject({ status: "failed", error: { code: "environment_changed" } });
   expect(run.counts).toMatchObject({ pending: 3, failed: { environment_changed: 1 } });
   expect(await requestsOf(model)).toEqual([]);
 });
-
-async function requestOf(id: string) {
-  const row = await env.DB.prepare("select request from runs where id = ?").bind(id).first();
-  return JSON.parse(String(row?.["request"]));
-}
 
 test("what an invocation cannot work off goes to the end of its queue, and counts as no try", async () => {
   const { id } = await finishOne(script(RIGHT));

@@ -3,9 +3,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { drain } from "../../../src/runtime/run/chores.ts";
 import { noteDeadLetter } from "../../../src/runtime/run/control.ts";
 import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
-import { drain } from "../../../src/runtime/run/outbox.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { segmentLines } from "../hand-made.ts";

@@ -101,28 +101,6 @@ test("of two requests with one Idempotency-Key at the same moment one run comes 
   expect((await requestsOf(model)).length).toBe(1);
 });
 
-test("a run stored before endpoints had names and runs had judges is read, and goes on to its end", async () => {
-  const { id: template } = await platform.finish({ ...one, model: script(RIGHT) });
-  const mac = idMac(env.ROLLCALL_SECRET);
-  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  const id = mintRunId({ now: Date.now(), random, mac });
-  const kept =
-    "org_id, project_id, kind, name, environment_id, environment_version, environment_digest, model, dataset_key, planned, metadata, created_at";
-  await env.DB.batch([
-    env.DB.prepare(
-      `insert into runs (id, endpoint_id, status, request, ${kept})
-       select ?1, ?2, 'queued', json_remove(request, '$.judges'), ${kept} from runs where id = ?3`,
-    ).bind(id, `ep_of_${id}`, template),
-    env.DB.prepare(
-      `insert into endpoints (id, org_id, project_id, base_url, created_at)
-       select ?1, org_id, project_id, ?2, created_at from runs where id = ?3`,
-    ).bind(`ep_of_${id}`, env.MODEL_URL, id),
-  ]);
-  const shown = { id: `ep_of_${id}`, name: null, base_url: env.MODEL_URL, api_key_last4: null };
-  expect(await platform.run(id)).toMatchObject({ dataset: null, judges: {}, endpoint: shown });
-  expect(await platform.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
-});
-
 test("an endpoint's key reaches the model and stands in plain text nowhere", async () => {
   const secret = `sk-${crypto.randomUUID()}`;
   const model = script(RIGHT);

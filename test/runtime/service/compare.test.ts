@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { RunComparison } from "../../../src/contract/comparison.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { KeyRange } from "../../../src/runtime/contract/run-records.ts";
-import { keyRanges } from "../../../src/runtime/run/task-means.ts";
+import { keyRanges } from "../../../src/runtime/run/report-sums.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { RIGHT } from "../rows.ts";
 import { script } from "../script.ts";

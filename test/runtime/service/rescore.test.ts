@@ -81,7 +81,7 @@ test("where the version that played a run is gone, the code there is of its envi
   const model = script(["3"]);
   const run = await platform.finish({ environment: "marked", dataset: ask(["a", "b"]), model });
   // As a deployment with an earlier version would have left it.
-  const earlier = "update runs set environment_version = '0.9.0' where id = ?";
+  const earlier = "update runs set spec = json_set(spec, '$.environment.version', '0.9.0') where id = ?";
   await env.DB.prepare(earlier).bind(run.id).run();
   const made = await rescored(run.id);
   expect(made).toMatchObject({
@@ -93,7 +93,9 @@ test("where the version that played a run is gone, the code there is of its envi
     404,
     { error: { code: "not_found", param: "environment" } },
   ]);
-  await env.DB.prepare("update runs set environment_id = 'unheard-of' where id = ?").bind(run.id).run();
+  await env.DB.prepare("update runs set spec = json_set(spec, '$.environment.id', 'unheard-of') where id = ?")
+    .bind(run.id)
+    .run();
   expect((await rescore(run.id, {})).status).toBe(404);
 });
 

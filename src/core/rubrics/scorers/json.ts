@@ -1,9 +1,9 @@
 /**
- * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in a fenced
- * block; a reference is nothing else.
+ * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in
+ * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
-import { findOddity, type Json, type JsonObject } from "../../../contract/json.ts";
+import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
 import { closeness } from "./numeric.ts";
@@ -43,8 +43,8 @@ function parse(text: string): Json | undefined {
 }
 
 /**
- * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more. JSON in
- * a fenced block counts, where it is the only block.
+ * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more.
+ * JSON in a fenced block counts, where it is the only block.
  */
 const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
   try {
@@ -66,15 +66,15 @@ export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), 
 
 function checkerOf(schema: Json, work: Work): SchemaChecker {
   if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema is an object");
-  return followed(() => schemaChecker(schema, work));
+  return followSchema(() => schemaChecker(schema, work));
 }
 
 /** A schema that refers to nowhere shows when it is used. */
 function fits(check: SchemaChecker, value: Json, work: Work): boolean {
-  return followed(() => check(value, work).length === 0);
+  return followSchema(() => check(value, work).length === 0);
 }
 
-function followed<T>(run: () => T): T {
+function followSchema<T>(run: () => T): T {
   try {
     return run();
   } catch (thrown) {
@@ -84,38 +84,38 @@ function followed<T>(run: () => T): T {
 }
 
 function isObject(value: Json): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 /**
- * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places, texts by
- * `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As autoevals' JSONDiff,
- * which compares values of different kinds as texts; here they are 0.
+ * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places,
+ * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As
+ * autoevals' JSONDiff, which compares values of different kinds as texts; here they are 0.
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
     const expected = readReference(reference);
     const said = readSaid(output);
-    return said === undefined ? 0 : alike(said, expected, work);
+    return said === undefined ? 0 : compareValues(said, expected, work);
   }),
 );
 
-function alike(a: Json, b: Json, work: Work): number {
+function compareValues(a: Json, b: Json, work: Work): number {
   if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
   if (typeof a === "number" && typeof b === "number") return closeness(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     const longest = Math.max(a.length, b.length);
-    return mean(Array.from({ length: longest }, (_, at) => both(a[at], b[at], work)));
+    return mean(Array.from({ length: longest }, (_, at) => compareBoth(a[at], b[at], work)));
   }
   if (isObject(a) && isObject(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-    return mean(Array.from(keys, (key) => both(own(a, key), own(b, key), work)));
+    return mean(Array.from(keys, (key) => compareBoth(own(a, key), own(b, key), work)));
   }
   return a === b ? 1 : 0;
 }
 
-function both(a: Json | undefined, b: Json | undefined, work: Work): number {
-  return a === undefined || b === undefined ? 0 : alike(a, b, work);
+function compareBoth(a: Json | undefined, b: Json | undefined, work: Work): number {
+  return a === undefined || b === undefined ? 0 : compareValues(a, b, work);
 }
 
 function own(object: JsonObject, key: string): Json | undefined {
@@ -127,9 +127,10 @@ function mean(scores: readonly number[]): number {
   return scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
-// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together (by
-// `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
-// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none scores 0.
+// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together
+// (by `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
+// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none
+// scores 0.
 
 /** Entries of a list: pairing takes the cube of it. An output of more scores 0. */
 const ENTRIES = 200;
@@ -173,8 +174,8 @@ function sameText(a: string, b: string): number {
   return a === b ? 1 : 0;
 }
 
-// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn 1955,
-// Munkres 1957), in rows² × columns steps.
+// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn
+// 1955, Munkres 1957), in rows² × columns steps.
 
 /** The greatest sum. Rows are of one length; where there are fewer of one kind, some of the other stay alone. */
 function bestAssignment(scores: readonly (readonly number[])[]): number {

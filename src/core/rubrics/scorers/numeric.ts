@@ -1,4 +1,7 @@
-/** The scorers `numeric` and `numeric_diff`: the last number of the output against the reference. Without a number it is 0. */
+/**
+ * The scorers `numeric` and `numeric_diff`: the last number of the output against the reference. Without a number it is
+ * 0.
+ */
 import * as z from "zod";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 

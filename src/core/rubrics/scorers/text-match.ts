@@ -8,7 +8,7 @@ import { RE2JS } from "re2js";
 import * as z from "zod";
 import { extractBoxedAnswer } from "../../../../packages/math-equivalence/extract.ts";
 import { Pattern, PatternError } from "../../schema/pattern.ts";
-import { grouped, scoreWork, type Work, WorkBudgetError } from "../work.ts";
+import { scoreWork, type Work, WorkBudgetError, withThousands } from "../work.ts";
 import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
 export const TEXT_OPTIONS = {
@@ -23,7 +23,9 @@ export const TEXT_OPTIONS = {
 const TextOptions = z.strictObject(TEXT_OPTIONS);
 export type TextOptions = z.output<typeof TextOptions>;
 
-/** Steps for each character: what each option was measured to take of hostile text, as Arabic ligatures or all commas. */
+/**
+ * Steps for each character: what each option was measured to take of hostile text, as Arabic ligatures or all commas.
+ */
 const STEPS = { normalize: 4, punctuation: 4, articles: 3 };
 /** Marks that follow each other are put in order by insertion, which takes the square of them. */
 const MARK = /[\p{M}\uFF9E\uFF9F]/u;
@@ -32,7 +34,7 @@ const PAIRS_OF_MARKS = 50;
 
 /** The text in one spelling; with any option, white space is one blank. */
 export function plainText(text: string, options: TextOptions, work: Work): string {
-  const doing = `spelling ${grouped(text.length)} characters in one way`;
+  const doing = `spelling ${withThousands(text.length)} characters in one way`;
   work.spend(text.length * stepsEach(options), doing);
   if (options.normalize_unicode) work.spend(pairsOfMarks(text) / PAIRS_OF_MARKS, doing);
   let plain = options.normalize_unicode ? text.normalize("NFKC") : text;
@@ -68,7 +70,9 @@ export const exact = scorer(
     plainText(output, options, work) === plainText(reference, options, work) ? 1 : 0,
 );
 
-/** 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used. */
+/**
+ * 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used.
+ */
 export const includes = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const wanted = needle(reference, options, work);
   const text = plainText(output, options, work);
@@ -87,7 +91,7 @@ export const startsWith = scorer(
 const PAIRS_SEARCHED = 12_500;
 
 function spendSearch(text: string, wanted: string, work: Work): void {
-  const lengths = `${grouped(wanted.length)} characters in ${grouped(text.length)}`;
+  const lengths = `${withThousands(wanted.length)} characters in ${withThousands(text.length)}`;
   work.spend((text.length * wanted.length) / PAIRS_SEARCHED, `looking for ${lengths}`);
 }
 
@@ -98,8 +102,8 @@ function needle(reference: string, options: TextOptions, work: Work): string {
 }
 
 /**
- * `1 − d / max(length)`, d the least number of inserted, deleted and replaced UTF-16 units (Levenshtein 1966); 1 for two empty
- * texts. As autoevals' Levenshtein.
+ * `1 − d / max(length)`, d the least number of inserted, deleted and replaced UTF-16 units (Levenshtein 1966); 1 for
+ * two empty texts. As autoevals' Levenshtein.
  */
 export const levenshtein = scorer(z.strictObject(TEXT_OPTIONS), (options) =>
   withinCharacters((output, reference, work) =>
@@ -113,7 +117,7 @@ const PAIRS_AT_ONCE = 200;
 /** How alike two texts are, from 0 to 1. The work is the product of their lengths. */
 export function likeness(a: string, b: string, work: Work): number {
   const longest = Math.max(a.length, b.length);
-  const lengths = `${grouped(a.length)} with ${grouped(b.length)} characters`;
+  const lengths = `${withThousands(a.length)} with ${withThousands(b.length)} characters`;
   work.spend(1 + (a.length * b.length) / PAIRS_AT_ONCE, `the edit distance of ${lengths}`);
   return longest === 0 ? 1 : 1 - distance(a, b) / longest;
 }
@@ -121,8 +125,8 @@ export function likeness(a: string, b: string, work: Work): number {
 /**
  * 1 when a pattern matches somewhere in the output: the option's, else the reference.
  *
- * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references. What
- * compiling and matching take is counted beforehand (core/schema/pattern.ts).
+ * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references.
+ * What compiling and matching take is counted beforehand (core/schema/pattern.ts).
  */
 const PatternText = z
   .string()
@@ -172,8 +176,9 @@ function usable(pattern: string, flags: number, work: Work): Pattern {
 /**
  * 1 when the letter the model chose is the reference's.
  *
- * The letter is looked for, in this order: in the last `\boxed{…}`; after the last "answer is" or "answer:"; as the whole
- * output or its first mark, `B`, `(B)`, `B.`, `B) because …`; the last one in brackets; the last one that stands alone on a line.
+ * The letter is looked for, in this order: in the last `\boxed{…}`; after the last "answer is" or "answer:"; as the
+ * whole output or its first mark, `B`, `(B)`, `B.`, `B) because …`; the last one in brackets; the last one that stands
+ * alone on a line.
  */
 export const choice = scorer(
   z.strictObject({

@@ -1,7 +1,7 @@
 /** The scorers that count words and runs of words in common: `f1`, `rouge`, `bleu`, `gleu` and `meteor`. */
 import { stemmer } from "stemmer";
 import * as z from "zod";
-import { grouped, type Work } from "../work.ts";
+import { type Work, withThousands } from "../work.ts";
 import { type Compare, MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
@@ -9,7 +9,7 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }
 
-/** Of two texts that both have words; without, 1 when neither has any, else 0. */
+/** Compares two texts that both have words. Otherwise the score is 1 when neither has any, else 0. */
 function ofWords(compare: (said: readonly string[], expected: readonly string[], work: Work) => number): Compare {
   return withinCharacters((output, reference, work) => {
     const [said, expected] = [wordsOf(output), wordsOf(reference)];
@@ -51,8 +51,8 @@ const MEASURES = ["f1", "precision", "recall"] as const;
 type Measure = (typeof MEASURES)[number];
 
 /**
- * Token F1: the harmonic mean of precision and recall over words, repetitions counted. As SQuAD's (Rajpurkar et al. 2016),
- * which drops articles too: `ignore_articles`.
+ * Token F1: the harmonic mean of precision and recall over words, repetitions counted. As SQuAD's (Rajpurkar et al.
+ * 2016), which drops articles too: `ignore_articles`.
  */
 const ARTICLES = new Set(["a", "an", "the"]);
 
@@ -66,8 +66,8 @@ export const f1 = scorer(z.strictObject({ ignore_articles: z.boolean().default(f
   }),
 );
 
-// ROUGE (Lin 2004): runs of n words that output and reference share (`n: 1` to `5`), or their longest common subsequence
-// of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
+// ROUGE (Lin 2004): runs of n words that output and reference share (`n: 1` to `5`), or their longest common
+// subsequence of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
 
 /** The subsequence takes the product of the lengths: an output of more words scores 0. */
 const SUBSEQUENCE_WORDS = 10_000;
@@ -87,7 +87,7 @@ export const rouge = scorer(
           throw new MalformedReferenceError(`it has more than ${SUBSEQUENCE_WORDS} words`);
         }
         if (said.length > SUBSEQUENCE_WORDS) return 0;
-        const lengths = `${grouped(said.length)} with ${grouped(expected.length)} words`;
+        const lengths = `${withThousands(said.length)} with ${withThousands(expected.length)} words`;
         work.spend((said.length * expected.length) / PAIRS, `comparing ${lengths}`);
         return overlap(commonSubsequence(said, expected), said.length, expected.length, measure);
       }
@@ -119,10 +119,10 @@ function commonSubsequence(a: readonly string[], b: readonly string[]): number {
 /**
  * Overlap of word runs, as machine translation measures it, of one sentence.
  *
- * BLEU (Papineni et al. 2002): the geometric mean of the clipped precisions of runs of 1 to `max_n` words, times the brevity
- * penalty `exp(1 − r/c)` for an output shorter than the reference. A single sentence often shares no long run, so 1 is added
- * to both sides of the precisions above 1 (Lin and Och 2004) unless `smoothing` is "none".
- * GLEU (Wu et al. 2016): the smaller of precision and recall over all runs of 1 to `max_n` words together.
+ * BLEU (Papineni et al. 2002): the geometric mean of the clipped precisions of runs of 1 to `max_n` words, times the
+ * brevity penalty `exp(1 − r/c)` for an output shorter than the reference. A single sentence often shares no long run,
+ * so 1 is added to both sides of the precisions above 1 (Lin and Och 2004) unless `smoothing` is "none". GLEU (Wu et
+ * al. 2016): the smaller of precision and recall over all runs of 1 to `max_n` words together.
  */
 const MaxN = z.int().min(1).max(9).default(4);
 
@@ -160,10 +160,10 @@ function sharedOf(said: readonly string[], expected: readonly string[], n: numbe
 }
 
 // METEOR (Banerjee and Lavie 2005), with the parameters of Lavie and Agarwal 2007 and the alignment of nltk's
-// `meteor_score`: words are matched by themselves, then what is left by Porter's stems. With m matches, precision P = m /
-// words said and recall R = m / words expected make F = P R / (alpha P + (1 − alpha) R); matches that do not stand side by
-// side in both texts fall into chunks, and the score is F (1 − gamma (chunks / m)^beta). Synonyms of WordNet, the third
-// stage there, are not matched.
+// `meteor_score`: words are matched by themselves, then what is left by Porter's stems. With m matches, precision P = m
+// / words said and recall R = m / words expected make F = P R / (alpha P + (1 − alpha) R); matches that do not stand
+// side by side in both texts fall into chunks, and the score is F (1 − gamma (chunks / m)^beta). Synonyms of WordNet,
+// the third stage there, are not matched.
 
 /** Places in the two texts: the word said, and the expected word it is matched with. */
 type Match = readonly [said: number, expected: number];

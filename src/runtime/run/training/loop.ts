@@ -6,21 +6,28 @@
  * its trainer costs one question a minute, then fewer.
  */
 import { rolloutId } from "../../../core/ids.ts";
-import { trainerSpecOf } from "../../contract/trainer-spec.ts";
-import type { ReadyBatch, TrainerSnapshot, TrainingSpec } from "../../contract/training-wire.ts";
+import { estimatorOf } from "../../../core/training/advantage.ts";
+import { type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
+import {
+  type ReadyBatch,
+  type TrainerSnapshot,
+  type TrainingSpec,
+  trainerSpecOf,
+} from "../../contract/training-wire.ts";
 import type { Place, RunSpec } from "../../contract/wire.ts";
-import { trainerObject } from "../../kit/names.ts";
-import { idMac } from "../../kit/secrets.ts";
+import { batchKeys, trainerObject } from "../../kit/names.ts";
+import { idMac, sha256Hex } from "../../kit/secrets.ts";
 import { SingleFlight } from "../../kit/single-flight.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import { appendEvent, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import type { TrainBatch } from "../training-state.ts";
+import type { Credit, Made, TrainBatch, TrainGroup } from "../training-state.ts";
 import { canCut, cutBatches } from "./batches.ts";
 import { type AcceptEval, TrainingEvals } from "./evals.ts";
-import { writeBatch } from "./manifest.ts";
 import { takeNews } from "./news.ts";
 import { type Ending, voidStale } from "./stale.ts";
+
+type MadeObject = Made & { readonly object: NonNullable<Made["object"]> };
 
 const LOOK_MS = 60_000;
 const LONGEST_LOOK_MS = 10 * 60_000;
@@ -214,4 +221,69 @@ function readyBatch(batch: TrainBatch): ReadyBatch {
     throw new Error(`batch ${batch_id} is not written`);
   }
   return { step, generation, batch_id, sha256, manifest_key, max_policy_version: max_version };
+}
+
+/**
+ * Writes a batch to R2: the credits of its samples, then the manifest that names its objects by digest. Both are made from
+ * rows alone, so that whoever makes them again after a kill makes the same bytes; no token passes here. What the batch's row
+ * is to say then.
+ */
+async function writeBatch(
+  env: Env,
+  spec: RunSpec,
+  asked: TrainingSpec,
+  { step, generation, batch_id }: TrainBatch,
+  groups: readonly TrainGroup[],
+  subrequests: Subrequests,
+): Promise<{ sha256: string; manifest_key: string }> {
+  const { manifest_key, credits_key } = batchKeys(spec.scope, spec.run_id, batch_id);
+  const made = groups.map((group) => ({ made: madeOf(group), credits: creditsOf(group) }));
+  const credits = creditText(made.flatMap(creditLines));
+  const manifest = await manifestOf(
+    {
+      run_id: spec.run_id,
+      step,
+      generation,
+      estimator: estimatorOf(asked.advantage, asked.length_penalty),
+      environment: `${spec.environment.id}@${spec.environment.version}`,
+      model: spec.model,
+      sampling: asked.sampling ?? spec.sampling,
+      groups: made.map(({ made: { object, samples } }) => ({ object, samples })),
+      credits: { sha256: sha256Hex(credits), bytes: new TextEncoder().encode(credits).length },
+    },
+    digestOf,
+  );
+  await subrequests.fetch(() => env.STORE.put(credits_key, credits));
+  await subrequests.fetch(() => env.STORE.put(manifest_key, JSON.stringify(manifest)));
+  return { sha256: manifest.sha256, manifest_key };
+}
+
+function madeOf({ group_index, made }: TrainGroup): MadeObject {
+  const { object, samples } = JSON.parse(made ?? "{}") as Made;
+  if (object === null || object === undefined) {
+    throw new Error(`group ${group_index} was shipped and has no samples`);
+  }
+  return { object, samples };
+}
+
+function creditsOf({ credits }: TrainGroup): Readonly<Record<string, Credit>> {
+  return JSON.parse(credits ?? "{}") as Record<string, Credit>;
+}
+
+function creditLines({
+  made,
+  credits,
+}: {
+  readonly made: Made;
+  readonly credits: Readonly<Record<string, Credit>>;
+}): CreditLine[] {
+  return made.samples.flatMap(({ sample_id, rollout_id }): CreditLine[] => {
+    const credit = credits[rollout_id];
+    return credit === undefined ? [] : [{ sample_id, ...credit }];
+  });
+}
+
+async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return Buffer.from(digest).toString("hex");
 }

@@ -12,7 +12,7 @@ import { LEDGER_HOOKS } from "../../../../src/runtime/run/object.ts";
 import { recordsOf } from "../../../../src/runtime/run/records.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../../src/runtime/run/store.ts";
-import { trainingRecords } from "../../../../src/runtime/run/training/records.ts";
+import { trainingRecords } from "../../../../src/runtime/run/training/view.ts";
 import type { TrainGroup } from "../../../../src/runtime/run/training-state.ts";
 import { expectLaw, inside } from "../../platform.ts";
 import { RIGHT, TrainingLedger } from "../../training-rows.ts";

@@ -1,0 +1,61 @@
+/** What a run was asked to do, with every name in it resolved. Kept as it is in the run's row and in its object. */
+import type { RunLimits } from "./eval-request.ts";
+import type { JsonObject } from "./json.ts";
+import type { ResolvedJudge } from "./judgement.ts";
+import type { ForkedFrom } from "./run.ts";
+import type { Sampling } from "./sampling.ts";
+import type { Scope } from "./scope.ts";
+import type { StoredTrainer, TrainingSpec } from "./training-request.ts";
+import type { RunDataset } from "./uploaded-dataset.ts";
+
+/** The code a run plays. */
+export interface EnvironmentPin {
+  readonly id: string;
+  readonly version: string;
+  readonly digest: string;
+}
+
+/** Immutable, but for `max_concurrent` in the row. */
+export interface RunSpec {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly environment: EnvironmentPin;
+  readonly environment_args: JsonObject;
+  readonly dataset: RunDataset;
+  readonly model: string;
+  readonly endpoint_id: string;
+  readonly sampling: Sampling;
+  readonly limits: RunLimits;
+  readonly seed: number;
+  readonly shuffle: boolean;
+  /** Tasks of the run; each is one group. */
+  readonly num_examples: number;
+  readonly rollouts_per_example: number;
+  readonly max_concurrent: number;
+  readonly min_scored: number;
+  /** True when the rubric looks at whole groups: they are then scored as one unit. */
+  readonly whole_groups: boolean;
+  readonly created_at: number;
+  /** Who answers for each judge of the rubric; absent for a run that needs none. */
+  readonly judges?: Readonly<Record<string, ResolvedJudge>>;
+  /** False: every verdict is asked for anew, whatever was said to the same question before. */
+  readonly judge_cache?: boolean;
+  /** Set for a run whose rollouts go on behind a turn of another one. */
+  readonly fork?: ForkOrigin;
+  /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
+  readonly rescore?: { readonly run_id: string };
+  /** Set for a training run: `rollouts_per_example` is then its group's size, and groups open one by one. */
+  readonly training?: TrainingSpec;
+  /** What was made for the trainer of a training run. */
+  readonly trainer?: StoredTrainer;
+}
+
+/** The turn rollouts go on behind, and where what they begin with is kept (R2). */
+export interface ForkOrigin extends ForkedFrom {
+  readonly key: string;
+}
+
+/** Rollouts that a run plans when it begins: a training run plans its groups one by one. */
+export function plannedAtFirst({ training, num_examples, rollouts_per_example }: RunSpec): number {
+  return training === undefined ? num_examples * rollouts_per_example : 0;
+}
