@@ -27,6 +27,8 @@ import {
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
 const KEEP_ALIVE_MS = 600_000;
+/** Connections that wait to be taken: a run opens a thousand at once, and what finds no room is reset or comes late. */
+const BACKLOG = 4096;
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/chat/completions": { POST: chatCompletions },
   "/v1/completions": { POST: completions },
@@ -174,6 +176,8 @@ function listen(server: Server, port: number): Promise<number> {
         reject(error);
       }
     });
-    server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+    server.listen({ port, host: "127.0.0.1", backlog: BACKLOG }, () => {
+      resolve((server.address() as AddressInfo).port);
+    });
   });
 }
