@@ -6,7 +6,7 @@
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
 import { LIMITS } from "../contract/limits.ts";
-import { Places, type UnreadPage, UnreadPages } from "../runtime/kit/places.ts";
+import { Semaphore, type UnreadPage, UnreadPages } from "../runtime/kit/places.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";
@@ -17,7 +17,7 @@ export interface Lines {
   readonly next: number | string | null;
 }
 
-const making = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
+const making = new Semaphore(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
 const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
 /** Sent at once. */
 const PIECE_BYTES = 64 * 1024;

@@ -16,7 +16,7 @@ export {
   scoreState,
 } from "./rubrics/score-states.ts";
 
-export interface RolloutOptions extends Omit<PlayOptions, "twin"> {
+export interface RolloutOptions extends Omit<PlayOptions, "secondInstance"> {
   /** One row of the environment's dataset, before its schema has read it. */
   readonly task: unknown;
 }

@@ -113,9 +113,9 @@ test.each([
   ["tool", withTool, null],
   ["stateful", stateful, stateful.goldPolicy],
 ] as const)("a new %s environment passes every check", async (_kind, module, goldPolicy) => {
-  const [environment, twin] = [await module.loadEnvironment(), await module.loadEnvironment()];
+  const [environment, secondInstance] = [await module.loadEnvironment(), await module.loadEnvironment()];
   const { checks } = await validateEnvironment(
-    { environment, twin, goldPolicy, capabilities: {}, later: (again) => again() },
+    { environment, secondInstance, goldPolicy, capabilities: {}, later: (again) => again() },
     { examples: 20, uploaded: [], unmet: [] },
   );
   expect(checks.filter(({ status }) => status === "warning" || status === "error")).toEqual([]);

@@ -9,7 +9,7 @@ import { SaxesParser } from "saxes";
 import { expect, test } from "vitest";
 import { validateXML } from "xmllint-wasm";
 import { checkFolderOf } from "../../src/cli/argument-values.ts";
-import type { Verdict } from "../../src/cli/eval/gates.ts";
+import type { GateResult } from "../../src/cli/eval/gates.ts";
 import { writeJunit } from "../../src/cli/eval/junit.ts";
 import type { ResultRow } from "../../src/contract/run.ts";
 import { RESULT_ROW } from "../api/examples.ts";
@@ -71,7 +71,7 @@ test("the validator refuses what the schema does not know", async () => {
 });
 
 interface Judged {
-  readonly gates: readonly Verdict[];
+  readonly gates: readonly GateResult[];
   readonly metric: string | null;
   readonly tasks: number;
 }
@@ -147,7 +147,7 @@ test("a long reply is cut, and a reply in parts is read as its text", async () =
 });
 
 test("gates are a suite of their own, and another score decides where one is named", async () => {
-  const gates: Verdict[] = [
+  const gates: GateResult[] = [
     { gate: "min_scored", verdict: "passed", message: "all" },
     { gate: "fail_under", verdict: "failed", message: "under" },
     { gate: "baseline", verdict: "inconclusive", message: "unclear" },

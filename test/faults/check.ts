@@ -1,8 +1,8 @@
 /**
  * What must hold after a plan, whatever went wrong in it. Pure: an account in, violations out.
  *
- * A rollout may differ from its calm twin in two ways alone: cut off while a tool ran that must not run twice, it ends
- * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no twin:
+ * A rollout may differ from its calm secondInstance in two ways alone: cut off while a tool ran that must not run twice, it ends
+ * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no secondInstance:
  * there the run is held to the model's book.
  */
 import type { ResultRow, RunCounts } from "../../src/contract/run.ts";
@@ -110,11 +110,11 @@ function sameAsCalm(account: Account): string[] {
   const contentOf = wasAsked(account, "retry") || wasCancelled(account) ? ownContentOf : allOf;
   const expected = new Map(calm.results.map((row) => [placeOf(row), row]));
   return told.results.flatMap((row) => {
-    const twin = expected.get(placeOf(row));
-    if (twin === undefined || contentOf(row) === contentOf(twin)) return [];
+    const secondInstance = expected.get(placeOf(row));
+    if (secondInstance === undefined || contentOf(row) === contentOf(secondInstance)) return [];
     if (row.reason === "tool_outcome_unknown" && deaths.length > 0) return [];
     if (row.outcome === "cancelled" && wasCancelled(account)) return [];
-    return [`${row.rollout_id}: ${contentOf(row)} is not ${contentOf(twin)}`.slice(0, 2000)];
+    return [`${row.rollout_id}: ${contentOf(row)} is not ${contentOf(secondInstance)}`.slice(0, 2000)];
   });
 }
 

@@ -1,7 +1,7 @@
 /** A run's ledger by hand, on an object's real storage: its spec, and what rollouts and scorers would say. */
 import type { ScoreRecord } from "../../src/core/rubrics/score.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
-import type { Place, RolloutReport, RunSpec, ScoredMember } from "../../src/runtime/contract/wire.ts";
+import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../../src/runtime/contract/wire.ts";
 
 export const LEDGER_SPEC: RunSpec = {
   scope: { orgId: "org", projectId: "pj" },
@@ -17,11 +17,11 @@ export const LEDGER_SPEC: RunSpec = {
   ...{ min_scored: 0.5, whole_groups: false, created_at: 0 },
 };
 
-export function idOf({ group, slot, attempt }: Place): string {
+export function idOf({ group, slot, attempt }: RolloutSlot): string {
   return `ro_${group}_${slot}_${attempt}`;
 }
 
-function placeOf({ group_index: group, slot, attempt }: RolloutEntry): Place {
+function placeOf({ group_index: group, slot, attempt }: RolloutEntry): RolloutSlot {
   return { group, slot, attempt };
 }
 

@@ -46,7 +46,7 @@ export async function owing(platform: Door, judge: string, later = judge) {
   const endpoint_id = row.spec.judges?.["default"]?.endpoint_id ?? "";
   await within(async (run) => {
     run.answered(report);
-    run.owe([{ unit: 1, endpoint_id, calls: 1 }]);
+    run.requestJudgements([{ unit: 1, endpoint_id, calls: 1 }]);
     await run.alarm();
   });
   return { id: row.id, within, judgements, asked };

@@ -4,11 +4,11 @@ import type { OfferReply } from "../../src/clients/trainer.ts";
 import type { WeightsOut } from "../../src/contract/trainer-wire.ts";
 import { TrainerTarget } from "../../src/contract/training-request.ts";
 import type { ReadyBatch, TrainerRefusal } from "../../src/runtime/contract/training-wire.ts";
-import { ack, heartbeat, lease, nack, type Outcome, offered } from "../../src/runtime/trainer/ledger.ts";
-import { beginOffer, offerAnswered, offerAt } from "../../src/runtime/trainer/push-ledger.ts";
+import { ack, heartbeat, lease, nack, type Outcome, offer } from "../../src/runtime/trainer/ledger.ts";
+import { answerOffer, beginOffer, offerAt } from "../../src/runtime/trainer/push-ledger.ts";
 import { register } from "../../src/runtime/trainer/registration.ts";
 import { type DeliveryTerms, NEW_TRAINER, type Offer, type TrainerState } from "../../src/runtime/trainer/state.ts";
-import { ackedAndPublished, report, reportWithAck } from "../../src/runtime/trainer/weight-ledger.ts";
+import { acknowledgeAndPublish, report, reportWithAck } from "../../src/runtime/trainer/weight-ledger.ts";
 
 const GOING = { paused: false, ended: false, acked_step: 0 };
 export const PUSH = { delivery: "push", url: "https://gpu.example/batches" };
@@ -46,7 +46,7 @@ export class Ledger {
 
   ready(...steps: number[]): void {
     const batches = steps.map((step) => batch(step, this.state.generation));
-    this.state = offered(this.state, batches, GOING, this.now);
+    this.state = offer(this.state, batches, GOING, this.now);
   }
 
   register(asked: { version?: number; last?: number; reset_to?: number; id?: string } = {}) {
@@ -81,7 +81,7 @@ export class Ledger {
     if (!acked.answer.ok || said.published === undefined) return this.#keep(acked);
     const published = reportWithAck(acked.answer.value.step, asked.epoch, said.published);
     const reported = report(acked.state, published, told, this.now);
-    return this.#keep(ackedAndPublished(this.state, acked, reported));
+    return this.#keep(acknowledgeAndPublish(this.state, acked, reported));
   }
 
   nack(serial: number | null, retryable = true, reason = "oom") {
@@ -103,7 +103,7 @@ export class Ledger {
   }
 
   answered(made: Offer, reply: OfferReply): void {
-    this.state = offerAnswered(this.state, this.terms, made, reply, this.now);
+    this.state = answerOffer(this.state, this.terms, made, reply, this.now);
   }
 
   offerAt(): number | null {

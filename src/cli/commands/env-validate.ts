@@ -154,7 +154,7 @@ export function locate(reference: string): EnvironmentPackage {
   }
 }
 
-type Made = Pick<Stage, "environment" | "twin" | "goldPolicy">;
+type Made = Pick<Stage, "environment" | "secondInstance" | "goldPolicy">;
 
 /**
  * The environment, twice. Each time its module is loaded afresh, the second time as if on another day: what a module or
@@ -165,7 +165,7 @@ async function makeTwice(found: EnvironmentPackage, args: unknown): Promise<Made
   const module = await load(found);
   return {
     environment: await build(module, args),
-    twin: await onAnotherDay(async () => build(await load(found), args)),
+    secondInstance: await onAnotherDay(async () => build(await load(found), args)),
     goldPolicy: goldPolicyOf(module),
   };
 }

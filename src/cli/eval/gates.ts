@@ -36,14 +36,14 @@ export interface GateArguments {
   readonly metric: string | null;
 }
 
-export interface Verdict {
+export interface GateResult {
   readonly gate: "min_scored" | "fail_under" | "baseline";
   readonly verdict: "passed" | "failed" | "inconclusive";
   readonly message: string;
 }
 
 export interface Judgement {
-  readonly gates: readonly Verdict[];
+  readonly gates: readonly GateResult[];
   /** Null without a baseline, and where nothing can be compared. */
   readonly comparison: RunComparison | null;
 }
@@ -63,7 +63,7 @@ export async function judge(
 ): Promise<Judgement> {
   const tooFew = run.error?.code === "too_few_scored";
   if (run.status !== "completed" && !tooFew) return NOT_JUDGED;
-  const gates: Verdict[] = [];
+  const gates: GateResult[] = [];
   if (args.minScored !== null) gates.push(scoredVerdict(run, args.minScored, tooFew));
   if (tooFew) return { gates, comparison: null };
   if (args.failUnder !== null) gates.push(meanVerdict(run, args.failUnder, args.metric));
@@ -77,7 +77,7 @@ export async function judge(
 }
 
 /** What the gates say; null when all are met. */
-export function exitOfGates(gates: readonly Verdict[]): ExitCode | null {
+export function exitOfGates(gates: readonly GateResult[]): ExitCode | null {
   if (gates.some(({ verdict }) => verdict === "failed")) return EXIT.gate;
   // Nobody can say: a code of its own, so that a build decides for itself what that means.
   return gates.some(({ verdict }) => verdict === "inconclusive") ? EXIT.inconclusive : null;
@@ -99,14 +99,14 @@ async function comparison(
   }
 }
 
-function scoredVerdict(run: RunView, share: number, tooFew: boolean): Verdict {
+function scoredVerdict(run: RunView, share: number, tooFew: boolean): GateResult {
   const slots = run.num_examples * run.rollouts_per_example;
   const scored = `${run.report.reward.n_rollouts} of ${slots} rollouts are scored`;
   const message = `${scored}; at least a share of ${share} must be`;
   return { gate: "min_scored", verdict: tooFew ? "failed" : "passed", message };
 }
 
-function meanVerdict({ report }: RunView, threshold: number, metric: string | null): Verdict {
+function meanVerdict({ report }: RunView, threshold: number, metric: string | null): GateResult {
   const name = metric ?? "reward";
   const estimate = metric === null ? report.reward : report.metrics[metric];
   const mean = estimate?.mean ?? null;
@@ -130,7 +130,7 @@ function meanVerdict({ report }: RunView, threshold: number, metric: string | nu
   };
 }
 
-function differenceVerdict({ difference }: RunComparison, maxDrop: number | null): Verdict {
+function differenceVerdict({ difference }: RunComparison, maxDrop: number | null): GateResult {
   const gate = "baseline";
   const { mean, ci95 } = difference;
   if (ci95 === null) {

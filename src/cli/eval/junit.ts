@@ -14,7 +14,7 @@ import { Message, textOf } from "../../contract/messages.ts";
 import type { ResultRow, RunView } from "../../contract/run.ts";
 import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
 import { usageError } from "../exit.ts";
-import type { Verdict } from "./gates.ts";
+import type { GateResult } from "./gates.ts";
 
 /** Of a rollout's last message, in a failed case. */
 const SAID_CHARACTERS = 2000;
@@ -23,7 +23,7 @@ export async function writeJunit(
   file: string,
   run: RunView,
   rows: AsyncIterable<ResultRow>,
-  judged: { readonly gates: readonly Verdict[]; readonly metric: string | null },
+  judged: { readonly gates: readonly GateResult[]; readonly metric: string | null },
 ): Promise<void> {
   const cases = await taskCases(run, rows, judged.metric);
   const lines = Readable.from(report(run, cases, judged.gates));
@@ -129,7 +129,7 @@ function explanation(row: ResultRow): string {
   return [`rollcall rollout show ${row.rollout_id}`, cut].filter((part) => part !== "").join("\n\n");
 }
 
-function* report(run: RunView, cases: readonly Case[], gates: readonly Verdict[]): Generator<string> {
+function* report(run: RunView, cases: readonly Case[], gates: readonly GateResult[]): Generator<string> {
   const name = `${run.environment.id}@${run.environment.version}`;
   const all = [...cases, ...gates.map(gateCase)];
   yield '<?xml version="1.0" encoding="UTF-8"?>\n';
@@ -141,7 +141,7 @@ function* report(run: RunView, cases: readonly Case[], gates: readonly Verdict[]
   yield "</testsuites>\n";
 }
 
-function gateCase({ gate, verdict, message }: Verdict): Case {
+function gateCase({ gate, verdict, message }: GateResult): Case {
   const kind = ({ passed: "passed", failed: "failure", inconclusive: "error" } as const)[verdict];
   return { name: gate, kind, seconds: 0, message, text: "" };
 }

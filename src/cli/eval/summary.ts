@@ -5,7 +5,7 @@ import type { RunView } from "../../contract/run.ts";
 import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
-import { type Judgement, NOT_JUDGED, type Verdict } from "./gates.ts";
+import { type GateResult, type Judgement, NOT_JUDGED } from "./gates.ts";
 
 const HEADER = ["task", "baseline", "run", "", "rollout", "rollout of the baseline"];
 
@@ -64,7 +64,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
   return [safeDetails(fields), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
 }
 
-export function verdictsText(gates: readonly Verdict[]): string {
+export function verdictsText(gates: readonly GateResult[]): string {
   const rows = gates.map(({ gate, verdict, message }) => {
     return [gate.replace("_", "-"), verdict, safeLine(message)];
   });

@@ -18,7 +18,7 @@ import type { ModelResponse, Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import type { Capabilities } from "../environments/contract.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
-import type { JudgeAsk, Verdict } from "../rubrics/judges.ts";
+import type { JudgeAsk, JudgeResult } from "../rubrics/judges.ts";
 import { type Scorable, type ScoreRecord, type ScoringOffer, scoreJudged, scoreUnit } from "../rubrics/score.ts";
 import { readVerdict } from "../rubrics/verdict.ts";
 import { databaseOf, type SqliteHandle } from "../sql/database.ts";
@@ -42,7 +42,7 @@ export interface PlayOptions {
    * A second copy of the environment: restarts alternate between the two, and it scores, so what one keeps to itself is
    * not found again.
    */
-  readonly twin?: AnyEnvironment;
+  readonly secondInstance?: AnyEnvironment;
   readonly seed?: number;
   /**
    * What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default.
@@ -89,7 +89,7 @@ export async function playTask(
   const named = { ...task, id: "rollout", task_key: "task" };
   const done = await drive(environment, newRollout(named, now(options)), options);
   const trajectory = trajectoryOf(done);
-  const scorer = options.restartAfterEachTurn ? (options.twin ?? environment) : environment;
+  const scorer = options.restartAfterEachTurn ? (options.secondInstance ?? environment) : environment;
   const capabilities = { now: () => now(options), ...options.capabilities };
   const record = await scorePlayed(scorer, trajectory, options.judge, { capabilities });
   return {
@@ -109,7 +109,7 @@ export async function playTask(
 
 async function drive(environment: AnyEnvironment, started: Rollout, options: PlayOptions): Promise<Rollout> {
   let rollout = started;
-  let [current, other] = [environment, options.twin ?? environment];
+  let [current, other] = [environment, options.secondInstance ?? environment];
   const sql = openSql(environment, options);
   let harness = newHarness(current, rollout, { ...options, sql });
   while (rollout.phase !== "done") {
@@ -259,19 +259,19 @@ async function scorePlayed(
 ): Promise<ScoreRecord | undefined> {
   if (judges === undefined) return (await scoreUnit(environment, [trajectory], offer))[0];
   const models = typeof judges === "function" ? { default: judges } : judges;
-  const ask = async (owed: readonly JudgeAsk[]) => {
-    const given = new Map<string, Verdict>();
-    for (const one of owed) given.set(one.key, await verdictOf(models[one.judge], one));
+  const ask = async (pending: readonly JudgeAsk[]) => {
+    const given = new Map<string, JudgeResult>();
+    for (const one of pending) given.set(one.key, await verdictOf(models[one.judge], one));
     return given;
   };
-  const court = { known: new Map(), named: Object.keys(models), hash: (text: string) => text, ask };
-  const scored = await scoreJudged(court, 1, (bench) =>
-    scoreUnit(environment, [trajectory], { ...offer, judges: bench }),
+  const calls = { known: new Map(), named: Object.keys(models), hash: (text: string) => text, ask };
+  const scored = await scoreJudged(calls, 1, (asks) =>
+    scoreUnit(environment, [trajectory], { ...offer, judges: asks }),
   );
   return scored.kind === "scored" ? scored.records[0] : undefined;
 }
 
-async function verdictOf(model: TestModel | undefined, ask: JudgeAsk): Promise<Verdict> {
+async function verdictOf(model: TestModel | undefined, ask: JudgeAsk): Promise<JudgeResult> {
   if (model === undefined) throw new Error(`no judge ${ask.judge} is scripted`);
   try {
     const reply = await model({ messages: ask.messages, tools: [], turn: 0 });

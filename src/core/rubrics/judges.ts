@@ -52,7 +52,7 @@ type Range = readonly [least: number, most: number];
 export interface Judges {
   of(rolloutId: string | null): Judge;
   /** Verdicts that are still to come: with any, what was scored so far is void. */
-  readonly owed: readonly JudgeAsk[];
+  readonly pending: readonly JudgeAsk[];
 }
 
 /** One question to a judge: all that decides the verdict, and what is recorded with it. */
@@ -72,7 +72,7 @@ export interface JudgeAsk {
 }
 
 /** What came of an ask, in the end. */
-export type Verdict =
+export type JudgeResult =
   | { readonly value: VerdictValue; readonly reason: string | null }
   | { readonly value: null; readonly error: string; readonly retryable: boolean };
 
@@ -86,8 +86,8 @@ class UnjudgedError extends NoScoreError {
   }
 }
 
-export interface BenchOptions {
-  readonly known: ReadonlyMap<string, Verdict>;
+export interface AskCollectorOptions {
+  readonly known: ReadonlyMap<string, JudgeResult>;
   /** Judges that may be asked. */
   readonly named: readonly string[];
   /** Gives the same key for the same text. */
@@ -96,17 +96,17 @@ export interface BenchOptions {
   readonly most: number;
 }
 
-/** The judges of one scoring pass. When `owed` is not empty after it, the scores of the pass are void. */
-export class JudgeBench implements Judges {
-  readonly #options: BenchOptions;
-  readonly #owed = new Map<string, JudgeAsk>();
+/** The judges of one scoring pass. When `pending` is not empty after it, the scores of the pass are void. */
+export class AskCollector implements Judges {
+  readonly #options: AskCollectorOptions;
+  readonly #pending = new Map<string, JudgeAsk>();
 
-  constructor(options: BenchOptions) {
+  constructor(options: AskCollectorOptions) {
     this.#options = options;
   }
 
-  get owed(): JudgeAsk[] {
-    return [...this.#owed.values()];
+  get pending(): JudgeAsk[] {
+    return [...this.#pending.values()];
   }
 
   of(rolloutId: string | null): Judge {
@@ -123,11 +123,11 @@ export class JudgeBench implements Judges {
     const ask = askOf(rollout_id, judge, prompt, options, hash);
     const verdict = known.get(ask.key);
     if (verdict === undefined) {
-      if (known.size + this.#owed.size >= most && !this.#owed.has(ask.key)) {
+      if (known.size + this.#pending.size >= most && !this.#pending.has(ask.key)) {
         const advice = "a function that asks must ask the same when it runs again";
         throw new UnjudgedError(`more than ${most} verdicts were asked for; ${advice}`, false);
       }
-      if (!this.#owed.has(ask.key)) this.#owed.set(ask.key, ask);
+      if (!this.#pending.has(ask.key)) this.#pending.set(ask.key, ask);
       throw new UnjudgedError(`the judge "${judge}" has not answered yet`, true);
     }
     if (verdict.value === null) throw new UnjudgedError(verdict.error, verdict.retryable);
@@ -137,7 +137,7 @@ export class JudgeBench implements Judges {
 
 /** For scoring without judges: whoever asks gets no score, and learns why. */
 export const NO_JUDGES: Judges = {
-  owed: [],
+  pending: [],
   of: () =>
     judgeThat((_prompt, { judge = "default" }) => {
       const message = `the judge "${judge}" gave no verdict: none was asked`;

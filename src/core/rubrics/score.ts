@@ -13,7 +13,7 @@ import type { Route } from "../environments/any-environment.ts";
 import { gateForScoring, type OfferedForScoring } from "../environments/capabilities.ts";
 import type { Need, RoutedRow } from "../environments/contract.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { type JudgeAsk, JudgeBench, type Judges, NO_JUDGES, type Verdict } from "./judges.ts";
+import { AskCollector, type JudgeAsk, type JudgeResult, type Judges, NO_JUDGES } from "./judges.ts";
 import type { RubricGroup } from "./rubric.ts";
 import {
   failureOf,
@@ -124,7 +124,7 @@ async function scoreOpen(
   const tools: ScoringTools = { parser, judges, can: gateForScoring(needs, capabilities) };
   const scored = await inTime(contexts, limit("scoring", scoreContexts(rubric, contexts, tools)));
   // With a verdict still to come these are no scores yet, and the unit is scored once more.
-  if (judges.owed.length > 0) return scored;
+  if (judges.pending.length > 0) return scored;
   const faults = await cleanUp(rubric, contexts, limit);
   return new Map(
     [...scored].map(([context, { scoring_errors, ...rest }]) => {
@@ -254,26 +254,26 @@ export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCr
 
 /**
  * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until
- * nothing is owed. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
+ * nothing is pending. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
  */
 export interface JudgeCalls {
   /** Verdicts there are, by key; those that `ask` gives are added. */
-  readonly known: Map<string, Verdict>;
+  readonly known: Map<string, JudgeResult>;
   /** Judges that may be asked. */
   readonly named: readonly string[];
   readonly hash: (text: string) => string;
   /** Verdicts for asks, by key. What is left out is not to be had now. */
-  readonly ask: (owed: readonly JudgeAsk[]) => Promise<ReadonlyMap<string, Verdict>>;
+  readonly ask: (pending: readonly JudgeAsk[]) => Promise<ReadonlyMap<string, JudgeResult>>;
 }
 
 export type JudgedScore =
   | { readonly kind: "scored"; readonly records: ScoreRecord[] }
   /** Without these verdicts there are no scores. */
-  | { readonly kind: "owed"; readonly owed: readonly JudgeAsk[] };
+  | { readonly kind: "pending"; readonly pending: readonly JudgeAsk[] };
 
 /** The judges of one pass over `members` rollouts. */
-export function newBench({ known, named, hash }: Omit<JudgeCalls, "ask">, members: number): JudgeBench {
-  return new JudgeBench({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
+export function newAskCollector({ known, named, hash }: Omit<JudgeCalls, "ask">, members: number): AskCollector {
+  return new AskCollector({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
 }
 
 /** `score`: one pass of the rubric over the unit's `members` rollouts. */
@@ -283,11 +283,11 @@ export async function scoreJudged(
   score: (judges: Judges) => Promise<ScoreRecord[]>,
 ): Promise<JudgedScore> {
   for (;;) {
-    const bench = newBench(calls, members);
-    const records = await score(bench);
-    if (bench.owed.length === 0) return { kind: "scored", records };
-    for (const [key, verdict] of await calls.ask(bench.owed)) calls.known.set(key, verdict);
-    const owed = bench.owed.filter(({ key }) => !calls.known.has(key));
-    if (owed.length > 0) return { kind: "owed", owed };
+    const asks = newAskCollector(calls, members);
+    const records = await score(asks);
+    if (asks.pending.length === 0) return { kind: "scored", records };
+    for (const [key, verdict] of await calls.ask(asks.pending)) calls.known.set(key, verdict);
+    const pending = asks.pending.filter(({ key }) => !calls.known.has(key));
+    if (pending.length > 0) return { kind: "pending", pending };
   }
 }

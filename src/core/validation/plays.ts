@@ -28,7 +28,7 @@ export interface Play {
 export interface Stage {
   readonly environment: AnyEnvironment;
   /** The same environment made a second time, with which a play goes on after a restart. */
-  readonly twin: AnyEnvironment;
+  readonly secondInstance: AnyEnvironment;
   readonly goldPolicy: GoldPolicy | null;
   readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
   /** As in `PlayOptions`. */
@@ -81,7 +81,7 @@ interface Attempt {
 }
 
 async function attempt(
-  { environment, twin, capabilities, openSqlite }: Stage,
+  { environment, secondInstance, capabilities, openSqlite }: Stage,
   example: Example,
   make: Policy,
   restartAfterEachTurn: boolean,
@@ -98,7 +98,7 @@ async function attempt(
       capabilities,
       ...(openSqlite && { openSqlite }),
       restartAfterEachTurn,
-      twin,
+      secondInstance,
     });
     return { report, fault: null };
   } catch (thrown) {
@@ -197,7 +197,7 @@ export async function unsteadyResets(
   const made = (environment: AnyEnvironment) => () =>
     Promise.all(examples.map((example) => reset({ ...stage, environment }, example, uploaded)));
   const first = await made(stage.environment)();
-  const second = await stage.later(made(stage.twin));
+  const second = await stage.later(made(stage.secondInstance));
   return examples.flatMap(({ index }, at) => {
     const found = firstDifference(first[at] ?? null, second[at] ?? null, "");
     return found === null ? [] : [`row ${index}: ${found.slice(1)}`];

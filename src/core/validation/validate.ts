@@ -47,7 +47,7 @@ export async function validateEnvironment(
     ...(playable.length === 0
       ? PLAYED_CHECKS.map((name) => skipped(name, "nothing was played"))
       : await playedChecks(stage, playable, uploaded, plays)),
-    ...checkTeardown([...(await tearDown(environment)), ...(await tearDown(stage.twin))]),
+    ...checkTeardown([...(await tearDown(environment)), ...(await tearDown(stage.secondInstance))]),
   ];
   return {
     examples: playable.length,

@@ -1,6 +1,6 @@
 /** What came of asking a judge once, as plain values: it is asked elsewhere than where verdicts are kept. */
 import type { Usage } from "../../contract/messages.ts";
-import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import type { VerdictValue } from "../../core/rubrics/verdict.ts";
 import type { RunSpec, Unit } from "./wire.ts";
 
@@ -47,12 +47,12 @@ export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "ro
 }
 
 /** A verdict by the key of its ask. */
-export type KnownVerdict = readonly [key: string, verdict: Verdict];
+export type KnownResult = readonly [key: string, verdict: JudgeResult];
 
 /** Where asks stand after their outcomes were taken in. */
 export interface JudgedReply {
   /** Those that are settled, for better or worse. */
-  readonly settled: readonly KnownVerdict[];
+  readonly settled: readonly KnownResult[];
   /** When the first of the others may be asked again (epoch ms); null when there is none. */
   readonly next_at: number | null;
   /** False: the unit is somebody else's, or nobody's, by now. */
@@ -69,18 +69,18 @@ export interface JudgingUnit {
   readonly calls: number;
   /** Asks at once. */
   readonly lanes: number;
-  readonly settled: readonly KnownVerdict[];
+  readonly settled: readonly KnownResult[];
   /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
   readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
 }
 
 /** A unit that owes verdicts: of which endpoint, how many at least, and not before when. */
-export interface Owing {
+export interface JudgementRequest {
   readonly unit: number;
   readonly endpoint_id: string;
   readonly calls: number;
   readonly not_before?: number;
-  /** Of whoever gives the unit back; absent for one that has just been found to owe. */
+  /** Of whoever gives the unit back; absent for one that has just been found to need judgements. */
   readonly claim?: number;
   /** It was given back because something broke: so many times, and it is given up. */
   readonly failed?: boolean;

@@ -11,7 +11,7 @@ import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rol
 import type { Rollout } from "../../core/rollout/rollout.ts";
 
 import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
-import type { JudgedAsk, JudgedReply, JudgingUnit, Owing } from "./judge-outcome.ts";
+import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
   AuditRow,
   InFlightEntry,
@@ -27,16 +27,16 @@ import type {
 import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type {
   Delivery,
-  Place,
   RetryOrder,
   RetryRefusal,
   RolloutReport,
+  RolloutSlot,
   RolloutSpec,
   RolloutStanding,
   RunMessage,
   RunSpec,
   ScoredMember,
-  SourcePlace,
+  SourceSlot,
   Starter,
   SuspectKey,
   Unit,
@@ -86,7 +86,7 @@ export interface RunRpc {
   /** Begins the run; a no-op after the first. */
   create(spec: RunSpec): Promise<void>;
   /** Which of these are still to be started, and how. Null, here and below: nobody created this run. */
-  admit(places: readonly Place[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
+  admit(places: readonly RolloutSlot[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
   /** A rollout's final report. Repeated, it changes nothing. */
   answered(report: RolloutReport): Promise<Answered>;
   /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
@@ -94,7 +94,7 @@ export interface RunRpc {
   /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): Promise<void>;
   /** These units have no scores before judges have answered; or they are given back so. */
-  owe(owing: readonly Owing[]): Promise<void>;
+  requestJudgements(requests: readonly JudgementRequest[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
   takeJudging(unit: number, by: Delivery): Promise<JudgingUnit | null>;
   /**
@@ -110,7 +110,7 @@ export interface RunRpc {
   segmentRows(segment: number): Promise<RolloutRecord[] | null>;
   folded(segment: number, key: string): Promise<void>;
   /** What these left behind, for rollouts that take it over. */
-  sources(places: readonly SourcePlace[]): Promise<SourcePage | null>;
+  sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;
   /** Ends the run early; what is in flight is told in slices and still reports. */
   cancel(): Promise<boolean>;
   /** Stops dispatch, or goes on with it; an ended run stays as it is. */
@@ -120,7 +120,7 @@ export interface RunRpc {
   /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
   retry(order: RetryOrder): Promise<RetryRefusal | null>;
   /** Asks one rollout to stop. False: there is none in this place. */
-  cancelRollout(place: Place): Promise<boolean>;
+  cancelRollout(place: RolloutSlot): Promise<boolean>;
   /** Its endpoint would grant it something else now. */
   endpointChanged(): Promise<void>;
   /** What the run's own records say, all of one moment. */
@@ -134,7 +134,7 @@ export interface RunRpc {
   stepMetrics(after: number, limit: number): Promise<StepMetrics[] | null>;
   /** Tasks with a scored rollout, by key. Null: nobody created this run. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[] | null>;
-  rollout(place: Place): Promise<RolloutRecord | null>;
+  rollout(place: RolloutSlot): Promise<RolloutRecord | null>;
   /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
   inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;
   /** The segment that covers a finished rollout, once one does. */

@@ -3,14 +3,14 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import type { Outcome, RolloutInFlight, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
-import type { Place } from "./wire.ts";
+import type { RolloutSlot } from "./wire.ts";
 
 export type Tally = Readonly<Record<string, number>>;
 
 /** Which of them; `after` is the place of the last one seen. */
 export interface InFlightQuery {
   readonly status: RolloutInFlight["status"] | null;
-  readonly after: Place | null;
+  readonly after: RolloutSlot | null;
   readonly limit: number;
 }
 

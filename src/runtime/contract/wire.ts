@@ -17,14 +17,14 @@ import type { ScoreRecord } from "../../core/rubrics/score.ts";
 export type { EnvironmentPin, ResolvedJudge as JudgeTarget, RunSpec };
 
 /** Where a rollout stands in its run. */
-export interface Place {
+export interface RolloutSlot {
   readonly group: number;
   readonly slot: number;
   readonly attempt: number;
 }
 
 /** Everything one rollout needs for its whole life, the task row included. */
-export interface RolloutSpec extends Place {
+export interface RolloutSpec extends RolloutSlot {
   readonly scope: Scope;
   readonly run_id: string;
   readonly rollout_id: string;
@@ -56,7 +56,7 @@ export type RolloutStanding =
   | { readonly state: "unknown" };
 
 /** The final report of a rollout: everything its run keeps of it, short of scores. */
-export interface RolloutReport extends Place {
+export interface RolloutReport extends RolloutSlot {
   readonly rollout_id: string;
   readonly example_id: number;
   readonly task_key: string;
@@ -89,12 +89,12 @@ export interface RolloutReport extends Place {
 export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
 
 /** One rollout to start. */
-export interface Starter extends Place {
+export interface Starter extends RolloutSlot {
   readonly rollout_id: string;
   /** It may have ended the process before: it is begun alone (suspects.ts). */
   readonly suspect?: boolean;
   /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
-  readonly carries?: Place;
+  readonly carries?: RolloutSlot;
   /** Of a training run: which row its group plays (else the group's number says), */
   readonly example_index?: number;
   /** the weights the group was dispatched by, */
@@ -104,7 +104,7 @@ export interface Starter extends Place {
 }
 
 /** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */
-export interface SourcePlace extends Omit<Place, "attempt"> {
+export interface SourceSlot extends Omit<RolloutSlot, "attempt"> {
   readonly attempt: number | null;
 }
 
@@ -136,7 +136,7 @@ export interface RetryOrder {
 /** `unknown`: nobody created this run. */
 export type RetryRefusal = "unknown" | "cancelled" | "draining" | "key_reused" | "training";
 
-export type ScoredMember = Place & { readonly record: ScoreRecord };
+export type ScoredMember = RolloutSlot & { readonly record: ScoreRecord };
 
 interface Address {
   readonly scope: Scope;

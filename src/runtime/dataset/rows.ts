@@ -6,7 +6,7 @@
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { chunksOf } from "../kit/body-chunks.ts";
-import { Recent } from "../kit/caches.ts";
+import { LruCache } from "../kit/caches.ts";
 import { RowLines } from "../kit/row-lines.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
@@ -42,8 +42,8 @@ export class RowsMissing extends Error {
 type Block = ReadonlyMap<number, string>;
 
 /** Per isolate: 16 MiB of blocks at most, and 2 MiB for the index of a file of the shortest rows. */
-const blocks = new Recent<Block>(16);
-const indexes = new Recent<DatasetIndex>(8);
+const blocks = new LruCache<Block>(16);
+const indexes = new LruCache<DatasetIndex>(8);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The JSON text of each of these rows. Throws `RowsMissing`, or `RangeError` for a row the file does not have. */

@@ -21,7 +21,7 @@ import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 
 import { uploadKeys } from "../kit/names.ts";
-import { Places } from "../kit/places.ts";
+import { Semaphore } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
 import { keyedHash, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -51,7 +51,7 @@ const OPERATION = "createDataset";
 const TOO_MANY = `${LIMITS.uploadsAtOnce} datasets are being uploaded here: send it again`;
 
 /** Whoever sends nothing for longer has been given up. */
-const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
+const uploads = new Semaphore(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
   env: Env,

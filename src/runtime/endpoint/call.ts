@@ -12,7 +12,7 @@ import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
-import { ShortMemory } from "../kit/caches.ts";
+import { TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { sealContext, unseal } from "../kit/secrets.ts";
@@ -27,7 +27,7 @@ export interface EndpointAccess {
   readonly api_key: string | null;
 }
 
-const opened = new ShortMemory<EndpointAccess>(5 * 60_000);
+const opened = new TtlCache<EndpointAccess>(5 * 60_000);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;

@@ -71,33 +71,33 @@ export function heard(
 ): Health {
   const squeezed = isCrowded(outcomes) ? squeeze(health, running, now) : health;
   const { outage } = health;
-  if (outage !== null) return (outcomes.ok_at ?? 0) > outage.since ? ended(squeezed, now) : squeezed;
+  if (outage !== null) return (outcomes.ok_at ?? 0) > outage.since ? endOutage(squeezed, now) : squeezed;
   const streak = outcomes.streak + (outcomes.ok_at === null ? health.streak : 0);
   if (streak < FAILURES_TO_OPEN) return { ...squeezed, streak };
   const said = outcomes.error ?? "no answer";
   const reason = `${streak} rollouts in a row failed at the endpoint: ${said}`;
   const state = outcomes.limited > 0 ? "rate_limited" : "endpoint_down";
-  return opened(squeezed, { state, reason, model }, now);
+  return openCircuit(squeezed, { state, reason, model }, now);
 }
 
 /** Calls of many rollouts fail, and so did the probes that followed. */
 export function foundDown(health: Health, { model, error }: { model: string; error: string }, now: number): Health {
   if (health.outage !== null) return health;
-  return opened(health, { state: "endpoint_down", reason: unanswered(error), model }, now);
+  return openCircuit(health, { state: "endpoint_down", reason: unanswered(error), model }, now);
 }
 
 /** After a probe. `error`: what it met; null when it was answered. */
-export function probed(health: Health, error: string | null, now: number): Health {
+export function takeProbe(health: Health, error: string | null, now: number): Health {
   const { outage } = health;
   if (outage === null) return health;
-  if (error === null) return ended(health, now);
+  if (error === null) return endOutage(health, now);
   const level = outage.level + 1;
   const reason = unanswered(error);
   return { ...health, outage: { ...outage, level, reason, probe_at: now + probeWait(level) } };
 }
 
 /** Another address or key: whatever was known of the old one says nothing. */
-export function renewed(health: Health, now: number): Health {
+export function renew(health: Health, now: number): Health {
   const { outage } = health;
   return { ...HEALTHY, outage: outage === null ? null : { ...outage, level: 0, probe_at: now } };
 }
@@ -142,7 +142,7 @@ function squeeze(health: Health, running: number, now: number): Health {
   return { ...health, squeeze: { limit, full, cut_at: now } };
 }
 
-function opened(health: Health, why: Pick<Outage, "state" | "reason" | "model">, now: number): Health {
+function openCircuit(health: Health, why: Pick<Outage, "state" | "reason" | "model">, now: number): Health {
   const { last } = health;
   const level = last !== null && now - last.ended_at < SOON_MS ? last.level : 0;
   const outage = { ...why, since: now, probe_at: now + probeWait(level), level };
@@ -153,7 +153,7 @@ function unanswered(error: string): string {
   return `it does not answer: ${error}`;
 }
 
-function ended(health: Health, now: number): Health {
+function endOutage(health: Health, now: number): Health {
   const level = health.outage?.level ?? 0;
   return { ...health, streak: 0, outage: null, last: { ended_at: now, level: level + 1 } };
 }

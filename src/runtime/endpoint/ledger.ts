@@ -66,14 +66,14 @@ export function isIdle({ runs }: EndpointState): boolean {
 /** Takes in what a run says and grants what is free of its share. A run that leaves is granted nothing. */
 export function ask(before: EndpointState, asked: PermitAsk, now: number): { state: EndpointState; grant: Grant } {
   const { run_id, running, wants } = asked;
-  const { [run_id]: _, ...others } = expired(before, now).runs;
+  const { [run_id]: _, ...others } = dropExpired(before, now).runs;
   const health = heardOf(before, asked, others, now);
   const lease_until = now + LEASE_MS;
   const left = { ...before, health, runs: others };
   const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
   const share = sharesOf(entered, now);
   const permits = Math.min(share.permits.get(run_id) ?? 0, free(left, now));
-  const rate = granted(share.rates?.get(run_id), before.limits.rpm, left);
+  const rate = grantedShare(share.rates?.get(run_id), before.limits.rpm, left);
   const grant = {
     permits,
     rate,
@@ -88,7 +88,7 @@ export function ask(before: EndpointState, asked: PermitAsk, now: number): { sta
 }
 
 /** Without the runs that have not been heard of for a lease. */
-export function expired(state: EndpointState, now: number): EndpointState {
+export function dropExpired(state: EndpointState, now: number): EndpointState {
   const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
   return { ...state, runs: Object.fromEntries(runs) };
 }
@@ -98,7 +98,7 @@ export function toTell(state: EndpointState, now: number): string[] {
   return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
 
-export function told(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
+export function noteTold(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
   const runs = Object.entries(state.runs).map(([run_id, run]): [string, Registered] => {
     return [run_id, run_ids.includes(run_id) ? { ...run, told_at: now } : run];
   });
@@ -174,7 +174,7 @@ function free(state: EndpointState, now: number): number {
   return Math.max(0, limitOf(state, now) - held);
 }
 
-function granted(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
+function grantedShare(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
   return rpm === null ? null : Math.min(share ?? 0, Math.max(0, rpm - ratesHeld(others)));
 }
 

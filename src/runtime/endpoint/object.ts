@@ -19,20 +19,20 @@ import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
-import { foundDown, probed, renewed } from "./health.ts";
+import { foundDown, renew, takeProbe } from "./health.ts";
 import {
   ask,
+  dropExpired,
   type EndpointLimits,
   type EndpointState,
-  expired,
   isIdle,
   newEndpoint,
   nextEndpointAlarm,
-  told,
+  noteTold,
   toTell,
 } from "./ledger.ts";
 import { runOf } from "./run-lease.ts";
-import { checked, cleared, type ProbeFault, suspect, UNSUSPECTED } from "./suspicion.ts";
+import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
 
 /** What is kept: whose endpoint it is, what was decided, and when its settings were last read. */
 interface Kept {
@@ -57,7 +57,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
 
   async ask(asked: PermitAsk): Promise<Grant> {
     await this.#readLimits(asked);
-    this.#suspicion = cleared(this.#suspicion, asked.outcomes.ok_at ?? 0);
+    this.#suspicion = clear(this.#suspicion, asked.outcomes.ok_at ?? 0);
     const { state, grant } = ask(this.#open(asked).state, asked, this.now());
     await this.#save({ ...this.#open(asked), state });
     return grant;
@@ -88,7 +88,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const latest = this.#load();
     // The last run has left meanwhile.
     if (latest === null) return;
-    const health = renewed(latest.state.health, now);
+    const health = renew(latest.state.health, now);
     await this.#save({ ...latest, limits_at: now, state: { ...latest.state, limits, health } });
   }
 
@@ -101,7 +101,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
     const latest = this.#load();
     if (latest === null) return;
-    await this.#save({ ...latest, state: expired(latest.state, this.now()) });
+    await this.#save({ ...latest, state: dropExpired(latest.state, this.now()) });
   }
 
   /** Null when it was answered. Never throws. */
@@ -133,11 +133,11 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const now = this.now();
     const { health } = latest.state;
     if (health.outage !== null) {
-      this.#keepHealth(latest, probed(health, fault?.error ?? null, now));
+      this.#keepHealth(latest, takeProbe(health, fault?.error ?? null, now));
       return;
     }
     const { model } = this.#suspicion;
-    const { suspicion, down } = checked(this.#suspicion, fault, now);
+    const { suspicion, down } = settleProbe(this.#suspicion, fault, now);
     this.#suspicion = suspicion;
     if (down) this.#keepHealth(latest, foundDown(health, { model, error: fault?.error ?? "" }, now));
   }
@@ -155,7 +155,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     }
     const now = this.now();
     const run_ids = toTell(kept.state, now).slice(0, LIMITS.sliceObjects);
-    const state = told(kept.state, run_ids, now);
+    const state = noteTold(kept.state, run_ids, now);
     this.#kept = { ...kept, state };
     this.ctx.storage.kv.put("endpoint", this.#kept);
     if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));

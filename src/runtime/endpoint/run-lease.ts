@@ -17,9 +17,9 @@ import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./hea
 import { RENEW_MS } from "./ledger.ts";
 
 /** Where the gate is kept. */
-export interface GateSlot {
-  readonly read: () => RunGate;
-  readonly write: (gate: RunGate) => void;
+export interface LeaseSlot {
+  readonly read: () => LeaseState;
+  readonly write: (gate: LeaseState) => void;
 }
 
 /** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
@@ -36,7 +36,7 @@ export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" |
 /** What a run is about to ask for. */
 export type Need = Pick<PermitAsk, "running" | "wants" | "more">;
 
-export interface RunGate {
+export interface LeaseState {
   readonly grant: Grant | null;
   readonly told: Need;
   readonly asked_at: number;
@@ -56,7 +56,7 @@ export interface RunGate {
 
 const NOTHING: Need = { running: 0, wants: 0, more: false };
 
-export const NEW_GATE: RunGate = {
+export const NEW_LEASE: LeaseState = {
   grant: null,
   told: NOTHING,
   asked_at: 0,
@@ -80,17 +80,17 @@ const BURST_MS = 6000;
 const BLOCK_MS = 1000;
 
 /** Rollouts the endpoint lets it dispatch now. */
-export function gateRoom(gate: RunGate, running: number, now: number): number {
+export function leaseRoom(gate: LeaseState, running: number, now: number): number {
   const { grant } = gate;
   if (grant === null || grant.lease_until <= now) return 0;
   // The circuit is about to open: what would be dispatched before the endpoint has heard of it would only fail.
   if (streakOf(grant, gate.outcomes) >= FAILURES_TO_OPEN) return 0;
-  const paced = grant.rate === null ? grant.permits : Math.floor(refilled(gate, now) / callsEach(gate));
+  const paced = grant.rate === null ? grant.permits : Math.floor(refill(gate, now) / callsEach(gate));
   return Math.max(0, Math.min(grant.permits - running, paced));
 }
 
 /** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it. */
-export function askAt(gate: RunGate, need: Need, now: number): number | null {
+export function askAt(gate: LeaseState, need: Need, now: number): number | null {
   const { grant, asked_at, misses } = gate;
   const over = need.wants === 0 && need.running === 0;
   if (over && (grant === null || grant.lease_until <= now)) return null;
@@ -100,19 +100,19 @@ export function askAt(gate: RunGate, need: Need, now: number): number | null {
 }
 
 /** When paced dispatch goes on; null when it does not wait for the bucket. */
-export function paceAt(gate: RunGate, { running, more }: Need, now: number): number | null {
+export function paceAt(gate: LeaseState, { running, more }: Need, now: number): number | null {
   const { grant } = gate;
   if (!more || !grant?.rate || grant.permits <= running || grant.lease_until <= now) {
     return null;
   }
-  const tokens = refilled(gate, now);
+  const tokens = refill(gate, now);
   if (tokens >= callsEach(gate)) return null;
   const block = Math.max(callsEach(gate), (grant.rate * BLOCK_MS) / MINUTE_MS);
   return now + Math.ceil(((block - tokens) * MINUTE_MS) / grant.rate);
 }
 
 /** Before the ask leaves: until the grant is here it dispatches no more than it tells of. */
-export function asking(gate: RunGate, need: Need, now: number): RunGate {
+export function beginAsk(gate: LeaseState, need: Need, now: number): LeaseState {
   const grant = gate.grant && {
     ...gate.grant,
     permits: Math.min(gate.grant.permits, need.running),
@@ -121,20 +121,20 @@ export function asking(gate: RunGate, need: Need, now: number): RunGate {
 }
 
 /** A run that has left holds nothing. */
-export function granted(gate: RunGate, grant: Grant, now: number): RunGate {
+export function takeGrant(gate: LeaseState, grant: Grant, now: number): LeaseState {
   const { wants, running } = gate.told;
   const left = wants === 0 && running === 0;
   return {
     ...gate,
     grant: left ? null : grant,
     misses: 0,
-    tokens: refilled(gate, now),
+    tokens: refill(gate, now),
     tokens_at: now,
   };
 }
 
 /** The ask failed: what it told is to be told again, before what came since. */
-export function unasked(gate: RunGate, lost: Outcomes): RunGate {
+export function undoAsk(gate: LeaseState, lost: Outcomes): LeaseState {
   const { outcomes } = gate;
   const streak = outcomes.ok_at === null ? lost.streak + outcomes.streak : outcomes.streak;
   return {
@@ -149,31 +149,31 @@ export function unasked(gate: RunGate, lost: Outcomes): RunGate {
   };
 }
 
-export function afterDispatch(gate: RunGate, count: number, now: number): RunGate {
+export function afterDispatch(gate: LeaseState, count: number, now: number): LeaseState {
   if (gate.grant?.rate == null) return gate;
-  const tokens = refilled(gate, now) - count * callsEach(gate);
+  const tokens = refill(gate, now) - count * callsEach(gate);
   return { ...gate, tokens, tokens_at: now };
 }
 
 /** A rollout's end: what its calls were in truth, and what it met. */
-export function afterEnd(gate: RunGate, report: Met, now: number): RunGate {
+export function afterEnd(gate: LeaseState, report: Met, now: number): LeaseState {
   const paced = gate.grant?.rate != null;
-  const tokens = paced ? refilled(gate, now) + callsEach(gate) - report.calls : gate.tokens;
+  const tokens = paced ? refill(gate, now) + callsEach(gate) - report.calls : gate.tokens;
   return {
     ...gate,
     tokens,
     tokens_at: paced ? now : gate.tokens_at,
     ended: gate.ended + 1,
     calls: gate.calls + report.calls,
-    outcomes: met(gate.outcomes, report, now),
+    outcomes: countMet(gate.outcomes, report, now),
   };
 }
 
 /** Why a run with rollouts left to dispatch waits; null when it does not, or only for its own. */
-export function gateFlow(gate: RunGate, running: number, now: number): RunView["flow"] {
+export function leaseFlow(gate: LeaseState, running: number, now: number): RunView["flow"] {
   const { grant } = gate;
   if (grant === null) return null;
-  const paced = grant.rate !== null && refilled(gate, now) < callsEach(gate);
+  const paced = grant.rate !== null && refill(gate, now) < callsEach(gate);
   if (grant.flow !== null || !paced || grant.permits <= running) return grant.flow;
   return {
     state: "rate_limited",
@@ -181,7 +181,7 @@ export function gateFlow(gate: RunGate, running: number, now: number): RunView["
   };
 }
 
-function met(before: Outcomes, { failure, error, turns, calls, limited = 0 }: Met, now: number): Outcomes {
+function countMet(before: Outcomes, { failure, error, turns, calls, limited = 0 }: Met, now: number): Outcomes {
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
   const counted = { ...from, calls: from.calls + calls, limited: from.limited + limited };
@@ -191,7 +191,7 @@ function met(before: Outcomes, { failure, error, turns, calls, limited = 0 }: Me
   return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };
 }
 
-function isNews({ told, changed, outcomes }: RunGate, grant: Grant, need: Need): boolean {
+function isNews({ told, changed, outcomes }: LeaseState, grant: Grant, need: Need): boolean {
   const { running, wants, more } = need;
   const { permits } = grant;
   const holds = Math.max(told.running, permits);
@@ -214,11 +214,11 @@ function streakOf({ streak }: Grant, { ok_at, streak: since }: Outcomes): number
 }
 
 /** Calls a rollout makes, by those that ended. */
-function callsEach({ ended, calls }: RunGate): number {
+function callsEach({ ended, calls }: LeaseState): number {
   return ended === 0 ? 1 : Math.max(1, calls / ended);
 }
 
-function refilled(gate: RunGate, now: number): number {
+function refill(gate: LeaseState, now: number): number {
   const rate = gate.grant?.rate ?? 0;
   const most = Math.max(callsEach(gate), (rate * BURST_MS) / MINUTE_MS);
   const since = Math.max(0, now - gate.tokens_at);
@@ -235,13 +235,13 @@ export function runOf(asker: string): string {
   return asker.endsWith(JUDGES) ? asker.slice(0, -JUDGES.length) : asker;
 }
 
-export class RunPermits {
+export class LeaseKeeper {
   readonly #env: Env;
-  readonly #slot: GateSlot;
+  readonly #slot: LeaseSlot;
   readonly #now: () => number;
   #asking = false;
 
-  constructor(env: Env, slot: GateSlot, now: () => number) {
+  constructor(env: Env, slot: LeaseSlot, now: () => number) {
     this.#env = env;
     this.#slot = slot;
     this.#now = now;
@@ -268,14 +268,14 @@ export class RunPermits {
     if (this.#asking || at === null || at > now) return;
     this.#asking = true;
     const { outcomes } = read();
-    write(asking(read(), need, now));
+    write(beginAsk(read(), need, now));
     try {
       const endpoint = endpointObject(this.#env, scope, endpoint_id);
       const grant = await endpoint.ask({ scope, endpoint_id, run_id, model, ...need, outcomes });
-      write(granted(read(), grant, this.#now()));
+      write(takeGrant(read(), grant, this.#now()));
     } catch (thrown) {
       logError("endpoint does not answer", endpoint_id, thrown);
-      write(unasked(read(), outcomes));
+      write(undoAsk(read(), outcomes));
     } finally {
       this.#asking = false;
     }

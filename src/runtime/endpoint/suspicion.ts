@@ -51,7 +51,7 @@ export function suspect(before: Suspicion, { rollout_id, model, limited }: Faile
 }
 
 /** A rollout was answered then: what failed before proves nothing. */
-export function cleared(before: Suspicion, answeredAt: number): Suspicion {
+export function clear(before: Suspicion, answeredAt: number): Suspicion {
   const failing = new Map([...before.failing].filter(([, at]) => at > answeredAt));
   return failing.size === before.failing.size ? before : { ...before, failing };
 }
@@ -64,7 +64,7 @@ export interface ProbeFault {
 }
 
 /** After a probe, and whether the endpoint is found down. */
-export function checked(
+export function settleProbe(
   before: Suspicion,
   fault: ProbeFault | null,
   now: number,

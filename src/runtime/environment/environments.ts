@@ -25,7 +25,7 @@ export const built = new BuiltEnvironments({
   kept: BUILT_KEPT,
   leaseMs: LEASE_MS,
   buildMs: LIMITS.buildMs,
-  retire: (environment) => waitUntil(retired(environment)),
+  retire: (environment) => waitUntil(retire(environment)),
 });
 
 /** Adds one that does not come with Rollcall. Throws when the id is taken. */
@@ -83,7 +83,7 @@ function nameOf({ id, digest }: HeldEnvironment, args: JsonObject): string {
   return `${id} ${digest} ${canonicalJson(args)}`;
 }
 
-async function retired(environment: AnyEnvironment): Promise<void> {
+async function retire(environment: AnyEnvironment): Promise<void> {
   for (const { error_chain_str, message } of await tearDown(environment)) {
     logError("teardown", message, new EnvError(error_chain_str));
   }

@@ -186,7 +186,7 @@ export class Suspect<Key extends string = SuspectKey> {
   /** What its work came to must not be lost for it: one that stays named has at most a death too many to its name. */
   async #clear(ended: boolean): Promise<void> {
     try {
-      await handBack(() => this.#run().clear(this.#key, ended));
+      await retry(() => this.#run().clear(this.#key, ended));
     } catch (thrown) {
       logError("a suspect stays named", this.#key, thrown);
     }
@@ -197,7 +197,7 @@ export class Suspect<Key extends string = SuspectKey> {
     const release = await takeTurn();
     try {
       const died = (await lastEnd(this.#env)).deaths > 0;
-      const accused = await handBack(() => this.#run().accuse(this.#key, bootId(), died));
+      const accused = await retry(() => this.#run().accuse(this.#key, bootId(), died));
       if (accused === null) {
         release();
         return null;
@@ -246,7 +246,7 @@ export function stoppedPlatform(during: string): string {
   return `the platform died, or hung until it was ended, ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
 }
 
-export async function handBack<T>(call: () => Promise<T>): Promise<T> {
+export async function retry<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await call();

@@ -1,5 +1,5 @@
 /** The values used last, kept in the isolate's memory: what nobody asked for the longest goes first. */
-export class Recent<Value> {
+export class LruCache<Value> {
   readonly #room: number;
   readonly #kept = new Map<string, Value>();
 
@@ -27,7 +27,7 @@ export class Recent<Value> {
  * What was opened, kept in the isolate's memory for a while. Values are kept, not promises: what one invocation reads
  * another must not have to wait for.
  */
-export class ShortMemory<T> {
+export class TtlCache<T> {
   readonly #keptMs: number;
   readonly #kept = new Map<string, { readonly until: number; readonly value: T }>();
 

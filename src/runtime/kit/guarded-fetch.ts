@@ -40,7 +40,7 @@ async function fetchOnce(
   { sign, timeoutMs, redirect = "follow", ...init }: FetchOptions,
   { now, secret, send = (at, sent) => fetch(at, sent) }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
-  const at = allowed(env, url);
+  const at = allow(env, url);
   const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
   const controller = new AbortController();
@@ -86,20 +86,20 @@ async function follow(env: Env, url: URL, init: Sent, hops: number, send: Send):
     if (hops === 0 || !REDIRECTS.includes(reply.status) || to === null) return reply;
     await reply.body?.cancel();
     if (hop === hops) throw new EnvError(`${url.href} leads on more than ${hops} times`);
-    const next = allowed(env, new URL(to, at).href);
-    sent = redirected(sent, reply.status, next.origin === at.origin);
+    const next = allow(env, new URL(to, at).href);
+    sent = redirect(sent, reply.status, next.origin === at.origin);
     at = next;
   }
 }
 
-function allowed(env: Env, address: string): URL {
+function allow(env: Env, address: string): URL {
   const refused = refusedUrl(env, address);
   if (refused !== null) throw new EnvError(`fetch: url_not_allowed: ${refused}`);
   return new URL(address);
 }
 
 /** As the fetch standard has it: what was posted is asked for again as a GET, but after 307 and 308. */
-function redirected({ signal = null, ...init }: Sent, status: number, sameServer: boolean): Sent {
+function redirect({ signal = null, ...init }: Sent, status: number, sameServer: boolean): Sent {
   const headers = Object.fromEntries(
     Object.entries(init.headers).filter(([name]) => sameServer || HARMLESS.test(name)),
   );

@@ -17,7 +17,7 @@ export interface CreateOptions {
  * What the key made before, as `find` reads it; null for a new key, or none. Refused: the key came with another request,
  * or what it made is there no more.
  */
-export async function replayed<T>(
+export async function replay<T>(
   env: Env,
   scope: Scope,
   operation: string,

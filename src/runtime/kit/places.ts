@@ -33,7 +33,7 @@ export async function waitFor<T>(
   }
 }
 
-export class Places {
+export class Semaphore {
   readonly #most: number;
   readonly #silenceMs: number;
   /** When each holder was last heard of, in epoch milliseconds. */

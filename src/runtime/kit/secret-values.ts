@@ -6,12 +6,12 @@ import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
-import { ShortMemory } from "./caches.ts";
+import { TtlCache } from "./caches.ts";
 import { logError } from "./log.ts";
 import { sealContext, unseal } from "./secrets.ts";
 
 const PREFIX = "secret:";
-const opened = new ShortMemory<ReadonlyMap<string, string>>(5 * 60_000);
+const opened = new TtlCache<ReadonlyMap<string, string>>(5 * 60_000);
 
 /** The names in `needs` that are secrets'. */
 export function secretNames(needs: readonly string[]): string[] {

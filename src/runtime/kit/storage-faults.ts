@@ -103,7 +103,7 @@ export function goneMessage(id: string): string {
 /**
  * Refusals of a value, told from trouble of whoever should take it. A store that is away is asked again for as long as it
  * takes; what is refused for what it is (too large, of no kind that can be stored) would be refused for ever, so whoever
- * owes it has to owe something smaller.
+ * must store it has to store something smaller.
  */
 
 /** A value was refused elsewhere, and its refusal came back as one. */

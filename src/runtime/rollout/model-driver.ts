@@ -14,7 +14,7 @@ import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
-import { handBack } from "../environment/suspects.ts";
+import { retry } from "../environment/suspects.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutObject } from "../kit/names.ts";
@@ -152,7 +152,7 @@ export async function makeModelCall(
   const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
   // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
   if (outcome.kind === "aborted") return;
-  await handBack(() => {
+  await retry(() => {
     const waiting = rolloutObject(env, scope, rollout_id);
     return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
   });

@@ -8,7 +8,7 @@
 import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
 import type { RunPaused } from "../../contract/run-events.ts";
-import type { Place, RetryOrder, RetryRefusal, RunMessage, RunSpec } from "../contract/wire.ts";
+import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
 import { requestCancel } from "./ledger.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf } from "./standing.ts";
@@ -72,7 +72,7 @@ export function setMaxConcurrent(store: RunStore, max_concurrent: number): void 
 }
 
 /** Asks one rollout to stop. One that has answered keeps its end; false: it was never dispatched. */
-export function cancelOne(store: RunStore, place: Place): boolean {
+export function cancelOne(store: RunStore, place: RolloutSlot): boolean {
   const row = store.rollout(place);
   if (row === null) return false;
   if (row.status === "running" && row.cancel === null) {

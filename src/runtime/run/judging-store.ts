@@ -1,11 +1,11 @@
 /**
- * Units that owe verdicts, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
+ * Units that wait for judgements, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
  * stands in judging-ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
  */
 import { Rows } from "../kit/rows.ts";
 
 export const JUDGING_SCHEMA = [
-  // Units that owe verdicts. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
+  // Units that wait for judgements. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
   // a row it was sent and taken by none.
   `create table if not exists judging (
     unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
@@ -95,8 +95,8 @@ export class JudgingStore {
     return this.#rows.one<JudgingEntry>("select * from judging where unit = ?", unit);
   }
 
-  addUnit(owing: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
-    this.#rows.insert("judging", { ...owing, stage: "waiting" });
+  addUnit(unit: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
+    this.#rows.insert("judging", { ...unit, stage: "waiting" });
   }
 
   setUnit(unit: number, columns: Partial<JudgingEntry>): void {

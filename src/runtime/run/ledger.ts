@@ -18,7 +18,7 @@ import type { Outcome, RolloutFinished } from "../../contract/run.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
-import type { Place, RolloutReport, RunSpec, ScoredMember } from "../contract/wire.ts";
+import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 
 import type { RunHead } from "./schema.ts";
@@ -37,9 +37,9 @@ export function dispatch(
   store: RunStore,
   spec: RunSpec,
   count: number,
-  idOf: (place: Place) => string,
+  idOf: (place: RolloutSlot) => string,
   now: number,
-): Place[] {
+): RolloutSlot[] {
   return store.transaction(() => {
     const retries = dispatchRetries(store, spec, count, idOf);
     const head = store.head();
@@ -74,8 +74,8 @@ function dispatchRetries(
   store: RunStore,
   { whole_groups }: RunSpec,
   count: number,
-  idOf: (place: Place) => string,
-): { readonly place: Place; readonly carries: number | null }[] {
+  idOf: (place: RolloutSlot) => string,
+): { readonly place: RolloutSlot; readonly carries: number | null }[] {
   if (store.head().retried === store.head().retries_dispatched) return [];
   const before = store.retries.first(count);
   const next = before.map((row) => {
@@ -287,7 +287,7 @@ function end(
   });
   store.saveHead({
     ...head,
-    ...counted(head, outcome, reason),
+    ...countOutcome(head, outcome, reason),
     in_flight: head.in_flight - 1,
     finished: head.finished + 1,
     unsegmented_bytes: head.unsegmented_bytes + bytes,
@@ -304,7 +304,7 @@ function end(
   } satisfies RolloutFinished);
 }
 
-function counted(head: RunHead, outcome: Outcome, reason: string | null): Partial<RunHead> {
+function countOutcome(head: RunHead, outcome: Outcome, reason: string | null): Partial<RunHead> {
   if (outcome === "scored") return { scored: head.scored + 1 };
   const name = reason ?? "platform";
   return { [outcome]: { ...head[outcome], [name]: (head[outcome][name] ?? 0) + 1 } };

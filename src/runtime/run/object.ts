@@ -9,23 +9,23 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
-import type { JudgedAsk, Owing } from "../contract/judge-outcome.ts";
+import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
 import type { Answered, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
   Delivery,
-  Place,
   RetryOrder,
   RetryRefusal,
   RolloutReport,
+  RolloutSlot,
   RunMessage,
   RunSpec,
   ScoredMember,
-  SourcePlace,
+  SourceSlot,
   SuspectKey,
 } from "../contract/wire.ts";
-import { RunPermits } from "../endpoint/run-lease.ts";
+import { LeaseKeeper } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
@@ -35,19 +35,18 @@ import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
 import { cancelOne, deadlineOf, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
-
+import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { judgeFlow, owe, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
-import { RunPump } from "./pump.ts";
 import { auditRows, recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
-import { type LedgerHooks, policyGate, RunStore } from "./store.ts";
+import { type LedgerHooks, policyLease, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
 import type { AcceptEval } from "./training/evals.ts";
@@ -70,8 +69,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   readonly #store: RunStore;
-  readonly #pump: RunPump;
-  readonly #permits: RunPermits;
+  readonly #dispatcher: Dispatcher;
+  readonly #permits: LeaseKeeper;
   readonly #judging: RunJudging;
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
@@ -86,15 +85,15 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     super(ctx, env);
     const now = () => this.now();
     this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
-    this.#pump = new RunPump(env, this.#store, now, new GroupOpenings(this.#store));
-    this.#permits = new RunPermits(env, policyGate(this.#store), now);
+    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store));
+    this.#permits = new LeaseKeeper(env, policyLease(this.#store), now);
     this.#judging = new RunJudging(env, this.#store, now);
     this.#training = new TrainingLoop(env, this.#store, now, {
-      toScore: (unit) => this.#pump.toScore(unit),
+      toScore: (unit) => this.#dispatcher.toScore(unit),
       acceptEval: (...asked) => this.acceptEval(...asked),
     });
     this.#views = new LiveViews(this.#store, now, {
-      hindrance: (spec) => this.#pump.hindrance(spec),
+      hindrance: (spec) => this.#dispatcher.hindrance(spec),
       judgeFlow: (spec) => judgeFlow(this.#store, spec, now()),
       trainingFlow: (spec) => trainingFlow(this.#store, spec),
       training: (spec) => trainingView(this.#store, spec),
@@ -112,7 +111,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#flush(spec);
   }
 
-  async admit(places: readonly Place[]) {
+  async admit(places: readonly RolloutSlot[]) {
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
@@ -124,7 +123,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return { known: false };
     const taken = orRefusal(() => answer(this.#store, spec, report, this.now()));
     if ("refused" in taken) return { known: true, ...taken };
-    this.#pump.toScore(taken.unit);
+    this.#dispatcher.toScore(taken.unit);
     this.#gather(spec);
     return { known: taken.known };
   }
@@ -145,10 +144,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#gather(spec);
   }
 
-  owe(owing: readonly Owing[]): void {
+  requestJudgements(requests: readonly JudgementRequest[]): void {
     const spec = this.#open();
     if (spec === null) return;
-    owe(this.#store, spec, owing, this.now());
+    requestJudgements(this.#store, spec, requests, this.now());
     this.#gather(spec);
   }
 
@@ -210,7 +209,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
 
-  async cancelRollout(place: Place): Promise<boolean> {
+  async cancelRollout(place: RolloutSlot): Promise<boolean> {
     return (await this.#control(() => cancelOne(this.#store, place))) ?? false;
   }
 
@@ -252,7 +251,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#open() === null ? null : taskMeans(this.ctx.storage.sql, metric, range);
   }
 
-  rollout(place: Place) {
+  rollout(place: RolloutSlot) {
     const spec = this.#open();
     const row = spec === null ? null : this.#store.rollout(place);
     if (spec === null || row === null) return null;
@@ -267,7 +266,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#open() === null ? null : segmentOf(this.#store, finishSeq);
   }
 
-  sources(places: readonly SourcePlace[]) {
+  sources(places: readonly SourceSlot[]) {
     return this.#open() === null ? null : sourcesIn(this.#store, places);
   }
 
@@ -304,9 +303,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     try {
       const subrequests = new Subrequests();
       passDeadline(this.#store, spec, this.now());
-      await this.#pump.tell(spec, subrequests);
+      await this.#dispatcher.tell(spec, subrequests);
       // While some are still to be told nothing else is done: each of them may be about to call its model.
-      if (!this.#pump.untold()) await this.#tend(spec, subrequests);
+      if (!this.#dispatcher.untold()) await this.#tend(spec, subrequests);
     } catch (thrown) {
       logError("run alarm", spec.run_id, thrown);
     }
@@ -314,8 +313,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    await this.#pump.sweep(spec, subrequests);
-    for (const unit of this.#judging.sweep(spec)) this.#pump.toJudge(unit);
+    await this.#dispatcher.sweep(spec, subrequests);
+    for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
     await this.#chores.drain(spec, subrequests);
     await this.#chores.free(spec, subrequests);
   }
@@ -352,19 +351,19 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
   async #flush(spec: RunSpec): Promise<void> {
-    await this.#permits.renew(spec, this.#pump.need(spec));
+    await this.#permits.renew(spec, this.#dispatcher.need(spec));
     await this.#judging.renew(spec);
-    this.#pump.dispatch(spec);
-    for (const unit of this.#judging.dispatch(spec)) this.#pump.toJudge(unit);
+    this.#dispatcher.dispatch(spec);
+    for (const unit of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(unit);
     for (;;) {
       const segment = cutSegment(this.#store, this.now());
       if (segment === null) break;
-      this.#pump.toFold(segment);
+      this.#dispatcher.toFold(segment);
     }
     this.#views.noteProgress(spec);
     this.#readers.wake();
     try {
-      await this.#pump.send(spec);
+      await this.#dispatcher.send(spec);
     } catch (thrown) {
       // Lost sends are silent rollouts and units: the sweep sends them again.
       logError("queue send", spec.run_id, thrown);
@@ -393,9 +392,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return {
       ...this.#chores.clock(),
       askAt: this.#store.nextAskAt(),
-      untold: this.#pump.untold(),
-      canDispatch: this.#pump.room(spec) > 0,
-      endpointAt: this.#permits.nextAt(this.#pump.need(spec)),
+      untold: this.#dispatcher.untold(),
+      canDispatch: this.#dispatcher.room(spec) > 0,
+      endpointAt: this.#permits.nextAt(this.#dispatcher.need(spec)),
       judgeAt: this.#judging.nextAt(spec),
       trainingAt: this.#training.nextAt(spec),
       deadlineAt: deadlineOf(spec, head),

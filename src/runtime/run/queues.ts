@@ -1,6 +1,13 @@
 /** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
 
-import type { GroupsMessage, JudgementMessage, Place, RunMessage, RunSpec, ScoresMessage } from "../contract/wire.ts";
+import type {
+  GroupsMessage,
+  JudgementMessage,
+  RolloutSlot,
+  RunMessage,
+  RunSpec,
+  ScoresMessage,
+} from "../contract/wire.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
 /** Places per message: about 12 bytes each. */
@@ -10,7 +17,7 @@ const UNITS_PER_MESSAGE = 25;
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;
 
-export function groupsMessages(spec: RunSpec, places: readonly Place[], sentAt: number): GroupsMessage[] {
+export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], sentAt: number): GroupsMessage[] {
   return chunksOf(places, PLACES_PER_MESSAGE).map((chunk) => ({
     kind: "groups",
     scope: spec.scope,

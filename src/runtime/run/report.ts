@@ -3,7 +3,7 @@ import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { gateFlow } from "../endpoint/run-lease.ts";
+import { leaseFlow } from "../endpoint/run-lease.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
@@ -32,7 +32,7 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   const trainer = told.trainingFlow(spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
-  const gated = gateFlow(gate, running, now);
+  const gated = leaseFlow(gate, running, now);
   // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };

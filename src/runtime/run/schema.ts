@@ -1,7 +1,7 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import { NEW_GATE, type RunGate } from "../endpoint/run-lease.ts";
+import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
@@ -103,9 +103,9 @@ export interface RunHead {
   /** Rollouts and units that ended the process so often that they are not tried again. */
   readonly given_up: number;
   /** What its endpoint granted it. */
-  readonly gate: RunGate;
+  readonly gate: LeaseState;
   /** What the endpoints of its judges granted it, by their ids. */
-  readonly judge_gates: Readonly<Record<string, RunGate>>;
+  readonly judge_gates: Readonly<Record<string, LeaseState>>;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
 }
@@ -136,7 +136,7 @@ export const NEW_HEAD: RunHead = {
   freed: 0,
   dead_letters: 0,
   given_up: 0,
-  gate: NEW_GATE,
+  gate: NEW_LEASE,
   judge_gates: {},
   training: null,
 };

@@ -2,12 +2,12 @@
 
 import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
-import type { Place, SourcePlace, Starter } from "../contract/wire.ts";
+import type { RolloutSlot, SourceSlot, Starter } from "../contract/wire.ts";
 import { cancelReasonOf } from "./control.ts";
 import { recordIn } from "./pages.ts";
 import type { RunStore } from "./store.ts";
 
-export function sourcesIn(store: RunStore, places: readonly SourcePlace[]): SourcePage {
+export function sourcesIn(store: RunStore, places: readonly SourceSlot[]): SourcePage {
   const rows = places.map(({ group, slot, attempt }) =>
     attempt === null ? store.latestDone({ group, slot }) : store.rollout({ group, slot, attempt }),
   );
@@ -32,7 +32,7 @@ export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEnt
 }
 
 /** Those that are still to be started: running, and nobody has asked them to stop. */
-export function startersIn(store: RunStore, places: readonly Place[], suspectUpTo = 0): Starter[] {
+export function startersIn(store: RunStore, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
   const head = store.head();
   return places.flatMap((place) => {
     const row = store.rollout(place);

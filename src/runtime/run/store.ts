@@ -7,8 +7,8 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
 import type { RolloutEntry, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
-import type { Place, RunSpec } from "../contract/wire.ts";
-import type { GateSlot } from "../endpoint/run-lease.ts";
+import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
+import type { LeaseSlot } from "../endpoint/run-lease.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
@@ -107,14 +107,14 @@ export class RunStore {
 
   /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
   addRollout(
-    { group, slot, attempt }: Place,
+    { group, slot, attempt }: RolloutSlot,
     { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
   ): void {
     const place = { group_index: group, slot, attempt };
     this.#rows.insert("rollouts", { ...place, id, status: "running", started_at: at, ask_at: askAt, carries });
   }
 
-  rollout({ group, slot, attempt }: Place): RolloutEntry | null {
+  rollout({ group, slot, attempt }: RolloutSlot): RolloutEntry | null {
     return this.#rows.one<RolloutEntry>(
       "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
       group,
@@ -124,7 +124,7 @@ export class RunStore {
   }
 
   /** The latest attempt in the place that has ended. */
-  latestDone({ group, slot }: Omit<Place, "attempt">): RolloutEntry | null {
+  latestDone({ group, slot }: Omit<RolloutSlot, "attempt">): RolloutEntry | null {
     return this.#rows.one<RolloutEntry>(
       `select * from rollouts where group_index = ? and slot = ? and status = 'done'
         order by attempt desc limit 1`,
@@ -354,7 +354,7 @@ export class RunStore {
   }
 }
 
-export function policyGate(store: RunStore): GateSlot {
+export function policyLease(store: RunStore): LeaseSlot {
   return {
     read: () => store.head().gate,
     write: (gate) => store.saveHead({ ...store.head(), gate }),

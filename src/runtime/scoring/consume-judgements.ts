@@ -9,12 +9,12 @@
 
 import { InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { JudgeAsk, Verdict } from "../../core/rubrics/judges.ts";
+import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
-import { handBack } from "../environment/suspects.ts";
+import { retry } from "../environment/suspects.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -23,7 +23,14 @@ import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
 
-import { courtOf, openScoring, owingOf, scoreAlone, scoreInTime, trajectoriesOf } from "./scoring-pass.ts";
+import {
+  judgementRequestOf,
+  judgeSettingsOf,
+  openScoring,
+  scoreAlone,
+  scoreInTime,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
@@ -46,7 +53,7 @@ export async function judgeUnit(
   } catch (thrown) {
     logError("judging failed", run_id, thrown);
     const { claim, endpoint_id, calls } = taken;
-    await run().owe([{ unit, claim, endpoint_id, calls, failed: true }]);
+    await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true }]);
   }
 }
 
@@ -57,10 +64,10 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-  const hearing = new Hearing(env, run, taken, means);
-  const ask = (owed: readonly JudgeAsk[]) => hearing.ask(owed);
-  const court = { known: new Map(settled), ...courtOf(spec), ask };
-  const judged = await scoreJudged(court, trajectories.length, async (judges) => {
+  const judging = new UnitJudging(env, run, taken, means);
+  const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
+  const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
+  const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
     const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, judges));
     if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
@@ -72,9 +79,9 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means
     const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
     await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
-  } else if (hearing.goesOn) {
-    const owing = owingOf(spec, unit.unit, judged.owed, (key) => hearing.notBefore(key));
-    await subrequests.object(() => run().owe([{ ...owing, claim }]));
+  } else if (judging.goesOn) {
+    const request = judgementRequestOf(spec, unit.unit, judged.pending, (key) => judging.notBefore(key));
+    await subrequests.object(() => run().requestJudgements([{ ...request, claim }]));
   }
 }
 
@@ -85,7 +92,7 @@ interface Means {
 }
 
 /** One unit's judges, as long as it is ours to ask for. */
-class Hearing {
+class UnitJudging {
   readonly #env: Env;
   readonly #run: () => RunRpc;
   readonly #taken: JudgingUnit;
@@ -120,9 +127,9 @@ class Hearing {
   }
 
   /** Verdicts for those that may be asked for now, of this unit's endpoint. */
-  async ask(owed: readonly JudgeAsk[]): Promise<ReadonlyMap<string, Verdict>> {
-    const given = new Map<string, Verdict>();
-    const due = owed.flatMap((ask) => this.#addressed(ask));
+  async ask(pending: readonly JudgeAsk[]): Promise<ReadonlyMap<string, JudgeResult>> {
+    const given = new Map<string, JudgeResult>();
+    const due = pending.flatMap((ask) => this.#addressed(ask));
     const cached = await this.#cache.find(due);
     const found = due.flatMap(({ ask }) => {
       const verdict = cached.get(ask.key);
@@ -155,7 +162,7 @@ class Hearing {
     return !this.#goesOn;
   }
 
-  async #askOne(addressed: Addressed, given: Map<string, Verdict>, hangUp: AbortController): Promise<void> {
+  async #askOne(addressed: Addressed, given: Map<string, JudgeResult>, hangUp: AbortController): Promise<void> {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
     // The same for a call that was lost, another for one that was answered and is made anew.
@@ -170,9 +177,9 @@ class Hearing {
     await this.#cache.keep(addressed, { value, reason });
   }
 
-  async #tell(asks: readonly JudgedAsk[], given: Map<string, Verdict>): Promise<void> {
+  async #tell(asks: readonly JudgedAsk[], given: Map<string, JudgeResult>): Promise<void> {
     const { unit, claim } = this.#taken;
-    const reply = await handBack(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
+    const reply = await retry(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
     for (const [key, verdict] of reply?.settled ?? []) given.set(key, verdict);
     this.#goesOn &&= reply?.go_on ?? false;
     const [first] = asks;

@@ -15,9 +15,9 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
 
 import {
-  benchOf,
+  askCollectorOf,
+  judgementRequestOf,
   openScoring,
-  owingOf,
   type Scoring,
   scoreAlone,
   scoreInTime,
@@ -80,22 +80,22 @@ async function scoreSlice(
   }
   const passed = await Promise.all(
     read.map(async ({ unit, trajectories }) => {
-      const bench = benchOf(spec, trajectories.length);
-      const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
-        scoreInTime(watched, trajectories, bench),
-      );
-      return records === null ? [] : [{ unit, trajectories, records, owed: bench.owed }];
+      const asks = askCollectorOf(spec, trajectories.length);
+      const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, asks));
+      return records === null ? [] : [{ unit, trajectories, records, pending: asks.pending }];
     }),
   );
   const passes = passed.flat();
-  const owing = passes.filter(({ owed }) => owed.length > 0).map(({ unit, owed }) => owingOf(spec, unit.unit, owed));
+  const requests = passes
+    .filter(({ pending }) => pending.length > 0)
+    .map(({ unit, pending }) => judgementRequestOf(spec, unit.unit, pending));
   // Without their judges' verdicts these have no scores yet.
-  if (owing.length > 0) {
+  if (requests.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);
-    await subrequests.object(() => run.owe(owing));
+    await subrequests.object(() => run.requestJudgements(requests));
   }
   const scored: ScoredUnit[] = [];
-  const settled = passes.filter(({ owed }) => owed.length === 0);
+  const settled = passes.filter(({ pending }) => pending.length === 0);
   const served = settled.length > 0 ? await servedOf(env, spec, subrequests) : undefined;
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {
     const members = pairUp(unit, records);

@@ -81,7 +81,7 @@ export async function samplesOfGroup(
   const rows = trained.flatMap((member) => member.rows);
   return {
     group: first.group,
-    object: rows.length === 0 ? null : await stored(env, spec, training, rows, subrequests),
+    object: rows.length === 0 ? null : await storeSamples(env, spec, training, rows, subrequests),
     samples: rows.map(noteOf),
     untrainable: causesOf(read),
     branches: sumOf(trained.map(({ branches }) => branches)),
@@ -138,21 +138,21 @@ function groupId(rolloutId: string): string {
   return rolloutId.split("_").slice(0, 3).join("_").replace(/^ro_/, "grp_");
 }
 
-async function stored(
+async function storeSamples(
   env: Env,
   { scope, run_id }: RunSpec,
   { trainer }: TrainingSpec,
   rows: readonly SampleRow[],
   subrequests: Subrequests,
 ): Promise<NonNullable<GroupSamples["object"]>> {
-  const bytes = await gzipped(encodeRows(rows, trainer.encoding));
+  const bytes = await gzip(encodeRows(rows, trainer.encoding));
   const sha256 = sha256Hex(bytes);
   const key = sampleKey(scope, run_id, sha256);
   await subrequests.inTurn(() => env.STORE.put(key, bytes, { sha256 }));
   return { sha256, bytes: bytes.length, format: formatOf(trainer.encoding) };
 }
 
-async function gzipped(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const zipped = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
   return new Uint8Array(await new Response(zipped).arrayBuffer());
 }

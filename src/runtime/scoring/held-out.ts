@@ -20,7 +20,7 @@ import {
   type RowTexts,
   storedRows,
 } from "../dataset/datasets.ts";
-import { Recent } from "../kit/caches.ts";
+import { LruCache } from "../kit/caches.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
@@ -54,7 +54,7 @@ const SLICE = 25;
 /** From one try to the next in rows without end: a multiple of 1 to 16, so that environments that take turns keep theirs. */
 const STRIDE = 720_720;
 /** Task keys by run; an isolate serves many. */
-const known = new Recent<ReadonlySet<string>>(16);
+const known = new LruCache<ReadonlySet<string>>(16);
 
 export async function keysHeldOut(rows: TrainingRows, holdout: number): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();

@@ -8,10 +8,10 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";
-import type { JudgeAsk, JudgeBench, Judges } from "../../core/rubrics/judges.ts";
-import { newBench, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+import type { AskCollector, JudgeAsk, Judges } from "../../core/rubrics/judges.ts";
+import { newAskCollector, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
 
-import type { Owing } from "../contract/judge-outcome.ts";
+import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -89,26 +89,26 @@ async function within<T>(limitMs: number, what: string, work: Promise<T>): Promi
   }
 }
 
-/** What a scoring pass of a run found to be owed by its judges. */
+/** What a scoring pass of a run left for its judges to answer. */
 
-/** The judges of a pass that asks nobody: it shows what is owed. */
-export function benchOf(spec: RunSpec, members: number): JudgeBench {
-  return newBench({ known: new Map(), ...courtOf(spec) }, members);
+/** The judges of a pass that asks nobody: it collects what would be asked. */
+export function askCollectorOf(spec: RunSpec, members: number): AskCollector {
+  return newAskCollector({ known: new Map(), ...judgeSettingsOf(spec) }, members);
 }
 
 /** Who may be asked, and how asks are known again. */
-export function courtOf({ judges = {} }: RunSpec) {
+export function judgeSettingsOf({ judges = {} }: RunSpec) {
   return { named: Object.keys(judges), hash: sha256Hex };
 }
 
 /** By the endpoint of the first that may be asked: one at a time holds permits for the unit. */
-export function owingOf(
+export function judgementRequestOf(
   { judges }: RunSpec,
   unit: number,
-  owed: readonly JudgeAsk[],
+  pending: readonly JudgeAsk[],
   notBefore: (key: string) => number = () => 0,
-): Owing {
-  const [first, ...others] = [...owed].sort((a, b) => notBefore(a.key) - notBefore(b.key));
+): JudgementRequest {
+  const [first, ...others] = [...pending].sort((a, b) => notBefore(a.key) - notBefore(b.key));
   const endpointOf = (ask: JudgeAsk | undefined) => judges?.[ask?.judge ?? ""]?.endpoint_id ?? "";
   const endpoint_id = endpointOf(first);
   const alike = others.filter((other) => endpointOf(other) === endpoint_id);

@@ -106,7 +106,7 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number
       r2: inStore.counted,
     },
     notes: [...deadLetters(tallies.counters.dead_letters), ...inStore.notes],
-    violations: [...auditRecords(records), ...overdue(records, now), ...inDatabase, ...inStore.violations],
+    violations: [...auditRecords(records), ...findOverdue(records, now), ...inDatabase, ...inStore.violations],
   };
 }
 
@@ -132,7 +132,7 @@ function auditRecords(records: RunRecords): AuditViolation[] {
 }
 
 /** A cancelled run ends, whatever its rollouts do. */
-function overdue({ draining, counters }: RunRecords, now: number): AuditViolation[] {
+function findOverdue({ draining, counters }: RunRecords, now: number): AuditViolation[] {
   if (draining === undefined || now < draining.ends_by) return [];
   const since = new Date(draining.ends_by).toISOString();
   const waits = `${counters.in_flight} rollouts are in flight, ${draining.rollouts.join(", ")} first`;
@@ -220,7 +220,7 @@ function auditRow(row: AuditRow, stored: AuditedRollout | undefined): AuditViola
     if (row.drained === 0) return [];
     return [{ rule: "d1_has_every_row", detail: `${row.id} was written and is not there` }];
   }
-  const differ = differences(ended(stored), ended(row));
+  const differ = differences(endingOf(stored), endingOf(row));
   // The other way round a later attempt came while we looked.
   if (row.drained === 1 && row.superseded_by !== null) {
     const { superseded_by } = row;
@@ -230,7 +230,7 @@ function auditRow(row: AuditRow, stored: AuditedRollout | undefined): AuditViola
 }
 
 /** How it ended. Rewards pass through JSON on their way to D1. */
-function ended(row: AuditRow | AuditedRollout): Record<string, unknown> {
+function endingOf(row: AuditRow | AuditedRollout): Record<string, unknown> {
   const { outcome, reason, turns, calls, prompt_tokens, completion_tokens, digest } = row;
   const { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros } = row;
   const reward = row.reward?.toPrecision(12) ?? null;
@@ -273,7 +273,7 @@ export async function auditObjects(
   const there = new Map<string, R2Object>();
   for (const key of [segmentKey(scope, runId, ""), trajectoryKey(scope, runId, "")]) {
     const prefix = key.slice(0, key.lastIndexOf("/") + 1);
-    for (const object of await listed(env, prefix, subrequests)) there.set(object.key, object);
+    for (const object of await listObjects(env, prefix, subrequests)) there.set(object.key, object);
   }
   const violations: AuditViolation[] = [];
   for (const key of expected) {
@@ -313,7 +313,7 @@ async function auditBatches(
   const anyBatch = batchKeys(scope, runId, "").manifest_key;
   const folders = [sampleKey(scope, runId, ""), anyBatch.slice(0, anyBatch.lastIndexOf("//") + 1)];
   for (const prefix of folders) {
-    for (const { key } of await listed(env, prefix, subrequests)) there.add(key);
+    for (const { key } of await listObjects(env, prefix, subrequests)) there.add(key);
   }
   return expected.filter((key) => !there.has(key)).flatMap((key) => auditObject(key, null));
 }
@@ -335,7 +335,7 @@ async function hashOf(env: Env, { key, checksums }: R2Object, subrequests: Subre
   });
 }
 
-async function listed(env: Env, prefix: string, subrequests: Subrequests): Promise<R2Object[]> {
+async function listObjects(env: Env, prefix: string, subrequests: Subrequests): Promise<R2Object[]> {
   const objects: R2Object[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await subrequests.fetch(() => env.STORE.list(cursor === undefined ? { prefix } : { prefix, cursor }));

@@ -32,7 +32,7 @@ export async function compareRuns(
   const run = await readRun(env, scope, id);
   if (!run.ok) return run;
   const baseline = await readRun(env, scope, query.baseline);
-  if (!baseline.ok) return named(baseline, "baseline");
+  if (!baseline.ok) return refuseAs(baseline, "baseline");
   const sides = { run: run.value, baseline: baseline.value };
   const unknown = metricRefusal(sides, query.metric);
   if (unknown !== null) return unknown;
@@ -45,7 +45,7 @@ export async function compareRuns(
       runObject(env, scope, of).taskMeans(metric, range),
     );
     if (ours == null) return lostRun(id);
-    if (theirs == null) return named(lostRun(query.baseline), "baseline");
+    if (theirs == null) return refuseAs(lostRun(query.baseline), "baseline");
     tally.add(ours, theirs);
   }
   return tally.comparison(sides, query.metric);
@@ -57,7 +57,7 @@ interface Sides {
 }
 
 /** The refusal, said of the parameter that named what is not there. */
-function named(refused: Result<never>, param: string): Result<never> {
+function refuseAs(refused: Result<never>, param: string): Result<never> {
   return refused.ok ? refused : { ok: false, error: { ...refused.error, param } };
 }
 

@@ -19,7 +19,7 @@ import {
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
 import { refuseAddress } from "../kit/address.ts";
-import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
@@ -47,7 +47,7 @@ export async function changeEndpoint(
   if (base_url === before.base_url && api_key === undefined) {
     return await stored(env, scope, before, changes);
   }
-  const capabilities = await probed(env, scope, { ...before, ...sealed, base_url }, now);
+  const capabilities = await runProbe(env, scope, { ...before, ...sealed, base_url }, now);
   if (!capabilities.ok) return capabilities;
   return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
 }
@@ -72,7 +72,7 @@ export async function probeEndpoint(
 ): Promise<Result<EndpointView>> {
   const endpoint = await findEndpoint(env.DB, scope, nameOrId);
   if (endpoint === null) return notFound("endpoint", nameOrId);
-  const capabilities = await probed(env, scope, endpoint, now);
+  const capabilities = await runProbe(env, scope, endpoint, now);
   if (!capabilities.ok) return capabilities;
   return await stored(env, scope, endpoint, { capabilities: capabilities.value });
 }
@@ -93,7 +93,7 @@ export async function deleteEndpoint(
   return { ok: true, value: { id } };
 }
 
-async function probed(
+async function runProbe(
   env: Env,
   scope: Scope,
   endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities">,
@@ -152,8 +152,8 @@ export async function createEndpoint(
   options: CreateOptions,
 ): Promise<Result<{ value: EndpointView; replayed: boolean }>> {
   // Another request may be faster at any moment, with the same key or with the same name.
-  const taken = async () => (await repeated(env, scope, options)) ?? nameTaken(request.name);
-  const before = await repeated(env, scope, options);
+  const taken = async () => (await findRepeated(env, scope, options)) ?? nameTaken(request.name);
+  const before = await findRepeated(env, scope, options);
   if (before !== null) return before;
   const refused = refuseAddress(env, request.base_url, "base_url");
   if (refused !== null) return refused;
@@ -168,8 +168,8 @@ export function nameTaken(name: string): Result<never> {
   return refuse("conflict", `there is an endpoint called ${name} already`, "name");
 }
 
-async function repeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replayed(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: endpointViewOf(found.value), replayed: true } } as const;
 }

@@ -49,12 +49,12 @@ export function readManifest(
   step: number,
   max_wait_s: number,
 ): Promise<Result<StoredBytes>> {
-  const read = ({ manifest_key }: ReadyBatch) => stored(env, manifest_key);
+  const read = ({ manifest_key }: ReadyBatch) => readStored(env, manifest_key);
   return withBatch(env, scope, runId, step, read, max_wait_s);
 }
 
 export const readCredits: Read<StoredBytes> = (env, scope, runId, step) =>
-  withBatch(env, scope, runId, step, ({ batch_id }) => stored(env, batchKeys(scope, runId, batch_id).credits_key));
+  withBatch(env, scope, runId, step, ({ batch_id }) => readStored(env, batchKeys(scope, runId, batch_id).credits_key));
 
 export const streamSamples: Read<StoredBytes> = (env, scope, runId, step) =>
   withBatch(env, scope, runId, step, async ({ manifest_key }) => {
@@ -78,7 +78,7 @@ export async function readSamples(
 ): Promise<Result<SamplePart>> {
   const key = sampleKey(scope, runId, sha256);
   return await withBatch(env, scope, runId, step, async ({ manifest_key }) => {
-    if (format !== null) return await recoded(env, { key, sha256, manifest_key }, format);
+    if (format !== null) return await recode(env, { key, sha256, manifest_key }, format);
     const part = await (headOnly || range !== null ? partOf(env, key, headOnly ? null : range) : wholeOf(env, key));
     return part === null ? noObject(sha256) : { ok: true, value: part };
   });
@@ -139,7 +139,7 @@ async function withBatch<T>(
   return refuse("batch_void", message, "step");
 }
 
-async function stored(env: Env, key: string): Promise<Result<StoredBytes>> {
+async function readStored(env: Env, key: string): Promise<Result<StoredBytes>> {
   const object = await env.STORE.get(key);
   if (object === null) throw new Error(`${key} is missing`);
   return { ok: true, value: { body: object.body, bytes: object.size } };
@@ -172,7 +172,7 @@ async function joinObjects(env: Env, keys: readonly string[], writable: Writable
 }
 
 /** Small objects only: this is for whoever looks at rows, not for a trainer at work. */
-async function recoded(
+async function recode(
   env: Env,
   { key, sha256, manifest_key }: { key: string; sha256: string; manifest_key: string },
   format: SampleEncoding,
@@ -184,19 +184,19 @@ async function recoded(
   if (named.format === formatOf(format)) {
     return { ok: true, value: { body: object.body, bytes: object.size, range: null } };
   }
-  const rows = object.size <= RECODED_BYTES ? await unzipped(object.body) : null;
+  const rows = object.size <= RECODED_BYTES ? await unzip(object.body) : null;
   if (rows === null) {
     const message = `the object is too large to be encoded anew: read it as ${named.format}`;
     return refuse("too_large", message, "format");
   }
   const other = format === "jsonl" ? "msgpack" : "jsonl";
-  const bytes = await zipped(encodeRows(decodeRows(rows, other), format));
+  const bytes = await zip(encodeRows(decodeRows(rows, other), format));
   const body = new Response(bytes).body;
   return { ok: true, value: { body, bytes: bytes.byteLength, range: null } };
 }
 
 /** Null for what is longer than may be held. */
-async function unzipped(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer> | null> {
+async function unzip(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer> | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body.pipeThrough(new DecompressionStream("gzip"))) {
@@ -207,7 +207,7 @@ async function unzipped(body: ReadableStream<Uint8Array>): Promise<Uint8Array<Ar
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-async function zipped(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+async function zip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
   return await new Response(stream).arrayBuffer();
 }

@@ -13,7 +13,7 @@ import { getRun, type RunRecord, runViewOf, updateRun } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { LiveView, StoredEvent } from "../contract/run-records.ts";
-import { Recent } from "../kit/caches.ts";
+import { LruCache } from "../kit/caches.ts";
 import { runObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { failedForStorage, goneMessage, isLocal, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
@@ -25,7 +25,7 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   const stored = runViewOf(found.value.record);
   if (live === "storage_full") return { ok: true, value: waitingForRoom(stored) };
   if (live === "unreadable") return { ok: true, value: withoutObject(stored) };
-  if (live === null) return { ok: true, value: await lostForGood(env, scope, stored) };
+  if (live === null) return { ok: true, value: await endLost(env, scope, stored) };
   const { settled_at, ...standing } = live;
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
   const cost = costOfUsage(live.report.usage);
@@ -105,7 +105,7 @@ function withoutObject(stored: RunView): RunView {
 }
 
 /** Nobody is left to tell the database, by which lists go: whoever finds that it is gone does. */
-async function lostForGood(env: Env, scope: Scope, stored: RunView): Promise<RunView> {
+async function endLost(env: Env, scope: Scope, stored: RunView): Promise<RunView> {
   if (isEnded(stored)) return stored;
   const lost = withoutObject(stored);
   const { status, error } = lost;
@@ -132,7 +132,7 @@ export async function openRun(
  * For a full disk, on which the database of a local platform does not answer: there each of its reads writes. What D1 keeps of
  * a run that matters to a reader hardly changes; how it stands its object says.
  */
-const lastRead = new Recent<RunRecord>(100);
+const lastRead = new LruCache<RunRecord>(100);
 
 async function recordOf(env: Env, scope: Scope, id: string): Promise<{ record: RunRecord | null; current: boolean }> {
   const owned = ownedName(scope, id);

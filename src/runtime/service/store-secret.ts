@@ -5,7 +5,7 @@ import { mintId } from "../../core/ids.ts";
 
 import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { type CreateOptions, replayed, toRemember } from "../kit/idempotency.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 
 import { minting, seal, sealContext } from "../kit/secrets.ts";
 import { notFound } from "./read-run.ts";
@@ -18,7 +18,7 @@ export async function createSecret(
   { name, value }: SecretRequest,
   options: CreateOptions,
 ): Promise<Result<{ value: SecretView; replayed: boolean }>> {
-  const before = await repeated(env, scope, options);
+  const before = await findRepeated(env, scope, options);
   if (before !== null) return before;
   const id = mintId("sec", minting(env, options.now));
   const sealed_value = await seal(env.ROLLCALL_SECRET, value, sealContext(scope, id));
@@ -27,7 +27,7 @@ export async function createSecret(
   const key = toRemember(OPERATION, id, options);
   if ((await insertSecret(env.DB, scope, secret, key)) === "taken") {
     const message = `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`;
-    return (await repeated(env, scope, options)) ?? refuse("conflict", message, "name");
+    return (await findRepeated(env, scope, options)) ?? refuse("conflict", message, "name");
   }
   return { ok: true, value: { value: secretViewOf(secret), replayed: false } };
 }
@@ -48,8 +48,8 @@ export async function changeSecret(
   return { ok: true, value: secretViewOf(changed) };
 }
 
-async function repeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replayed(env, scope, OPERATION, options, (id) => findSecret(env.DB, scope, id));
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findSecret(env.DB, scope, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: secretViewOf(found.value), replayed: true } } as const;
 }

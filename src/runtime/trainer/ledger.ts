@@ -16,9 +16,9 @@ import {
   isOver,
   type Lease,
   nextBatch,
-  noted,
+  noteNews,
+  noteSeen,
   type Offer,
-  seen,
   type TrainerState,
   withBatch,
 } from "./state.ts";
@@ -44,7 +44,7 @@ export function refused<T>(state: TrainerState, refusal: TrainerRefusal): Outcom
   return { state, answer: { ok: false, refusal } };
 }
 
-export function granted<T>(state: TrainerState, value: T): Outcome<T> {
+export function grant<T>(state: TrainerState, value: T): Outcome<T> {
   return { state, answer: { ok: true, value } };
 }
 
@@ -54,7 +54,7 @@ export function fence({ epoch: current }: TrainerState, epoch: number): TrainerR
 }
 
 /** Takes up batches that are new, of the generation that goes on; and what the run says of itself. */
-export function offered(
+export function offer(
   state: TrainerState,
   batches: readonly ReadyBatch[],
   known: Parameters<TrainerRpc["ready"]>[1],
@@ -74,11 +74,11 @@ export function offered(
   );
   const after = [...state.batches, ...added].sort((one, other) => one.step - other.step);
   const { paused, acked_step: known_acked } = known;
-  return { ...stood(state, known, now), batches: after, paused, ended, known_acked };
+  return { ...setPaused(state, known, now), batches: after, paused, ended, known_acked };
 }
 
 /** Whether time counts for the trainer: not while the run is paused. */
-function stood(state: TrainerState, { paused }: Parameters<TrainerRpc["ready"]>[1], now: number): TrainerState {
+function setPaused(state: TrainerState, { paused }: Parameters<TrainerRpc["ready"]>[1], now: number): TrainerState {
   const { paused_at } = state.time;
   const resumed = !paused && paused_at !== null && state.lease === null;
   const counted = resumed ? leftOut(state.time, paused_at, now) : state.time;
@@ -86,13 +86,13 @@ function stood(state: TrainerState, { paused }: Parameters<TrainerRpc["ready"]>[
 }
 
 /** Ends a lease whose time has passed. */
-export function expired(state: TrainerState, terms: DeliveryTerms, now: number): TrainerState {
+export function expireLease(state: TrainerState, terms: DeliveryTerms, now: number): TrainerState {
   if (state.lease === null || state.lease.expires_at > now) return state;
-  return released(state, terms, EXPIRED);
+  return release(state, terms, EXPIRED);
 }
 
 /** The lease came to nothing: its batch is offered again, until it has cost too many. */
-export function released(
+export function release(
   state: TrainerState,
   { target }: DeliveryTerms,
   reason: string,
@@ -105,7 +105,7 @@ export function released(
   const dead = final || (spent && attempts >= target.max_attempts);
   const fault = { lease: lease.serial, reason };
   const changed: DeliveredBatch = { ...batch, attempts, fault, state: dead ? "dead" : "ready" };
-  return noted({ ...withBatch(state, changed), lease: null });
+  return noteNews({ ...withBatch(state, changed), lease: null });
 }
 
 export function lease(
@@ -116,25 +116,25 @@ export function lease(
 ): Outcome<{ lease: Lease; batch: DeliveredBatch } | Waiting> {
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
-  const state = seen(expired(before, terms, now), now);
+  const state = noteSeen(expireLease(before, terms, now), now);
   const refusal = refuseLease(state, terms, asked);
   if (refusal !== null) return refused(state, refusal);
   const batch = nextBatch(state);
   if (batch !== null && state.lease !== null) {
     // The reply to the first request was lost.
-    return granted(state, { lease: state.lease, batch });
+    return grant(state, { lease: state.lease, batch });
   }
   if (state.paused || batch?.state === "dead") {
-    return granted(state, { waiting: "paused", retry_after_s: PAUSED_ASK_AGAIN_S });
+    return grant(state, { waiting: "paused", retry_after_s: PAUSED_ASK_AGAIN_S });
   }
   if (batch === null) {
     const waiting = { waiting: "waiting_for_rollouts", retry_after_s: ASK_AGAIN_S } as const;
-    return granted({ ...state, time: waitingSince(state.time, now) }, waiting);
+    return grant({ ...state, time: waitingSince(state.time, now) }, waiting);
   }
   const ttl_ms = (asked.ttl_s ?? terms.target.lease_s) * 1000;
   const serial = state.serials + 1;
   const offer = { serial, step: batch.step, attempt: batch.attempts + 1, ttl_ms };
-  return taken({ ...state, serials: serial }, offer, batch, "pull", now);
+  return take({ ...state, serials: serial }, offer, batch, "pull", now);
 }
 
 function refuseLease(
@@ -159,7 +159,7 @@ function refuseLease(
 }
 
 /** The batch is the trainer's until the lease ends. */
-export function taken(
+export function take(
   state: TrainerState,
   { serial, step, attempt, ttl_ms }: Offer,
   batch: DeliveredBatch,
@@ -168,14 +168,14 @@ export function taken(
 ): Outcome<{ lease: Lease; batch: DeliveredBatch }> {
   const held: Lease = { serial, step, attempt, ttl_ms, expires_at: now + ttl_ms, by };
   const leased: DeliveredBatch = { ...batch, state: "leased", attempts: attempt };
-  const after = noted({
+  const after = noteNews({
     ...withBatch(state, leased),
     lease: held,
     offer: null,
     push: { ...state.push, misses: 0 },
     time: leaseBegun(state.time, now),
   });
-  return granted(after, { lease: held, batch: leased });
+  return grant(after, { lease: held, batch: leased });
 }
 
 export function heartbeat(
@@ -188,12 +188,12 @@ export function heartbeat(
   const fenced = fence(before, epoch);
   if (fenced !== null) return refused(before, fenced);
   if (serial === null) return refused(before, { code: "wrong_token" });
-  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  const state = noteSeen(leaseTaken(expireLease(before, terms, now), serial, now), now);
   if (isOver(state, terms)) return refused(state, { code: "run_finished" });
   const held = state.lease;
   if (held?.serial !== serial) return refused(state, { code: "lease_lost" });
   const expires_at = now + held.ttl_ms;
-  return granted({ ...state, lease: { ...held, expires_at } }, { expires_at });
+  return grant({ ...state, lease: { ...held, expires_at } }, { expires_at });
 }
 
 /** Whoever speaks of an offer has taken it, though its own answer to that may not have come yet. */
@@ -201,7 +201,7 @@ export function leaseTaken(state: TrainerState, serial: number, now: number): Tr
   const { offer } = state;
   if (offer?.serial !== serial || state.lease !== null) return state;
   const batch = batchAt(state, offer.step);
-  return batch === null ? state : taken(state, offer, batch, "push", now).state;
+  return batch === null ? state : take(state, offer, batch, "push", now).state;
 }
 
 /** `past`: the batch of this id, should it be none of those that may still be handed out. */
@@ -216,20 +216,20 @@ export function ack(
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
   if (serial === null) return refused(before, { code: "wrong_token" });
-  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  const state = noteSeen(leaseTaken(expireLease(before, terms, now), serial, now), now);
   const batch = state.batches.find(({ batch_id }) => batch_id === asked.batch_id) ?? past;
   if (batch === null) return refused(state, unknownBatch(asked.batch_id));
   const refusal = refuseAck(state, serial, asked, batch);
   if (refusal !== null) return refused(state, refusal);
   if (batch.ack !== null) {
     const after = withMetrics(state, batch, asked);
-    return granted(after, batchAt(after, batch.step)?.ack?.reply ?? batch.ack.reply);
+    return grant(after, batchAt(after, batch.step)?.ack?.reply ?? batch.ack.reply);
   }
   const pushed = state.lease?.by === "push";
-  const after = acknowledged(state, batch, { ...asked, lease: serial }, now);
+  const after = acknowledge(state, batch, { ...asked, lease: serial }, now);
   const reply = batchAt(after, batch.step)?.ack?.reply;
   if (reply === undefined) throw new Error(`batch ${batch.step} is gone`);
-  return granted(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
+  return grant(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
 }
 
 function refuseAck(state: TrainerState, serial: number, asked: AckAsked, batch: DeliveredBatch): TrainerRefusal | null {
@@ -280,7 +280,7 @@ function withMetrics(state: TrainerState, { step, batch_id }: DeliveredBatch, me
   const { time: step_time, reply } = batch.ack;
   const ack = { ...batch.ack, metrics, reply: { ...reply, ...notFinite(measured) } };
   const time = step_time ? stepTold(state.time, step_time, metrics) : state.time;
-  return noted({ ...withBatch(state, { ...batch, ack }), time });
+  return noteNews({ ...withBatch(state, { ...batch, ack }), time });
 }
 
 /** What a trainer says of a step: its metrics, and which of them came as no finite number. */
@@ -291,7 +291,7 @@ function notFinite({ not_finite = [] }: Measured): { not_finite?: string[] } {
 }
 
 /** `lease`: the one it was trained under; absent where nobody knows. */
-export function acknowledged(
+export function acknowledge(
   state: TrainerState,
   batch: DeliveredBatch,
   measured: Measured & { readonly lease?: number | undefined },
@@ -305,7 +305,7 @@ export function acknowledged(
   const under = lease === undefined ? {} : { lease };
   const ack = { at: now, metrics, reply, time: step_time, ...under };
   const push = { ...state.push, misses: 0, next_at: now };
-  return noted({
+  return noteNews({
     ...withBatch(state, { ...batch, state: "acked", ack }),
     ...{ acked_step: step, lease: null, offer: null, push, time },
   });
@@ -321,27 +321,27 @@ export function nack(
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
   if (serial === null) return refused(before, { code: "wrong_token" });
-  const state = seen(leaseTaken(expired(before, terms, now), serial, now), now);
+  const state = noteSeen(leaseTaken(expireLease(before, terms, now), serial, now), now);
   const batch = nextBatch(state);
   if (state.lease?.serial !== serial) {
     if (batch?.fault?.lease !== serial || batch.fault.reason === EXPIRED) {
       return refused(state, { code: "lease_lost" });
     }
-    return granted(state, { state: batch.state === "dead" ? "dead" : "ready" });
+    return grant(state, { state: batch.state === "dead" ? "dead" : "ready" });
   }
   const { reason, message, retryable } = asked;
   const said = message === undefined ? reason : `${reason}: ${message}`;
   // A trainer that is told to stop has done nothing wrong with the batch.
   const spent = reason !== "shutdown";
-  const after = released(state, terms, said, { spent, final: !retryable });
-  return granted(after, { state: nextBatch(after)?.state === "dead" ? "dead" : "ready" });
+  const after = release(state, terms, said, { spent, final: !retryable });
+  return grant(after, { state: nextBatch(after)?.state === "dead" ? "dead" : "ready" });
 }
 
 /** A dead batch is handed out again, with its attempts before it. */
-export function revived(state: TrainerState, step: number, now: number): TrainerState {
+export function revive(state: TrainerState, step: number, now: number): TrainerState {
   const batch = batchAt(state, step);
   if (batch?.state !== "dead") return state;
   const push = { ...state.push, misses: 0, next_at: now };
   const ready: DeliveredBatch = { ...batch, state: "ready", attempts: 0 };
-  return noted({ ...withBatch(state, ready), push });
+  return noteNews({ ...withBatch(state, ready), push });
 }

@@ -20,8 +20,8 @@ import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
 import { WaitingReaders } from "../run/pages.ts";
-import { ack, expired, heartbeat, lease, nack, type Outcome, offered, revived, type Serial } from "./ledger.ts";
-import { beginOffer, offerAnswered, offerAt, sendOffer } from "./push-ledger.ts";
+import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
+import { answerOffer, beginOffer, offerAt, sendOffer } from "./push-ledger.ts";
 
 import { register } from "./registration.ts";
 import {
@@ -34,7 +34,7 @@ import {
   type TrainerState,
 } from "./state.ts";
 import { TrainerStore } from "./store.ts";
-import { ackedAndPublished, type Report, report, reportWithAck, weightLedgerOf } from "./weight-ledger.ts";
+import { acknowledgeAndPublish, type Report, report, reportWithAck, weightLedgerOf } from "./weight-ledger.ts";
 
 type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
 
@@ -73,7 +73,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (spec === null) return null;
     const now = this.now();
     this.#known = known.acked_step;
-    await this.#keep(spec, offered(expired(this.#store.state(), spec, now), batches, known, now));
+    await this.#keep(spec, offer(expireLease(this.#store.state(), spec, now), batches, known, now));
     return this.#snapshot(known.acked_step);
   }
 
@@ -111,7 +111,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
       const { answer, state: after } = acked;
       if (!answer.ok || asked.published === undefined) return acked;
       const said = reportWithAck(answer.value.step, asked.epoch, asked.published);
-      return ackedAndPublished(state, acked, this.#reported(after, said, now));
+      return acknowledgeAndPublish(state, acked, this.#reported(after, said, now));
     });
   }
 
@@ -163,7 +163,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const spec = this.#store.spec();
     if (spec === null) return false;
     const before = this.#store.state();
-    const after = revived(before, step, this.now());
+    const after = revive(before, step, this.now());
     await this.#keep(spec, after);
     return after !== before;
   }
@@ -174,7 +174,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (spec === null) return;
     this.#armedAt = null;
     try {
-      await this.#keep(spec, expired(this.#store.state(), spec, this.now()));
+      await this.#keep(spec, expireLease(this.#store.state(), spec, this.now()));
       await this.#offer(spec);
     } catch (thrown) {
       logError("trainer alarm", spec.run_id, thrown);
@@ -234,7 +234,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
       logError("offer", batch.batch_id, new Error(reply.message));
     }
     const at = this.now();
-    const answered = offerAnswered(this.#store.state(), spec, offer, reply, at);
+    const answered = answerOffer(this.#store.state(), spec, offer, reply, at);
     await this.#keep(spec, this.#publishedBy(answered, offer, reply, at));
   }
 

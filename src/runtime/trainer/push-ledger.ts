@@ -19,7 +19,7 @@ import {
   type DeliveryTerms,
   isOver,
   nextBatch,
-  noted,
+  noteNews,
   type Offer,
   type TrainerState,
   withBatch,
@@ -64,7 +64,7 @@ export function beginOffer(
   const at = offerAt(before, terms);
   const batch = nextBatch(before);
   if (at === null || at > now || batch === null) return null;
-  const state = before.epoch === 0 ? pushRegistered(before, now) : before;
+  const state = before.epoch === 0 ? registerPush(before, now) : before;
   const offer: Offer = state.offer ?? {
     serial: state.serials + 1,
     step: batch.step,
@@ -77,12 +77,12 @@ export function beginOffer(
 }
 
 /** A trainer that only listens needs no registration: it is one by being offered something. */
-function pushRegistered(state: TrainerState, now: number): TrainerState {
+function registerPush(state: TrainerState, now: number): TrainerState {
   const trainer = { id: "push", kind: "push", last_seen_at: now };
-  return noted({ ...state, epoch: 1, trainer, time: { ...state.time, asks: false } });
+  return noteNews({ ...state, epoch: 1, trainer, time: { ...state.time, asks: false } });
 }
 
-export function offerAnswered(
+export function answerOffer(
   state: TrainerState,
   terms: DeliveryTerms,
   { serial, step }: Offer,
@@ -107,16 +107,16 @@ export function offerAnswered(
       // Of a batch that is acknowledged already an answer says nothing more.
       if (answer.ok || batch.ack !== null) return after;
       const why = "message" in answer.refusal ? answer.refusal.message : answer.refusal.code;
-      return spent(state, terms, batch, `the trainer's answer acknowledges another batch: ${why}`, now);
+      return spendTry(state, terms, batch, `the trainer's answer acknowledges another batch: ${why}`, now);
     }
     case "gone":
-      return noted({ ...state, offer: null, push: { ...state.push, stopped: true } });
+      return noteNews({ ...state, offer: null, push: { ...state.push, stopped: true } });
     case "busy":
       return later(state, now + busyMs(reply.retry_after_ms));
     case "refused":
-      return spent(state, terms, batch, reply.message, now);
+      return spendTry(state, terms, batch, reply.message, now);
     case "absent":
-      return missed(state, batch, now);
+      return noteMissed(state, batch, now);
   }
 }
 
@@ -128,7 +128,7 @@ function later(state: TrainerState, next_at: number): TrainerState {
   return { ...state, push: { ...state.push, next_at } };
 }
 
-function missed(state: TrainerState, { batch_id }: DeliveredBatch, now: number): TrainerState {
+function noteMissed(state: TrainerState, { batch_id }: DeliveredBatch, now: number): TrainerState {
   const { misses } = state.push;
   const wait = WAITS_MS[misses] ?? LONGEST_WAIT_MS;
   // Many runs may push to a trainer that was away: they do not all come back at once.
@@ -138,7 +138,7 @@ function missed(state: TrainerState, { batch_id }: DeliveredBatch, now: number):
 }
 
 /** The batch was looked at and refused. */
-function spent(
+function spendTry(
   state: TrainerState,
   { target }: DeliveryTerms,
   batch: DeliveredBatch,
@@ -149,7 +149,7 @@ function spent(
   const fault = { lease: state.offer?.serial ?? 0, reason };
   const dead = attempts >= target.max_attempts;
   const changed: DeliveredBatch = { ...batch, attempts, fault, state: dead ? "dead" : "ready" };
-  return noted({ ...missed(withBatch(state, changed), batch, now), offer: null, lease: null });
+  return noteNews({ ...noteMissed(withBatch(state, changed), batch, now), offer: null, lease: null });
 }
 
 /**

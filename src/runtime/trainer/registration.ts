@@ -8,8 +8,15 @@
 import type { Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, waitEnded } from "../contract/trainer-time.ts";
 import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
-import { acknowledged, expired, granted, type Outcome, refused, released } from "./ledger.ts";
-import { type DeliveredBatch, type DeliveryTerms, isOver, noted, registeredReply, type TrainerState } from "./state.ts";
+import { acknowledge, expireLease, grant, type Outcome, refused, release } from "./ledger.ts";
+import {
+  type DeliveredBatch,
+  type DeliveryTerms,
+  isOver,
+  noteNews,
+  registeredReply,
+  type TrainerState,
+} from "./state.ts";
 
 type RegisterAsked = Parameters<TrainerRpc["register"]>[0];
 
@@ -22,7 +29,7 @@ export function register(
   now: number,
 ): Outcome<Registered> {
   const absent = before.trainer?.last_seen_at ?? now;
-  const returned = expired({ ...before, time: leftOut(before.time, absent, now) }, terms, now);
+  const returned = expireLease({ ...before, time: leftOut(before.time, absent, now) }, terms, now);
   const closed = closeWithCheckpoint(returned, asked.last_acked, past, now);
   if (typeof closed === "string") {
     return refused(before, { code: "conflict", message: closed, param: "last_acked" });
@@ -31,11 +38,11 @@ export function register(
   const held = asked.version ?? asked.reset_to ?? Math.max(before.published, claimed);
   const refusal = refuseVersion(closed.state, terms, asked.reset_to, held);
   if (refusal !== null) return refused(before, refusal);
-  const freed = released(closed.state, terms, "another registration ended its lease");
+  const freed = release(closed.state, terms, "another registration ended its lease");
   const { published } = freed;
-  const back = held < published ? reset(freed, held) : resumed(freed, terms, held);
+  const back = held < published ? reset(freed, held) : resume(freed, terms, held);
   const { trainer_id: id, kind } = asked;
-  const state: TrainerState = noted({
+  const state: TrainerState = noteNews({
     ...back,
     epoch: back.epoch + 1,
     trainer: { id, kind, last_seen_at: now },
@@ -43,7 +50,7 @@ export function register(
     time: { ...waitEnded(back.time, now), asks: terms.target.delivery === "pull" },
     push: { misses: 0, next_at: now, stopped: false },
   });
-  return granted(state, registeredReply(state, terms));
+  return grant(state, registeredReply(state, terms));
 }
 
 /** What the trainer's checkpoint says it has trained counts as acknowledged (`claimed`: its step); or why that cannot be. */
@@ -66,7 +73,7 @@ function closeWithCheckpoint(
     return `last_acked: batch ${acked_step + 1} comes before ${batch.batch_id}, and nobody has acknowledged it`;
   }
   const lease = state.lease?.step === batch.step ? state.lease.serial : batch.fault?.lease;
-  return { state: acknowledged(state, batch, { metrics: {}, lease }, now), claimed: batch.step };
+  return { state: acknowledge(state, batch, { metrics: {}, lease }, now), claimed: batch.step };
 }
 
 function refuseVersion(
@@ -90,7 +97,7 @@ function refuseVersion(
 }
 
 /** Batches its weights lack are ready again, and engines that serve what came of them serve what is gone. A run that is over stays so. */
-function resumed(state: TrainerState, terms: DeliveryTerms, held: number): TrainerState {
+function resume(state: TrainerState, terms: DeliveryTerms, held: number): TrainerState {
   if (isOver(state, terms)) return state;
   const batches = state.batches.map((batch) =>
     batch.step > held && batch.state === "acked"

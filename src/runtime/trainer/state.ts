@@ -125,14 +125,14 @@ export function withBatch(state: TrainerState, changed: DeliveredBatch): Trainer
 }
 
 /** Something the run's object must hear of. */
-export function noted(state: TrainerState): TrainerState {
+export function noteNews(state: TrainerState): TrainerState {
   return { ...state, seq: state.seq + 1 };
 }
 
 /** A trainer that leases and has asked for nothing this long is not waiting: it is not there. */
 const ABSENT_MS = 90_000;
 
-export function seen(state: TrainerState, now: number): TrainerState {
+export function noteSeen(state: TrainerState, now: number): TrainerState {
   const { trainer, lease, time } = state;
   if (trainer === null) return state;
   const gone = now - trainer.last_seen_at > ABSENT_MS;

@@ -9,8 +9,8 @@
 import type { Acked, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
 import { newestPossible, type ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
-import { acknowledged, fence, granted, type Outcome, refused } from "./ledger.ts";
-import { appliedOf, batchAt, NEW_TRAINER, noted, seen, type TrainerState } from "./state.ts";
+import { acknowledge, fence, grant, type Outcome, refused } from "./ledger.ts";
+import { appliedOf, batchAt, NEW_TRAINER, noteNews, noteSeen, type TrainerState } from "./state.ts";
 
 /** Of a run whose trainer has said nothing yet: all is sampled by version 0. */
 export const FIRST_SERVED: ServedWeights = servedNow(NEW_TRAINER, 0);
@@ -37,12 +37,12 @@ const ONLY_REPLICA = "policy";
 export function report(before: TrainerState, asked: Report, told: boolean, now: number): Outcome<boolean> {
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
-  const state = seen(before, now);
-  if (told) return granted(state, false);
+  const state = noteSeen(before, now);
+  if (told) return grant(state, false);
   const trained = asAnswered(state, asked, now);
   const refusal = refuseReport(trained, asked);
   if (refusal !== null) return refused(state, refusal);
-  return granted(after(trained, asked), true);
+  return grant(after(trained, asked), true);
 }
 
 /** What an acknowledgement that carries `published` says of the version its step made. */
@@ -54,7 +54,7 @@ export function reportWithAck(step: number, epoch: number, published: WeightsOut
  * An acknowledgement that says its weights are out: both are taken, or neither is. `reported`: what became of the report
  * in the state after `acked`.
  */
-export function ackedAndPublished(
+export function acknowledgeAndPublish(
   before: TrainerState,
   acked: Outcome<Acked>,
   reported: Outcome<boolean>,
@@ -62,7 +62,7 @@ export function ackedAndPublished(
   if (!acked.answer.ok) return acked;
   if (!reported.answer.ok) return refused(before, reported.answer.refusal);
   const { value: reply } = acked.answer;
-  return granted(reported.state, { ...reply, published: Math.max(reply.published, reply.step) });
+  return grant(reported.state, { ...reply, published: Math.max(reply.published, reply.step) });
 }
 
 /**
@@ -75,7 +75,7 @@ function asAnswered(state: TrainerState, asked: Report, now: number): TrainerSta
   if (!isOut(asked) || awaited?.step !== asked.version) return state;
   const batch = batchAt(state, awaited.step);
   if (batch === null) return state;
-  return acknowledged(state, batch, { metrics: {}, lease: awaited.serial }, now);
+  return acknowledge(state, batch, { metrics: {}, lease: awaited.serial }, now);
 }
 
 function isOut(asked: Report): boolean {
@@ -87,13 +87,13 @@ function after(state: TrainerState, asked: Report): TrainerState {
   switch (asked.state) {
     case "published": {
       const batches = state.batches.filter(({ step, state }) => state !== "acked" || step >= version);
-      return noted({ ...state, published: version, batches });
+      return noteNews({ ...state, published: version, batches });
     }
     case "applied": {
       const replica = replicaOf(asked);
       const replicas = { ...state.replicas, [replica]: version };
       const unheard = (state.unheard ?? []).filter((other) => other !== replica);
-      return noted({ ...state, replicas, unheard });
+      return noteNews({ ...state, replicas, unheard });
     }
     case "pending":
     case "failed":

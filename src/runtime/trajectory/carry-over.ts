@@ -17,7 +17,7 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
-import type { RolloutReport, RunSpec, SourcePlace, Starter } from "../contract/wire.ts";
+import type { RolloutReport, RunSpec, SourceSlot, Starter } from "../contract/wire.ts";
 import { RowsMissing } from "../dataset/rows.ts";
 import { forkKey, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -83,7 +83,7 @@ function bySource(spec: RunSpec, members: readonly Starter[]): [string, Starter[
   return from.filter(([, taken]) => taken.length > 0);
 }
 
-function sourcePlace({ carries, group, slot }: Starter): SourcePlace {
+function sourcePlace({ carries, group, slot }: Starter): SourceSlot {
   return carries ?? { group, slot, attempt: null };
 }
 
@@ -107,7 +107,7 @@ async function carriedReport(
     ended_at: ended_at ?? report.ended_at,
   };
   if (trajectory === null) return known;
-  const stored = storableTrajectory(carried(trajectory, member));
+  const stored = storableTrajectory(carry(trajectory, member));
   const { digest, text, said } = stored;
   const inline = await subrequests.fetch(() => storeTrajectory(env, spec, digest, text));
   return {
@@ -119,7 +119,7 @@ async function carriedReport(
 }
 
 /** As its own, of nobody's cost. */
-function carried(trajectory: Trajectory, { rollout_id }: Starter): Trajectory {
+function carry(trajectory: Trajectory, { rollout_id }: Starter): Trajectory {
   const rescored_from = trajectory.rollout_id;
   return { ...trajectory, rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };
 }
@@ -197,7 +197,7 @@ export async function readForkPoint(
 export async function readSources(
   env: Env,
   address: Address,
-  places: readonly SourcePlace[],
+  places: readonly SourceSlot[],
   subrequests: Subrequests,
 ): Promise<Source[]> {
   const run = runObject(env, address.scope, address.run_id);

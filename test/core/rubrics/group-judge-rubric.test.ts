@@ -96,10 +96,10 @@ test("a reply that leaves one out is no verdict, and then the whole group has no
 
 test("transcripts share one budget in even parts", async () => {
   const small = new GroupJudgeRubric({ name: "g", criteria: "c", maxCharacters: 90 });
-  const { owed } = await hearing(small, ["a".repeat(200), "b".repeat(300), "c"]);
-  const text = String(owed[0]?.messages.at(-1)?.content);
+  const { pending } = await hearing(small, ["a".repeat(200), "b".repeat(300), "c"]);
+  const text = String(pending[0]?.messages.at(-1)?.content);
   expect(text.match(/characters left out/g)).toHaveLength(2);
-  expect(owed[0]?.left_out).toBe(200 + 300 + 2 * "[assistant]\n".length - 2 * 22);
+  expect(pending[0]?.left_out).toBe(200 + 300 + 2 * "[assistant]\n".length - 2 * 22);
 });
 
 test("one pass, or fewer at most than at least, is refused", () => {

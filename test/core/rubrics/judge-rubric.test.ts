@@ -62,9 +62,9 @@ test("slots of one's own are filled from the same arguments, in fences too", () 
 
 test("a long response is cut in its middle, and what is left out is recorded with the ask", async () => {
   const rubric = judging("{response}", { maxCharacters: 10, parser: new Parser() });
-  const { owed } = await hearing(rubric, ["a".repeat(20) + "z".repeat(20)]);
-  expect(owed[0]?.messages.at(-1)?.content).toContain("aaaaa\n[… 30 characters left out …]\nzzzzz");
-  expect(owed[0]?.left_out).toBe(30);
+  const { pending } = await hearing(rubric, ["a".repeat(20) + "z".repeat(20)]);
+  expect(pending[0]?.messages.at(-1)?.content).toContain("aaaaa\n[… 30 characters left out …]\nzzzzz");
+  expect(pending[0]?.left_out).toBe(30);
 });
 
 test("a judge rubric says which judge it needs", () => {
@@ -74,8 +74,8 @@ test("a judge rubric says which judge it needs", () => {
 });
 
 test("the judge is told its duty and the menu, worst first, with the reason before the verdict", async () => {
-  const { owed } = await hearing(judging("Is {response} supported?"), ["a"]);
-  const [system, user] = owed[0]?.messages ?? [];
+  const { pending } = await hearing(judging("Is {response} supported?"), ["a"]);
+  const [system, user] = pending[0]?.messages ?? [];
   expect(system).toMatchObject({ role: "system" });
   const form = '{"reason": "<why, in a few sentences>", "verdict": "<one of: unsupported | supported>"}';
   expect(system?.content).toContain(form);

@@ -60,8 +60,8 @@ test("asks of all functions and all members are gathered in one round", async ()
     judge: (prompt: string) => Promise<string>;
     completion: readonly { content: unknown }[];
   }) => judge(String(completion[0]?.content)).then(() => 1);
-  const { owed } = await hearing(asking({ rewards: { one: ask }, metrics: { two: ask } }), ["a", "b"]);
-  expect(owed.map(({ rollout_id, messages }) => [rollout_id, messages[0]?.content])).toEqual([
+  const { pending } = await hearing(asking({ rewards: { one: ask }, metrics: { two: ask } }), ["a", "b"]);
+  expect(pending.map(({ rollout_id, messages }) => [rollout_id, messages[0]?.content])).toEqual([
     ["ro_0", "a"],
     ["ro_1", "b"],
   ]);
@@ -116,7 +116,7 @@ test("the same question with another pass, menu or sampling is another ask", asy
       },
     },
   });
-  expect((await hearing(rubric, ["a"])).owed).toHaveLength(4);
+  expect((await hearing(rubric, ["a"])).pending).toHaveLength(4);
 });
 
 test("an environment's literal rubric asks judges, each by its name, and its test scripts them", async () => {

@@ -24,11 +24,11 @@ export function validated(
     unmet?: string[];
   } = {},
 ): Promise<Validation> {
-  return Promise.all([load.load({}), load.load({})]).then(([environment, twin]) =>
+  return Promise.all([load.load({}), load.load({})]).then(([environment, secondInstance]) =>
     validateEnvironment(
       {
         environment,
-        twin,
+        secondInstance,
         goldPolicy: options.gold ?? null,
         capabilities: {},
         later: options.later ?? ((run) => run()),

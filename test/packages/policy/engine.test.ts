@@ -36,10 +36,10 @@ test("another seed gives other tokens, and no seed gives others each time but th
   expect(await sample(engine, 1)).not.toEqual(await sample(engine, 2));
   const unseeded = [await sample(engine, null), await sample(engine, null)];
   expect(unseeded[0]).not.toEqual(unseeded[1]);
-  const twin = new Engine({ weights, version: "0", seed: 1 });
-  await sample(twin, 1);
-  await sample(twin, 2);
-  expect([await sample(twin, null), await sample(twin, null)]).toEqual(unseeded);
+  const secondInstance = new Engine({ weights, version: "0", seed: 1 });
+  await sample(secondInstance, 1);
+  await sample(secondInstance, 2);
+  expect([await sample(secondInstance, null), await sample(secondInstance, null)]).toEqual(unseeded);
 });
 
 test("the next turn reads the turn before from the cache, and says what it says without", async () => {

@@ -9,8 +9,8 @@ import {
   heard,
   NO_OUTCOMES,
   nextStepAt,
-  probed,
-  renewed,
+  renew,
+  takeProbe,
   windowOf,
 } from "../../../src/runtime/endpoint/health.ts";
 
@@ -49,15 +49,15 @@ test("a probe is made 5 s after the last failure, then after twice as long each 
     const at = health.outage?.probe_at ?? 0;
     waits.push((at - now) / 1000);
     now = at;
-    health = probed(health, "connection refused", now);
+    health = takeProbe(health, "connection refused", now);
   }
   expect(waits).toEqual([5, 10, 20, 20, 20, 20, 20, 20, 20]);
   expect(flowOfHealth(health, now)?.reason).toContain("connection refused");
-  expect(probed(health, null, now).outage).toBeNull();
+  expect(takeProbe(health, null, now).outage).toBeNull();
 });
 
 test("an outage that follows another within 5 minutes goes on with its waits, a later one begins anew", () => {
-  const over = probed(probed(down(), "no", NOW + 5000), null, NOW + 15_000);
+  const over = takeProbe(takeProbe(down(), "no", NOW + 5000), null, NOW + 15_000);
   expect((down(NOW).outage?.probe_at ?? 0) - NOW).toBe(5000);
   const again = (now: number) => after(over, { streak: 10 }, now).outage?.probe_at ?? 0;
   expect(again(NOW + 2 * MINUTE) - (NOW + 2 * MINUTE)).toBe(20_000);
@@ -71,8 +71,8 @@ test("while it is down a rollout that is answered after all closes the circuit; 
 });
 
 test("another address or key is probed at once", () => {
-  const waiting = probed(probed(down(), "no", NOW), "no", NOW);
-  expect(renewed(waiting, NOW + 1).outage).toMatchObject({ probe_at: NOW + 1, level: 0 });
+  const waiting = takeProbe(takeProbe(down(), "no", NOW), "no", NOW);
+  expect(renew(waiting, NOW + 1).outage).toMatchObject({ probe_at: NOW + 1, level: 0 });
 });
 
 test("a tenth of 429 among the calls halves the rollouts at once, again after 10 s, and every 10 s give a step back", () => {
@@ -114,12 +114,12 @@ test("whatever happens, at least one rollout at once is left, and an hour withou
       for (const { limited, streak, ok, running, wait, probe } of events) {
         now += wait;
         health = after(health, { calls: limited, limited, streak, ok_at: ok ? now : null }, now, running);
-        if (probe !== "none") health = probed(health, probe, now);
+        if (probe !== "none") health = takeProbe(health, probe, now);
         expect(windowOf(health, now)).toBeGreaterThanOrEqual(1);
         expect(health.outage?.probe_at ?? now).toBeLessThanOrEqual(now + 5 * MINUTE);
       }
       now += 60 * MINUTE;
-      expect(flowOfHealth(probed(health, null, now), now)).toBeNull();
+      expect(flowOfHealth(takeProbe(health, null, now), now)).toBeNull();
     }),
   );
 });

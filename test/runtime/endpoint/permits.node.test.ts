@@ -5,29 +5,29 @@ import type { Grant, PermitAsk } from "../../../src/runtime/contract/endpoint-wi
 import type { RolloutReport } from "../../../src/runtime/contract/wire.ts";
 import {
   ask,
+  dropExpired,
   type EndpointLimits,
   type EndpointState,
-  expired,
   LEASE_MS,
   newEndpoint,
   nextEndpointAlarm,
+  noteTold,
   RENEW_MS,
-  told,
   toTell,
 } from "../../../src/runtime/endpoint/ledger.ts";
 import {
   afterDispatch,
   afterEnd,
   askAt,
-  asking,
-  gateFlow,
-  gateRoom,
-  granted,
-  NEW_GATE,
+  beginAsk,
+  type LeaseState,
+  leaseFlow,
+  leaseRoom,
+  NEW_LEASE,
   type Need,
   paceAt,
-  type RunGate,
-  unasked,
+  takeGrant,
+  undoAsk,
 } from "../../../src/runtime/endpoint/run-lease.ts";
 
 const ENDED: RolloutReport = {
@@ -40,7 +40,7 @@ const ENDED: RolloutReport = {
 
 /** One run: what it has to do, and its side of the permits. */
 class Run {
-  gate: RunGate = NEW_GATE;
+  gate: LeaseState = NEW_LEASE;
   running = 0;
   /** An ask that has left, and what came of it where it arrived. */
   sent: { readonly asked: PermitAsk; readonly grant: Grant | null } | null = null;
@@ -67,7 +67,7 @@ class Run {
   }
 
   dispatch(now: number): number {
-    const room = Math.min(this.most - this.running, this.pending, gateRoom(this.gate, this.running, now));
+    const room = Math.min(this.most - this.running, this.pending, leaseRoom(this.gate, this.running, now));
     const count = Math.max(0, room);
     this.running += count;
     this.pending -= count;
@@ -103,7 +103,7 @@ class World {
     const { outcomes } = run.gate;
     const names = { endpoint_id: "ep", run_id: run.id, model: "m" };
     const asked = { scope, ...names, ...run.need, outcomes };
-    run.gate = asking(run.gate, run.need, this.now);
+    run.gate = beginAsk(run.gate, run.need, this.now);
     run.sent = { asked, grant: null };
   }
 
@@ -117,7 +117,7 @@ class World {
   answer(run: Run, lost = false): void {
     if (run.sent === null) return;
     const { asked, grant } = run.sent;
-    run.gate = lost || grant === null ? unasked(run.gate, asked.outcomes) : granted(run.gate, grant, this.now);
+    run.gate = lost || grant === null ? undoAsk(run.gate, asked.outcomes) : takeGrant(run.gate, grant, this.now);
     run.sent = null;
   }
 
@@ -130,7 +130,7 @@ class World {
   /** What the endpoint's object does after every change. */
   tell(): void {
     const ids = toTell(this.state, this.now);
-    this.state = told(this.state, ids, this.now);
+    this.state = noteTold(this.state, ids, this.now);
     for (const run of this.runs) {
       if (ids.includes(run.id)) run.gate = { ...run.gate, changed: true };
     }
@@ -139,7 +139,7 @@ class World {
   /** A second in which everybody does what is due, and each run ends so many. */
   second(ends: number): void {
     this.now += 1000;
-    this.state = expired(this.state, this.now);
+    this.state = dropExpired(this.state, this.now);
     for (const run of this.runs) {
       for (let count = 0; count < ends; count += 1) run.end(this.now);
       this.ask(run);
@@ -252,8 +252,8 @@ test("a run whose lease ended dispatches nothing until it has asked again", () =
   const run = new Run("run_1", "a", 1000, 10);
   const world = new World(NO_LIMITS, [run]);
   world.ask(run);
-  expect(gateRoom(run.gate, 0, world.now)).toBe(10);
-  expect(gateRoom(run.gate, 0, world.now + LEASE_MS)).toBe(0);
+  expect(leaseRoom(run.gate, 0, world.now)).toBe(10);
+  expect(leaseRoom(run.gate, 0, world.now + LEASE_MS)).toBe(0);
 });
 
 test("on an endpoint without limits a run asks once and then only to renew its lease", () => {
@@ -308,8 +308,8 @@ test("a run that waits for its calls says so, and wakes once a block of them is 
   run.dispatch(world.now);
   const at = paceAt(run.gate, run.need, world.now) ?? 0;
   expect(at).toBeGreaterThanOrEqual(world.now + 900);
-  expect(gateFlow(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
-  expect(gateRoom(run.gate, run.running, at)).toBe(1);
+  expect(leaseFlow(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseRoom(run.gate, run.running, at)).toBe(1);
 });
 
 test("a waiting run has no alarm of its own for an hour but the renewals of its lease", () => {
@@ -331,5 +331,5 @@ test("a waiting run has no alarm of its own for an hour but the renewals of its 
   }
   const waits = alarms.map((at, index) => at - (alarms[index - 1] ?? 0)).slice(1);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000);
-  expect(gateFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
 });

@@ -1,10 +1,10 @@
 /** When failed calls mean that their endpoint is down. */
 import { expect, test } from "vitest";
 import {
-  checked,
-  cleared,
+  clear,
   type ProbeFault,
   type Suspicion,
+  settleProbe,
   suspect,
   UNSUSPECTED,
 } from "../../../src/runtime/endpoint/suspicion.ts";
@@ -35,26 +35,26 @@ test("replies of 429 are no sign of an outage, and neither is what failed a minu
 });
 
 test("an answer that came since begins the count anew", () => {
-  expect(failing(1, cleared(failing(9), NOW)).probe_at).toBeNull();
-  expect(failing(10, cleared(failing(9), NOW - 1)).probe_at).toBe(NOW);
+  expect(failing(1, clear(failing(9), NOW)).probe_at).toBeNull();
+  expect(failing(10, clear(failing(9), NOW - 1)).probe_at).toBe(NOW);
 });
 
 test("three probes in a row that meet a fault find it down, half a second and then a second apart", () => {
-  const first = checked(failing(10), REFUSED, NOW);
+  const first = settleProbe(failing(10), REFUSED, NOW);
   expect(first).toMatchObject({ down: false, suspicion: { probe_at: NOW + 500 } });
-  const second = checked(first.suspicion, REFUSED, NOW + 500);
+  const second = settleProbe(first.suspicion, REFUSED, NOW + 500);
   expect(second).toMatchObject({ down: false, suspicion: { probe_at: NOW + 1500 } });
-  expect(checked(second.suspicion, REFUSED, NOW + 1500).down).toBe(true);
+  expect(settleProbe(second.suspicion, REFUSED, NOW + 1500).down).toBe(true);
 });
 
 test("one probe that gets no answer at all finds it down", () => {
-  expect(checked(failing(10), { error: "no answer", kind: "silent" }, NOW).down).toBe(true);
+  expect(settleProbe(failing(10), { error: "no answer", kind: "silent" }, NOW).down).toBe(true);
 });
 
 test("a probe that is answered, with 429 too, clears it, and nobody is believed for a second", () => {
-  const faulty = checked(failing(10), REFUSED, NOW).suspicion;
+  const faulty = settleProbe(failing(10), REFUSED, NOW).suspicion;
   for (const fault of [null, { error: "429", kind: "limited" }] as const) {
-    const { suspicion, down } = checked(faulty, fault, NOW);
+    const { suspicion, down } = settleProbe(faulty, fault, NOW);
     expect(down).toBe(false);
     expect(failing(20, suspicion, false, NOW + 999).probe_at).toBeNull();
     expect(failing(10, suspicion, false, NOW + 1000).probe_at).toBe(NOW + 1000);
@@ -62,6 +62,6 @@ test("a probe that is answered, with 429 too, clears it, and nobody is believed 
 });
 
 test("a probe that could not be sent says nothing of the endpoint", () => {
-  const { suspicion, down } = checked(failing(10), { error: "no", kind: "unasked" }, NOW);
+  const { suspicion, down } = settleProbe(failing(10), { error: "no", kind: "unasked" }, NOW);
   expect([down, suspicion.probe_at]).toEqual([false, null]);
 });

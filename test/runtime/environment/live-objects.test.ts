@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { liveShare, noteRunning, objectsEach } from "../../../src/runtime/environment/live-objects.ts";
+import { Dispatcher } from "../../../src/runtime/run/dispatcher.ts";
 import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
-import { RunPump } from "../../../src/runtime/run/pump.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { GroupOpenings } from "../../../src/runtime/run/training/plan.ts";
 import { openPlatform } from "../platform.ts";
@@ -47,7 +47,7 @@ test("a run that waits for the ceiling says so, with the number of objects and o
     if (spec === null) throw new Error("no such run");
     const wide = { ...spec, max_concurrent: 6 };
     const narrow = { ...env, LIVE_OBJECT_CEILING: 2 };
-    const under = (bindings: Env) => new RunPump(bindings, store, Date.now, new GroupOpenings(store));
+    const under = (bindings: Env) => new Dispatcher(bindings, store, Date.now, new GroupOpenings(store));
     return [
       under(narrow).hindrance(wide),
       // It asked for no more, or nothing bounds it.

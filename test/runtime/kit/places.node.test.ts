@@ -1,9 +1,9 @@
 /** How many do the same at once. */
 import { expect, test } from "vitest";
-import { Places } from "../../../src/runtime/kit/places.ts";
+import { Semaphore } from "../../../src/runtime/kit/places.ts";
 
 test("a place is held until it is left, or its holder is silent for too long", () => {
-  const places = new Places(2, 100);
+  const places = new Semaphore(2, 100);
   const first = places.take(0);
   const second = places.take(0);
   expect(places.take(50)).toBeNull();
@@ -18,7 +18,7 @@ test("a place is held until it is left, or its holder is silent for too long", (
 });
 
 test("whoever waits for a place gets the one that is left, or none when its time is over", async () => {
-  const places = new Places(1, 1000);
+  const places = new Semaphore(1, 1000);
   const held = places.take(0);
   let now = 0;
   const pause = async (ms: number) => {

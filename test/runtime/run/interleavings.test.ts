@@ -7,7 +7,7 @@ import { RunObject } from "../../../src/index.ts";
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { drain } from "../../../src/runtime/run/chores.ts";
-import { endCancelled, owe, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
+import { endCancelled, requestJudgements, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
 import type { VerdictEntry } from "../../../src/runtime/run/judging-store.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { sweepScoring } from "../../../src/runtime/run/sweep.ts";
@@ -129,7 +129,7 @@ const JUDGED = {
 
 /** Group 0 has answered, owes a verdict, and is on its way to whoever asks. */
 function send({ store, spec, now }: Hand): void {
-  owe(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
+  requestJudgements(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
   store.judging.setUnit(0, { stage: "sent", lanes: 1, ask_at: now + 60_000 });
 }
 
@@ -171,7 +171,7 @@ test("judging that restarts cut off is not lost by that, and what breaks is wait
     const waits = Array.from({ length: 5 }, () => {
       const claim = takeUnit(store, spec, BY_HAND, run.now)?.claim;
       const broken = { unit: 0, endpoint_id: "ep_judge", calls: 1, failed: true };
-      owe(store, spec, [{ ...broken, ...(claim && { claim }) }], run.now);
+      requestJudgements(store, spec, [{ ...broken, ...(claim && { claim }) }], run.now);
       const wait = (store.judging.unit(0)?.ask_at ?? 0) - run.now;
       store.judging.setUnit(0, { stage: "sent" });
       return wait / 1000;

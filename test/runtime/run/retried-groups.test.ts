@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import type { JudgedAsk } from "../../../src/runtime/contract/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
-import { judged, owe, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
+import { requestJudgements, takeResults, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
 import { giveUp } from "../../../src/runtime/run/ledger.ts";
 import { RunSuspects } from "../../../src/runtime/run/suspects.ts";
 import { unitsWaiting } from "../../../src/runtime/run/units.ts";
@@ -64,10 +64,10 @@ test("who found late that a group owes verdicts has none asked of its retry befo
     const [first] = run.rows("running");
     if (first === undefined) throw new Error("nothing runs");
     run.answerOne(first);
-    owe(run.store, run.spec, [OWED], run.now);
+    requestJudgements(run.store, run.spec, [OWED], run.now);
     expect(run.store.judging.unit(0)).toBeNull();
     run.answer();
-    owe(run.store, run.spec, [OWED], run.now);
+    requestJudgements(run.store, run.spec, [OWED], run.now);
     expect(run.store.judging.unit(0)).toMatchObject({ stage: "waiting" });
   });
 });
@@ -78,7 +78,7 @@ test("a verdict on an attempt that does not count any more is none of its retry,
     run.dispatch();
     run.answer();
     const take = () => {
-      owe(store, spec, [OWED], run.now);
+      requestJudgements(store, spec, [OWED], run.now);
       store.judging.setUnit(0, { stage: "sent" });
       const taken = takeUnit(store, spec, { unit: 0, by: { id: "message", attempt: 1 } }, run.now);
       if (taken === null) throw new Error("not to be taken");
@@ -94,11 +94,11 @@ test("a verdict on an attempt that does not count any more is none of its retry,
       ...{ key, judge: "default", pass: 0, rollout_id, left_out: 0, seed: null, outcome },
     });
     const asks = [said("on one", old?.id ?? ""), said("on all", null)];
-    expect(judged(store, spec, { unit: 0, claim }, asks, run.now)).toMatchObject({
+    expect(takeResults(store, spec, { unit: 0, claim }, asks, run.now)).toMatchObject({
       ...{ settled: [["on all", { value: "good" }]], go_on: false },
     });
     const [mine] = run.rows("scoring");
-    judged(store, spec, { unit: 0, claim: next }, [said("on one", mine?.id ?? "")], run.now);
+    takeResults(store, spec, { unit: 0, claim: next }, [said("on one", mine?.id ?? "")], run.now);
     run.score();
     const charged = run.rows("done").map(({ judge_prompt_tokens }) => judge_prompt_tokens);
     expect([charged, store.judging.verdicts(0)]).toEqual([[0, 0, 80, 0], []]);

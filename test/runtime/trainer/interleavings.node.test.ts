@@ -1,7 +1,7 @@
 /** Calls of trainers in random orders: what must hold whatever they do. */
 import fc from "fast-check";
 import { test } from "vitest";
-import { expired, revived } from "../../../src/runtime/trainer/ledger.ts";
+import { expireLease, revive } from "../../../src/runtime/trainer/ledger.ts";
 import type { TrainerState } from "../../../src/runtime/trainer/state.ts";
 import { Ledger, PUSH, terms } from "../trainer-ledger-driver.ts";
 
@@ -25,7 +25,7 @@ const ACTS: readonly Act[] = [
   (ledger, value) => void ledger.lease(ledger.state.acked_step + 1, someEpoch(ledger, value)),
   (ledger, value) => {
     ledger.now += value * 10_000;
-    ledger.state = expired(ledger.state, ledger.terms, ledger.now);
+    ledger.state = expireLease(ledger.state, ledger.terms, ledger.now);
   },
   (ledger, value) => {
     const step = ledger.state.acked_step + 1 - (value % 2);
@@ -44,7 +44,7 @@ const ACTS: readonly Act[] = [
   },
   (ledger) => {
     const dead = ledger.state.batches.find((one) => one.state === "dead");
-    if (dead !== undefined) ledger.state = revived(ledger.state, dead.step, ledger.now);
+    if (dead !== undefined) ledger.state = revive(ledger.state, dead.step, ledger.now);
   },
   (ledger, value) => {
     const at = ledger.offerAt();

@@ -1,7 +1,7 @@
 /** What a trainer's object decides for one that leases: pure, so every case is a state and a call. */
 import { expect, test } from "vitest";
 import { sharesOf } from "../../../src/runtime/contract/trainer-time.ts";
-import { revived } from "../../../src/runtime/trainer/ledger.ts";
+import { revive } from "../../../src/runtime/trainer/ledger.ts";
 import { Ledger, PUSH, terms } from "../trainer-ledger-driver.ts";
 
 test("a trainer that died after its lease gets the batch again once the lease has ended, with one attempt more", () => {
@@ -119,7 +119,7 @@ test("a batch whose leases all come to nothing is dead; revived, it has all its 
   ledger.now += 60_000;
   expect(ledger.nack(ledger.leased())).toEqual({ state: "dead" });
   expect(ledger.lease()).toMatchObject({ waiting: "paused" });
-  ledger.state = revived(ledger.state, 1, ledger.now);
+  ledger.state = revive(ledger.state, 1, ledger.now);
   expect(ledger.lease()).toMatchObject({ lease: { attempt: 1 } });
 });
 

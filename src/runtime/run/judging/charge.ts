@@ -2,7 +2,7 @@
 
 import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
-import type { Verdict } from "../../../core/rubrics/judges.ts";
+import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { VerdictEntry } from "../judging-store.ts";
@@ -53,10 +53,10 @@ function listText(judgements: readonly Judgement[]): string {
 
 function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
   const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens } = entry;
-  const { value, ...said }: Verdict =
+  const { value, ...said }: JudgeResult =
     entry.verdict === null
       ? { value: null, error: "it was not waited for", retryable: true }
-      : (JSON.parse(entry.verdict) as Verdict);
+      : (JSON.parse(entry.verdict) as JudgeResult);
   return {
     judge,
     model: spec.judges?.[judge]?.model ?? "",

@@ -7,17 +7,17 @@
  */
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import { type Asker, afterDispatch, gateRoom, judgesOf, type Need, RunPermits } from "../../endpoint/run-lease.ts";
+import { type Asker, afterDispatch, judgesOf, LeaseKeeper, leaseRoom, type Need } from "../../endpoint/run-lease.ts";
 
 import { maxConcurrentOf } from "../control.ts";
 import type { RunStore } from "../store.ts";
-import { endCancelled, judgeGateOf, SENT_MS, setJudgeGate, sweepJudging } from "./ledger.ts";
+import { endCancelled, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
 
 export class RunJudging {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #permits = new Map<string, RunPermits>();
+  readonly #permits = new Map<string, LeaseKeeper>();
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -55,12 +55,12 @@ export class RunJudging {
     let { running } = judging.load(endpoint_id, now);
     const units: number[] = [];
     for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
-      const gate = judgeGateOf(this.#store, endpoint_id);
-      const room = Math.min(most - running, gateRoom(gate, running, now));
+      const gate = judgeLeaseOf(this.#store, endpoint_id);
+      const room = Math.min(most - running, leaseRoom(gate, running, now));
       if (room <= 0) break;
       const lanes = Math.min(room, calls, LIMITS.parallelFetches);
       judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
-      setJudgeGate(this.#store, endpoint_id, afterDispatch(gate, calls, now));
+      setJudgeLease(this.#store, endpoint_id, afterDispatch(gate, calls, now));
       running += lanes;
       units.push(unit);
     }
@@ -107,14 +107,14 @@ export class RunJudging {
     };
   }
 
-  #permitsOf(endpointId: string): RunPermits {
+  #permitsOf(endpointId: string): LeaseKeeper {
     const known = this.#permits.get(endpointId);
     if (known !== undefined) return known;
     const slot = {
-      read: () => judgeGateOf(this.#store, endpointId),
-      write: (gate: Parameters<typeof setJudgeGate>[2]) => setJudgeGate(this.#store, endpointId, gate),
+      read: () => judgeLeaseOf(this.#store, endpointId),
+      write: (gate: Parameters<typeof setJudgeLease>[2]) => setJudgeLease(this.#store, endpointId, gate),
     };
-    const made = new RunPermits(this.#env, slot, this.#now);
+    const made = new LeaseKeeper(this.#env, slot, this.#now);
     this.#permits.set(endpointId, made);
     return made;
   }

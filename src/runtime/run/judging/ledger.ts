@@ -1,5 +1,5 @@
 /**
- * The verdicts of a run: every change of what its units owe and what they got, one function each, in one transaction.
+ * The verdicts of a run: every change of what its units wait for and what they got, one function each, in one transaction.
  *
  * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
  * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
@@ -9,18 +9,18 @@
  */
 import type { Judgement } from "../../../contract/judgement.ts";
 import type { RunView } from "../../../contract/run.ts";
-import type { Verdict } from "../../../core/rubrics/judges.ts";
+import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type {
   AskOutcome,
   JudgedAsk,
   JudgedReply,
+  JudgementRequest,
   JudgingUnit,
-  KnownVerdict,
-  Owing,
+  KnownResult,
   ToldOutcome,
 } from "../../contract/judge-outcome.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, gateFlow, type Met, NEW_GATE, type RunGate } from "../../endpoint/run-lease.ts";
+import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf } from "../control.ts";
@@ -40,15 +40,20 @@ export const MOST_LOSSES = 5;
 /** A unit that something broke waits so long, then twice as long each time: a store may be away for minutes. */
 const AFTER_FAILURE_MS = 5000;
 
-/** Units owe verdicts, or somebody gives one back that still does. */
-export function owe(store: RunStore, spec: RunSpec, owing: readonly Owing[], now: number): void {
+/** Units wait for judgements, or somebody gives one back that still does. */
+export function requestJudgements(
+  store: RunStore,
+  spec: RunSpec,
+  requests: readonly JudgementRequest[],
+  now: number,
+): void {
   store.transaction(() => {
-    for (const one of owing) oweOne(store, spec, one, now);
+    for (const one of requests) requestOne(store, spec, one, now);
   });
 }
 
-function oweOne(store: RunStore, spec: RunSpec, owing: Owing, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = owing;
+function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, now: number): void {
+  const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = request;
   const entry = store.judging.unit(unit);
   const members = wholeUnit(store, spec, unit);
   if (members.length === 0) {
@@ -87,7 +92,7 @@ export function takeUnit(
       return null;
     }
     const { endpoint_id, calls, lanes } = entry;
-    // Never one that was given before, whatever became of the unit since: a group's number may owe again.
+    // Never one that was given before, whatever became of the unit since: the same number may be judged again.
     const claim = Math.max(entry.claim + 1, now);
     const taken = { taker: by.id, attempt: by.attempt, unheard: 0 };
     const ask_at = now + leaseOf(spec);
@@ -96,13 +101,13 @@ export function takeUnit(
     const failed = verdicts.flatMap(({ key, verdict, calls: made, replies, next_at }) =>
       verdict === null ? [{ key, calls: made, replies, next_at }] : [],
     );
-    const settled = [...verdicts.flatMap(knownVerdict), ...inherited(store, spec, number)];
+    const settled = [...verdicts.flatMap(knownResult), ...inheritResults(store, spec, number)];
     return { spec, unit, claim, endpoint_id, calls, lanes, settled, failed };
   });
 }
 
 /** What came of asking for some of a unit's verdicts. */
-export function judged(
+export function takeResults(
   store: RunStore,
   spec: RunSpec,
   { unit, claim }: Pick<JudgingEntry, "unit" | "claim">,
@@ -122,7 +127,7 @@ export function judged(
     if (mine && cancelled) endUnit(store, spec, unit, now);
     else if (mine) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
     return {
-      settled: entries.flatMap((settled) => knownVerdict(settled)),
+      settled: entries.flatMap((settled) => knownResult(settled)),
       next_at: pending.length === 0 ? null : Math.min(...pending.map(({ next_at }) => next_at)),
       go_on: mine && !cancelled,
     };
@@ -137,10 +142,10 @@ export function takeVerdicts(
   asks: readonly JudgedAsk[],
   now: number,
 ): JudgedReply {
-  const taken = orRefusal(() => judged(store, spec, of, asks, now));
+  const taken = orRefusal(() => takeResults(store, spec, of, asks, now));
   if (!("refused" in taken)) return taken;
   const without = asks.map((ask) => ({ ...ask, outcome: withoutVerdict(ask, taken.refused) }));
-  return judged(store, spec, of, without, now);
+  return takeResults(store, spec, of, without, now);
 }
 
 function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
@@ -151,16 +156,16 @@ function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
 
 const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };
 
-export function knownVerdict({ key, verdict }: VerdictEntry): KnownVerdict[] {
-  return verdict === null ? [] : [[key, JSON.parse(verdict) as Verdict]];
+export function knownResult({ key, verdict }: VerdictEntry): KnownResult[] {
+  return verdict === null ? [] : [[key, JSON.parse(verdict) as JudgeResult]];
 }
 
 /** What was said of the attempts whose trajectories its members took over: asked once, whoever is scored by it. */
-function inherited(store: RunStore, spec: RunSpec, unit: number): KnownVerdict[] {
+function inheritResults(store: RunStore, spec: RunSpec, unit: number): KnownResult[] {
   return waitingRows(store, spec, unit).flatMap(({ carries }) => {
     const before = carries === null ? null : store.bySeq(carries);
     const said = JSON.parse(before?.judgements ?? "[]") as Judgement[];
-    return said.flatMap(({ key, verdict, reason }): KnownVerdict[] =>
+    return said.flatMap(({ key, verdict, reason }): KnownResult[] =>
       verdict === null ? [] : [[key, { value: verdict, reason }]],
     );
   });
@@ -227,14 +232,14 @@ function afterOutcome(
   };
   if (outcome.kind === "given") {
     const { value, reason } = outcome;
-    return { ...spent, verdict: verdictText({ value, reason }), cached: asked ? 0 : 1 };
+    return { ...spent, verdict: resultText({ value, reason }), cached: asked ? 0 : 1 };
   }
   const { error, retryable, free = false, retry_after_ms } = outcome;
   if (free) return { ...spent, next_at: now };
   const tries = before.tries + 1;
   const replies = before.replies + (outcome.replied ? 1 : 0);
   if (!retryable || before.tries >= limits.max_retries) {
-    return { ...spent, tries, replies, verdict: verdictText({ value: null, error, retryable }) };
+    return { ...spent, tries, replies, verdict: resultText({ value: null, error, retryable }) };
   }
   const seed = `${run_id}:${before.unit}:${before.key}`;
   return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
@@ -249,7 +254,7 @@ function hasReply(outcome: AskOutcome): boolean {
   return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
 }
 
-function verdictText(verdict: Verdict): string {
+function resultText(verdict: JudgeResult): string {
   return JSON.stringify(verdict);
 }
 
@@ -269,14 +274,14 @@ function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
 function meet(store: RunStore, { judges }: RunSpec, judge: string, met: Met, now: number): void {
   const endpoint_id = judges?.[judge]?.endpoint_id;
   if (endpoint_id === undefined) return;
-  setJudgeGate(store, endpoint_id, afterEnd(judgeGateOf(store, endpoint_id), met, now));
+  setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), met, now));
 }
 
-export function judgeGateOf(store: RunStore, endpointId: string): RunGate {
-  return store.head().judge_gates[endpointId] ?? NEW_GATE;
+export function judgeLeaseOf(store: RunStore, endpointId: string): LeaseState {
+  return store.head().judge_gates[endpointId] ?? NEW_LEASE;
 }
 
-export function setJudgeGate(store: RunStore, endpointId: string, gate: RunGate): void {
+export function setJudgeLease(store: RunStore, endpointId: string, gate: LeaseState): void {
   const head = store.head();
   store.saveHead({ ...head, judge_gates: { ...head.judge_gates, [endpointId]: gate } });
 }
@@ -286,7 +291,7 @@ export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView[
   if (spec.judges === undefined) return null;
   for (const endpoint of store.judging.endpoints()) {
     const { running, waiting } = store.judging.load(endpoint, now);
-    const flow = waiting > 0 ? gateFlow(judgeGateOf(store, endpoint), running, now) : null;
+    const flow = waiting > 0 ? leaseFlow(judgeLeaseOf(store, endpoint), running, now) : null;
     if (flow !== null) return { ...flow, reason: `judges wait: ${flow.reason}` };
   }
   return null;

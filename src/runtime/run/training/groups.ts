@@ -63,7 +63,7 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   const state = reason === null ? ("buffered" as const) : ("dropped" as const);
   const kept = { ...columns, mean, state, reason, position, arrived_step, facts };
   store.training.setGroup(group.group_index, kept);
-  const met = { ...noted(training, arrival), positions: position };
+  const met = { ...noteArrival(training, arrival), positions: position };
   const counted = voided ? met : countedIn(met, reason, columns, spec.rollouts_per_example);
   store.saveHead({ ...head, training: counted });
   if (!voided) giveUpIfBarren(store, spec, asked, reason ?? barrenCause(columns));
@@ -151,7 +151,7 @@ function factsOf({ group, members, made }: Arrival): GroupFacts {
 }
 
 /** What is counted of every group, whatever becomes of it. */
-function noted(training: TrainingState, { made }: Arrival): TrainingState {
+function noteArrival(training: TrainingState, { made }: Arrival): TrainingState {
   if (made === null) return training;
   const transitions = together(training.transitions, made.transitions);
   const branches = together(training.branches, made.branches);

@@ -14,7 +14,7 @@ import {
   type TrainingSpec,
   trainerSpecOf,
 } from "../../contract/training-wire.ts";
-import type { Place, RunSpec } from "../../contract/wire.ts";
+import type { RolloutSlot, RunSpec } from "../../contract/wire.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
 import { idMac, sha256Hex } from "../../kit/secrets.ts";
 import { SingleFlight } from "../../kit/single-flight.ts";
@@ -209,7 +209,7 @@ export class TrainingLoop {
   #ending(spec: RunSpec): Ending {
     const mac = idMac(this.#env.ROLLCALL_SECRET);
     return {
-      idOf: (place: Place) => rolloutId(spec.run_id, place, mac),
+      idOf: (place: RolloutSlot) => rolloutId(spec.run_id, place, mac),
       now: this.#now(),
     };
   }

@@ -78,10 +78,10 @@ function noteLate(store: RunStore, ack: TrainerSnapshot["acks"][number] | null):
 function measuredBy(ack: TrainerSnapshot["acks"][number] | undefined): StepMetrics["values"] {
   const { metrics = {}, not_finite = [] } = ack ?? {};
   const odd = not_finite.length === 0 ? {} : { [NOT_FINITE]: not_finite.length };
-  return { ...named(TRAINER, metrics), ...odd };
+  return { ...prefixNames(TRAINER, metrics), ...odd };
 }
 
-function named<T>(prefix: string, values: Readonly<Record<string, T>>): Record<string, T> {
+function prefixNames<T>(prefix: string, values: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
 }
 

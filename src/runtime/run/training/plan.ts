@@ -11,7 +11,7 @@ import { TaskPicker } from "../../../core/training/curriculum.ts";
 import { batchRollouts, capacityOf, isFresh, withinLead } from "../../../core/training/numbering.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import type { Openings } from "../pump.ts";
+import type { Openings } from "../dispatcher.ts";
 import type { RunHead } from "../schema.ts";
 import { trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
@@ -54,7 +54,7 @@ export function openable(spec: RunSpec, { training }: RunHead): number {
     batch_rollouts: stepRollouts(spec, asked, training),
     buffered: bufferedRollouts(asked, training),
     running: training.groups_open * size,
-    // How many may run at once is the pump's to say.
+    // How many may run at once is decided by the dispatcher.
     max_concurrent: Number.POSITIVE_INFINITY,
   });
   const least = isStarved(asked, training) ? size : 0;

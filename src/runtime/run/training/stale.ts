@@ -6,7 +6,7 @@
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import { minFreshVersion } from "../../../core/training/numbering.ts";
-import type { Place, RunSpec } from "../../contract/wire.ts";
+import type { RolloutSlot, RunSpec } from "../../contract/wire.ts";
 import { dispatch, giveUp } from "../ledger.ts";
 import { pendingOf, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
@@ -16,7 +16,7 @@ const VOID = "its group trains nothing any more";
 
 /** What ends rollouts that were never started. */
 export interface Ending {
-  readonly idOf: (place: Place) => string;
+  readonly idOf: (place: RolloutSlot) => string;
   readonly now: number;
 }
 

@@ -159,7 +159,7 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
   const late = await within((run) => {
     const now = Date.now() + MINUTE;
     run.now = () => now;
-    run.owe([{ unit: 1, claim: first.claim, endpoint_id, calls, failed: true }]);
+    run.requestJudgements([{ unit: 1, claim: first.claim, endpoint_id, calls, failed: true }]);
     return run.judged(1, first.claim, [given("bad")]);
   });
   expect(late).toEqual({ settled: [known], next_at: null, go_on: false });

@@ -3,8 +3,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../../src/index.ts";
+import { Dispatcher } from "../../../../src/runtime/run/dispatcher.ts";
 import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
-import { RunPump } from "../../../../src/runtime/run/pump.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { TrainingEvals } from "../../../../src/runtime/run/training/evals.ts";
 import { GroupOpenings } from "../../../../src/runtime/run/training/plan.ts";
@@ -52,7 +52,7 @@ test("once its last batch is cut a run wants nothing more of its endpoint, howev
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingLedger(storage, { max_steps: 2, lead: 2 });
-    const need = () => new RunPump(env, run.store, () => 1000, new GroupOpenings(run.store)).need(run.spec);
+    const need = () => new Dispatcher(env, run.store, () => 1000, new GroupOpenings(run.store)).need(run.spec);
     expect(need().more).toBe(true);
     run.dispatch();
     run.settleGroups();

@@ -8,8 +8,8 @@ import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
 import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import type { Place, RolloutStanding, RunSpec } from "../contract/wire.ts";
-import { gateRoom, type Need } from "../endpoint/run-lease.ts";
+import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts";
+import { leaseRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutObject } from "../kit/names.ts";
@@ -41,13 +41,13 @@ export interface Openings {
   goOn(spec: RunSpec): boolean;
 }
 
-export class RunPump {
+export class Dispatcher {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
   readonly #openings: Openings;
   /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
-  #places: Place[] = [];
+  #places: RolloutSlot[] = [];
   #units: number[] = [];
   #segments: number[] = [];
   #judging: number[] = [];
@@ -84,7 +84,7 @@ export class RunPump {
     }
     const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
-    const gate = gateRoom(head.gate, head.running, this.#now());
+    const gate = leaseRoom(head.gate, head.running, this.#now());
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
     return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
   }
@@ -125,7 +125,7 @@ export class RunPump {
     const count = this.room(spec);
     if (count === 0) return;
     const mac = idMac(this.#env.ROLLCALL_SECRET);
-    const idOf = (place: Place) => rolloutId(spec.run_id, place, mac);
+    const idOf = (place: RolloutSlot) => rolloutId(spec.run_id, place, mac);
     const places = this.#store.transaction(() => {
       this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));
       return dispatch(this.#store, spec, count, idOf, this.#now());
@@ -233,7 +233,7 @@ export class RunPump {
   }
 }
 
-export function placeOf(row: RolloutEntry): Place {
+export function placeOf(row: RolloutEntry): RolloutSlot {
   return { group: row.group_index, slot: row.slot, attempt: row.attempt };
 }
 
