@@ -1,9 +1,9 @@
 /**
- * The gradient of a loss over samples, as one vector in the order of the weights, and what it shows of each token.
+ * Computes the gradient of a loss over samples, as one vector in the order of the weights, and facts about each token.
  *
- * Invariants. The loss is the sum over trainable tokens of weight × token loss, so gradients of parts add up to that of
- * the whole. One function is compiled for each shape, when it is first asked for (about a second). The event loop gets a
- * turn between two parts.
+ * Invariants. The loss is the sum over trainable tokens of weight × token loss, so the gradients of batches add up to
+ * that of all. One function is compiled for each shape of a batch (rows × length) when the first such batch comes; that
+ * takes about a second. The event loop gets a turn between two batches.
  */
 import { setImmediate } from "node:timers/promises";
 import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
@@ -12,11 +12,12 @@ import type { Loss } from "./losses.ts";
 import { addGradient, logits, type Trainable, trainableOf } from "./model.ts";
 import type { RowBatch } from "./row-batch.ts";
 
-/** Per place of a batch, what the trained policy makes of its target. */
+/** One number for each position of a batch, row after row, padding included. */
 export interface TokenFacts {
+  /** Of the target token, under the weights that are trained. */
   readonly logprobs: ArrayLike<number>;
   readonly entropies: ArrayLike<number>;
-  /** 0 where the loss cut the policy gradient off. */
+  /** 1 where the policy gradient counts, 0 where the loss clips or masks it. */
   readonly kept: ArrayLike<number>;
 }
 

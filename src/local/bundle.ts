@@ -1,7 +1,9 @@
 /**
- * The bundle that deploys is the bundle that runs here: wrangler makes it, and it is made again only when a source
- * changed. `.sources` beside it holds the hash of what it was made from. With environments of one's own, or around
- * another entry, it is made the same way, from a generated module in a folder of its own.
+ * Makes the bundle of the Worker. The one that runs here is the one that would deploy: wrangler makes both. It is made
+ * again only when a source has changed; the file `.sources` beside it holds the hash of what it was made from.
+ *
+ * A user's own environments, or another entry module, can be bundled in. Then wrangler bundles a generated module that
+ * imports them, in a folder of its own.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -17,19 +19,19 @@ import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-pac
 import { tryEnvironmentModule } from "./load-environment.ts";
 import { hashFiles, sourcesHash } from "./package-root.ts";
 
-/** What an environment may import of zod: each is Rollcall's own copy. An alias does not hold for what is below it. */
-const ZOD_DOORS = ["zod", "zod/v4", "zod/v4/core"] as const;
+/** The import names of zod, which all lead to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
+const ZOD_NAMES = ["zod", "zod/v4", "zod/v4/core"] as const;
 /**
- * What Node's module of `process` is to an environment: the global, whose `exit` is an error (no-exit.ts). The names of the
- * module itself cannot be given other values in a Worker; those of one in CommonJS are looked up when they are used.
+ * What an environment gets when it imports `process`: the global object, on which `exit` is an error (stage-clock.ts).
+ * The exports of workerd's own module cannot be replaced. Those of a CommonJS module are looked up at each use.
  */
 const PROCESS_MODULE = "module.exports = globalThis.process;\n";
-const PROCESS_DOORS = ["process", "node:process"] as const;
+const PROCESS_NAMES = ["process", "node:process"] as const;
 
 /** How one bundle is made, and what it is made of. */
 interface Recipe {
   readonly folder: string;
-  /** Differs when a source changed since it was asked first; null before the first time a bundle is made. */
+  /** The hash of all that the bundle is made of; null while that is not known, since nothing was bundled yet. */
   readonly hash: () => string | null;
   /** Writes index.js and index.js.map into `draft`. */
   readonly make: (draft: string) => Promise<void>;
@@ -51,11 +53,11 @@ export interface WorkerParts {
   /** Exports all that src/index.ts of the root does. */
   readonly entry: string;
   readonly folder: string;
-  /** Ends the work with its reason when it is aborted. */
+  /** When it is aborted, the work ends and throws its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same around other parts. Throws NoEnvironmentPackage when one of the environments cannot be loaded or does not bundle. */
+/** The path of a bundle with these parts. Throws NoEnvironmentPackage if an environment does not load, or does not bundle. */
 export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<string> {
   const { environments, folder, signal } = parts;
   const sources = sourcesHash(root);
@@ -65,7 +67,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
     folder,
     hash: () => hashWith([sources, entry], inputs),
     make: async (draft) => {
-      // Here first: what is wrong with one is said in terms of its own files.
+      // Each is tried first: what is wrong with it is then said in terms of its own files.
       for (const environment of environments) await tryEnvironmentModule(environment, { signal });
       writeFileSync(join(folder, "index.ts"), entry);
       writeFileSync(join(folder, "process.cjs"), PROCESS_MODULE);
@@ -73,7 +75,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
       const flags = ["index.ts", "--outdir", draft, "--metafile", inputs];
       await runWrangler(folder, flags, signal).catch((error: unknown) => {
         signal?.throwIfAborted();
-        // Without them the Worker is known to bundle.
+        // The Worker without them is bundled by every check of this repository, so an environment is at fault.
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
       });
@@ -81,20 +83,20 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
   });
 }
 
-/** The root's, and what an import of an environment stands for. */
+/** The root's wrangler.toml, with an alias for each name that an environment may import. */
 function configWithAliases(root: string, folder: string): string {
-  const aliases: readonly (readonly [door: string, file: string])[] = [
+  const aliases: readonly (readonly [name: string, file: string])[] = [
     ["rollcall", join(root, "src/core/entry.ts")],
     ["rollcall/testing", join(root, "src/core/testing.ts")],
-    ...ZOD_DOORS.map((door) => [door, fileURLToPath(import.meta.resolve(door))] as const),
-    ...PROCESS_DOORS.map((door) => [door, join(folder, "process.cjs")] as const),
+    ...ZOD_NAMES.map((name) => [name, fileURLToPath(import.meta.resolve(name))] as const),
+    ...PROCESS_NAMES.map((name) => [name, join(folder, "process.cjs")] as const),
   ];
-  // A text of JSON is a text of TOML.
-  const lines = aliases.map(([door, file]) => `${JSON.stringify(door)} = ${JSON.stringify(file)}`);
+  // A string of JSON is a string of TOML.
+  const lines = aliases.map(([name, file]) => `${JSON.stringify(name)} = ${JSON.stringify(file)}`);
   return [readFileSync(join(root, "wrangler.toml"), "utf8"), "[alias]", ...lines, ""].join("\n");
 }
 
-/** Both sides are loaded before the entry module's own lines run: no request comes earlier. */
+/** The registry and the environments are loaded before the module's own lines run, and no request comes before those. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
   const registry = JSON.stringify(join(root, "src/runtime/environment/environments.ts"));
   const worker = JSON.stringify(entry);
@@ -115,7 +117,7 @@ function entryModule(root: string, { environments, entry }: WorkerParts): string
 
 const Metafile = z.object({ inputs: z.record(z.string(), z.unknown()) });
 
-/** Over everything the last bundle was made of, the packages that the environments import included. */
+/** Hashes every file of the last bundle, also those of packages that the environments import. */
 function hashWith(known: readonly string[], inputs: string): string | null {
   const hash = createHash("sha256").update(known.join("\0"));
   const folder = join(inputs, "..");
@@ -155,7 +157,7 @@ async function runWrangler(folder: string, flags: readonly string[], signal: Abo
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_WRITE_LOGS: "false",
     FORCE_COLOR: "0",
-    // Its own code is compiled once, not for every bundle.
+    // Wrangler's own code is compiled once, and not for every bundle.
     NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "node-compile-cache"),
   };
   try {

@@ -1,4 +1,7 @@
-/** What a run's object says of itself and of its rollouts, to those that ask it: rows, pages, counters. Times are epoch milliseconds. */
+/**
+ * The shapes in which a run's Durable Object answers questions about itself and about its rollouts. `RolloutEntry` is a
+ * row of its SQLite. Times are epoch milliseconds; a number that says yes or no is 1 or 0, as SQLite has no booleans.
+ */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import type { Outcome, RolloutInFlight, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
@@ -7,7 +10,7 @@ import type { RolloutSlot } from "./wire.ts";
 
 export type Tally = Readonly<Record<string, number>>;
 
-/** Which of them; `after` is the place of the last one seen. */
+/** Which rollouts in flight are wanted: those in this status, after the slot of the last one that was read. */
 export interface InFlightQuery {
   readonly status: RolloutInFlight["status"] | null;
   readonly after: RolloutSlot | null;
@@ -26,7 +29,7 @@ export type LiveView = Pick<
   readonly training: TrainingView | null;
 };
 
-/** What the object keeps beside the counts that the API shows. */
+/** Counters that the object keeps beside those that the API shows. `drained`: ended rollouts whose row D1 has. */
 export interface Tallies {
   readonly running: number;
   readonly finished: number;
@@ -35,29 +38,33 @@ export interface Tallies {
   readonly dead_letters: number;
 }
 
+/**
+ * What an audit compares: the counters that the object keeps as it goes (`counters`), and the same numbers, counted anew
+ * from its rows (`run_rows`).
+ */
 export interface RunRecords {
   readonly counters: RunCounts;
   readonly run_rows: RunCounts;
   readonly tallies: { readonly counters: Tallies; readonly run_rows: Tallies };
-  /** Highest number of an end: as many as have ended, when none is missing. */
+  /** The highest `finish_seq`. It equals the number of ended rollouts, unless an end is missing. */
   readonly last_end: number;
-  /** Slots in which no attempt counts, or more than one. */
+  /** Slots in which not exactly one attempt counts: none, or several. */
   readonly doubled_slots: number;
   readonly segmented: number;
   readonly segments: readonly { first_seq: number; last_seq: number; key: string | null }[];
-  /** Digests of trajectories that must be R2 objects of their own. */
+  /** Digests of the trajectories that must each be an object of R2. */
   readonly large: readonly string[];
   readonly settled: boolean;
   readonly status: Exclude<RunStatus, "queued" | "paused">;
-  /** True once D1's row of the run should say the same. */
+  /** True when the row of the run in D1 should show this same state. */
   readonly row_current: boolean;
   /** Null for a run that trains nothing. */
   readonly training: TrainingRecords | null;
-  /** Of a run that was cancelled and goes on: when it must have ended (epoch ms), and the first rollouts it waits for. */
+  /** Only for a cancelled run that has not ended: when it must have ended, and the first rollouts it still waits for. */
   readonly draining?: { readonly ends_by: number; readonly rollouts: readonly string[] };
 }
 
-/** What D1 must have of a finished rollout, once it is drained. */
+/** What the row of an ended rollout in D1 must hold, once it has been written there. */
 export type AuditRow = Pick<
   RolloutEntry,
   | "id"
@@ -79,7 +86,7 @@ export type AuditRow = Pick<
 export interface TrainingRecords {
   readonly counters: Tally;
   readonly run_rows: Tally;
-  /** Ids of batches that are not void, and digests of the objects of the groups in them. */
+  /** Ids of the batches that are not void; `samples`: digests of the R2 objects with the training samples of their groups. */
   readonly batches: readonly string[];
   readonly samples: readonly string[];
 }
@@ -87,10 +94,10 @@ export interface TrainingRecords {
 // A type, not an interface: SQLite cursors want an index signature.
 export type TaskMean = {
   readonly task_key: string;
-  /** Of the scored rollouts that count; rows with equal keys are one task. */
+  /** Over the scored rollouts that count. Rows of the dataset with equal keys are one task. */
   readonly mean: number;
   readonly example_id: number;
-  /** The first of them to be dispatched. */
+  /** The one of these rollouts that was dispatched first. */
   readonly rollout_id: string;
 };
 
@@ -106,6 +113,7 @@ export interface StoredEvent {
   readonly data: object;
 }
 
+// A type, not an interface: SQLite cursors want an index signature.
 export type RolloutEntry = {
   seq: number;
   group_index: number;
@@ -116,18 +124,20 @@ export type RolloutEntry = {
   outcome: Outcome | null;
   reason: string | null;
   superseded_by: string | null;
+  /** When the sweep next asks the object of the rollout how it stands, and how often it has asked. */
   ask_at: number;
   asks: number;
-  /** Times in a row that its object did not know it or did not answer. */
+  /** How often in a row that object did not know the rollout, or did not answer. */
   misses: number;
+  /** How often the rollout was told to stop. */
   told: number;
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
-  /** Null where no group of environments plays, or nobody knows whose task it was. */
+  /** The environment of the group that played the task; null where none of a group did, or nobody knows which. */
   member: string | null;
   digest: string | null;
-  /** Hash of what was said; null of one that left nothing. */
+  /** A hash of what the model said; null for a rollout that left no trajectory. */
   said: string | null;
   bytes: number;
   stop_condition: string | null;
@@ -142,16 +152,18 @@ export type RolloutEntry = {
   reward: number | null;
   scores: string | null;
   scoring_errors: string | null;
+  /** `seq` of the rollout whose trajectory this one takes over; null for one that is played. */
   carries: number | null;
   steps: string | null;
+  /** The number of its end in the run: 1 for the first, without gaps. */
   finish_seq: number | null;
   drained: number;
   judge_calls: number;
   judge_prompt_tokens: number;
   judge_completion_tokens: number;
-  /** Micro-dollars; null where judges were asked and nobody can know. */
+  /** Micro-dollars; null where judges were asked and their cost cannot be known. */
   judge_micros: number | null;
-  /** JSON: what its judges said, and of every verdict what it cost. */
+  /** JSON: each result of its judges, and what it cost. */
   judgements: string | null;
 };
 
@@ -159,10 +171,11 @@ export type RolloutEntry = {
 export type RolloutRecord = {
   readonly entry: RolloutEntry;
   readonly text: string | null;
-  /** Over its group; absent where it has none. */
+  /** Its advantage over its group; absent for a rollout that has none. */
   readonly advantage?: number;
 };
 
+/** A row of the segments: ended rollouts `first_seq` to `last_seq`, in one object of R2 once `key` is set. */
 export type SegmentEntry = {
   segment: number;
   first_seq: number;

@@ -1,6 +1,7 @@
 /**
- * One call of a judge, wherever it is awaited: called within its time, its reply read, and what came of it made plain. What
- * is asked says of which kind the call is: a cosine is asked of an embedding model, all else is a question.
+ * Asks one judge one question, and turns every result into a value: an answer, or a failure that says whether it may be
+ * tried again. A question about likeness (a cosine of two texts) goes to an embedding model, any other to a chat model.
+ * `JudgeCache` keeps results that were paid for.
  */
 
 import { callEmbeddings, callModel } from "../../clients/inference.ts";
@@ -28,7 +29,7 @@ export interface Addressed {
   readonly target: JudgeTarget;
 }
 
-/** Throws only what passes and is the platform's own, such as a database that is down. */
+/** Throws only for trouble of the platform that is temporary, such as a database that is down. */
 export async function askJudge(
   env: Env,
   { scope, limits }: RunSpec,
@@ -94,7 +95,7 @@ function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelR
   return afterReading(readVerdict(menu, textOf(message)), usage, cut);
 }
 
-/** A reply without a verdict cost what it cost, and may be better when it is asked for again. */
+/** A reply that holds no result has its cost all the same. It may be tried again. */
 function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutcome {
   if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const error = `${read.error}${cut}`;
@@ -102,9 +103,9 @@ function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutc
 }
 
 /**
- * Verdicts that were paid for once, in D1. The key is everything that decides a verdict: the judge's address, model and
- * settings, the whole question with its form, which pass it is. Nothing depends on the table: what is not found is asked
- * for, and a verdict that could not be kept was given all the same.
+ * Results of judges in D1, so that none is paid for twice. A key is made of all that decides a result: the judge's
+ * address, model and settings, the whole question with the answers it allows, and its number among repeated questions.
+ * The cache may fail: what is not found is asked for, and a result that could not be stored still counts.
  */
 export class JudgeCache {
   readonly #env: Env;
@@ -117,7 +118,7 @@ export class JudgeCache {
     this.#subrequests = subrequests;
   }
 
-  /** Verdicts that are there, by the keys of their asks. */
+  /** The results that are stored, by the keys of their questions. */
   async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedVerdict>> {
     const found = new Map<string, CachedVerdict>();
     if (this.#spec.judge_cache === false) return found;
@@ -149,7 +150,7 @@ export class JudgeCache {
     }
   }
 
-  /** The address, not the endpoint's id: one that leads elsewhere by now is another judge. */
+  /** By the endpoint's address and not by its id: an endpoint whose address has changed is another judge. */
   async #keyOf({ ask, target }: Addressed): Promise<string> {
     const { scope } = this.#spec;
     const { base_url } = await openEndpoint(this.#env, scope, target.endpoint_id, Date.now());
