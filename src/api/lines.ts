@@ -2,7 +2,7 @@
  * Pages of JSON lines, each of which may be of many megabytes.
  *
  * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
- * page that is made waits for its reader in room of its own (runtime/trajectory/unread-pages.ts), so that whoever reads slowly keeps no
+ * page that is made waits for its reader in room of its own (src/runtime/kit/places.ts), so that whoever reads slowly keeps no
  * other from being answered. One whose reader takes nothing for too long is given up.
  */
 import { LIMITS } from "../contract/limits.ts";

@@ -118,7 +118,7 @@ export const TrainingRequest = z.strictObject({
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
 
-/** What a training run was asked beside what every run is asked: part of its spec, and of its stored request. */
+/** What a training run was asked beside what every run is asked: part of its spec. */
 export interface TrainingSpec
   extends Pick<
     TrainingRequest,

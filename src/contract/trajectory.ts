@@ -12,7 +12,7 @@ import { canonicalJson, type Json, type JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./messages.ts";
 import type { ForkedFrom } from "./run.ts";
 
-/** Raised, with a named migration (rollout-migrations.ts), whenever the stored shape changes. */
+/** Raised, with a named migration (src/core/rollout/migrations.ts), whenever the stored shape changes. */
 export const ROLLOUT_SCHEMA = 1;
 const WHOLE_STATE_EVERY = 8;
 

@@ -57,6 +57,8 @@ export interface JudgedReply {
   readonly next_at: number | null;
   /** False: the unit is somebody else's, or nobody's, by now. */
   readonly go_on: boolean;
+  /** Nobody waits for its judges any more: it is cancelled, or has ended. */
+  readonly over: boolean;
 }
 
 /** What asking for a unit's verdicts takes. */
@@ -64,7 +66,7 @@ export interface JudgingUnit {
   readonly spec: RunSpec;
   readonly unit: Unit;
   readonly claim: number;
-  /** Whose judges are to be asked; what is owed to another endpoint comes after. */
+  /** Whose judges are to be asked; the judges of another endpoint come after. */
   readonly endpoint_id: string;
   readonly calls: number;
   /** Asks at once. */
@@ -74,7 +76,7 @@ export interface JudgingUnit {
   readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
 }
 
-/** A unit that owes verdicts: of which endpoint, how many at least, and not before when. */
+/** A unit that waits for judgements: by the judges of which endpoint, how many at least, and not before when. */
 export interface JudgementRequest {
   readonly unit: number;
   readonly endpoint_id: string;

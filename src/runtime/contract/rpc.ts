@@ -170,7 +170,7 @@ export interface RolloutRpc {
   modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(): Promise<Rollout | null>;
-  /** Frees the storage of a rollout whose report was acknowledged. False: it still owes its report. */
+  /** Frees the storage of a rollout whose report was acknowledged. False: its report is still to be acknowledged. */
   free(): Promise<boolean>;
 }
 

@@ -2,7 +2,7 @@
  * How an endpoint does, from what rollouts met there: pure, so that every case is a test.
  *
  * Two answers to trouble. A circuit: after `FAILURES_TO_OPEN` rollouts in a row that the endpoint failed, retries
- * included, or as soon as probes find what their calls say (endpoint-suspicion.ts), nothing more is dispatched until a
+ * included, or as soon as probes find what their calls say (suspicion.ts), nothing more is dispatched until a
  * probe is answered, 5 s after the last failure at first and then after twice as long each time up to 20 s; an outage
  * that follows another soon goes on where that one stopped. A window: when a tenth of the calls are answered with 429 the rollouts at once are halved, down to an eighth, and a
  * step is given back every 10 s.

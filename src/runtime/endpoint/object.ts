@@ -1,6 +1,6 @@
 /**
  * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
- * endpoint-ledger.ts.
+ * ledger.ts.
  *
  * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again. What it granted is on disk before the run
  * hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says

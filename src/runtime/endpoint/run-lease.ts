@@ -16,10 +16,10 @@ import { endpointObject } from "../kit/names.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
 import { RENEW_MS } from "./ledger.ts";
 
-/** Where the gate is kept. */
+/** Where the state of the lease is kept. */
 export interface LeaseSlot {
   readonly read: () => LeaseState;
-  readonly write: (gate: LeaseState) => void;
+  readonly write: (lease: LeaseState) => void;
 }
 
 /** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
@@ -80,66 +80,66 @@ const BURST_MS = 6000;
 const BLOCK_MS = 1000;
 
 /** Rollouts the endpoint lets it dispatch now. */
-export function leaseRoom(gate: LeaseState, running: number, now: number): number {
-  const { grant } = gate;
+export function leaseRoom(lease: LeaseState, running: number, now: number): number {
+  const { grant } = lease;
   if (grant === null || grant.lease_until <= now) return 0;
   // The circuit is about to open: what would be dispatched before the endpoint has heard of it would only fail.
-  if (streakOf(grant, gate.outcomes) >= FAILURES_TO_OPEN) return 0;
-  const paced = grant.rate === null ? grant.permits : Math.floor(refill(gate, now) / callsEach(gate));
+  if (streakOf(grant, lease.outcomes) >= FAILURES_TO_OPEN) return 0;
+  const paced = grant.rate === null ? grant.permits : Math.floor(refill(lease, now) / callsEach(lease));
   return Math.max(0, Math.min(grant.permits - running, paced));
 }
 
 /** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it. */
-export function askAt(gate: LeaseState, need: Need, now: number): number | null {
-  const { grant, asked_at, misses } = gate;
+export function askAt(lease: LeaseState, need: Need, now: number): number | null {
+  const { grant, asked_at, misses } = lease;
   const over = need.wants === 0 && need.running === 0;
   if (over && (grant === null || grant.lease_until <= now)) return null;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
-  if (over || misses > 0 || grant === null || isNews(gate, grant, need)) return asked_at + wait;
+  if (over || misses > 0 || grant === null || isNews(lease, grant, need)) return asked_at + wait;
   return asked_at + RENEW_MS;
 }
 
 /** When paced dispatch goes on; null when it does not wait for the bucket. */
-export function paceAt(gate: LeaseState, { running, more }: Need, now: number): number | null {
-  const { grant } = gate;
+export function paceAt(lease: LeaseState, { running, more }: Need, now: number): number | null {
+  const { grant } = lease;
   if (!more || !grant?.rate || grant.permits <= running || grant.lease_until <= now) {
     return null;
   }
-  const tokens = refill(gate, now);
-  if (tokens >= callsEach(gate)) return null;
-  const block = Math.max(callsEach(gate), (grant.rate * BLOCK_MS) / MINUTE_MS);
+  const tokens = refill(lease, now);
+  if (tokens >= callsEach(lease)) return null;
+  const block = Math.max(callsEach(lease), (grant.rate * BLOCK_MS) / MINUTE_MS);
   return now + Math.ceil(((block - tokens) * MINUTE_MS) / grant.rate);
 }
 
 /** Before the ask leaves: until the grant is here it dispatches no more than it tells of. */
-export function beginAsk(gate: LeaseState, need: Need, now: number): LeaseState {
-  const grant = gate.grant && {
-    ...gate.grant,
-    permits: Math.min(gate.grant.permits, need.running),
+export function beginAsk(lease: LeaseState, need: Need, now: number): LeaseState {
+  const grant = lease.grant && {
+    ...lease.grant,
+    permits: Math.min(lease.grant.permits, need.running),
   };
-  return { ...gate, grant, told: need, asked_at: now, changed: false, outcomes: NO_OUTCOMES };
+  return { ...lease, grant, told: need, asked_at: now, changed: false, outcomes: NO_OUTCOMES };
 }
 
 /** A run that has left holds nothing. */
-export function takeGrant(gate: LeaseState, grant: Grant, now: number): LeaseState {
-  const { wants, running } = gate.told;
+export function takeGrant(lease: LeaseState, grant: Grant, now: number): LeaseState {
+  const { wants, running } = lease.told;
   const left = wants === 0 && running === 0;
   return {
-    ...gate,
+    ...lease,
     grant: left ? null : grant,
     misses: 0,
-    tokens: refill(gate, now),
+    tokens: refill(lease, now),
     tokens_at: now,
   };
 }
 
 /** The ask failed: what it told is to be told again, before what came since. */
-export function undoAsk(gate: LeaseState, lost: Outcomes): LeaseState {
-  const { outcomes } = gate;
+export function undoAsk(lease: LeaseState, lost: Outcomes): LeaseState {
+  const { outcomes } = lease;
   const streak = outcomes.ok_at === null ? lost.streak + outcomes.streak : outcomes.streak;
   return {
-    ...gate,
-    misses: gate.misses + 1,
+    ...lease,
+    misses: lease.misses + 1,
     outcomes: {
       ...outcomes,
       ok_at: outcomes.ok_at ?? lost.ok_at,
@@ -149,31 +149,31 @@ export function undoAsk(gate: LeaseState, lost: Outcomes): LeaseState {
   };
 }
 
-export function afterDispatch(gate: LeaseState, count: number, now: number): LeaseState {
-  if (gate.grant?.rate == null) return gate;
-  const tokens = refill(gate, now) - count * callsEach(gate);
-  return { ...gate, tokens, tokens_at: now };
+export function afterDispatch(lease: LeaseState, count: number, now: number): LeaseState {
+  if (lease.grant?.rate == null) return lease;
+  const tokens = refill(lease, now) - count * callsEach(lease);
+  return { ...lease, tokens, tokens_at: now };
 }
 
 /** A rollout's end: what its calls were in truth, and what it met. */
-export function afterEnd(gate: LeaseState, report: Met, now: number): LeaseState {
-  const paced = gate.grant?.rate != null;
-  const tokens = paced ? refill(gate, now) + callsEach(gate) - report.calls : gate.tokens;
+export function afterEnd(lease: LeaseState, report: Met, now: number): LeaseState {
+  const paced = lease.grant?.rate != null;
+  const tokens = paced ? refill(lease, now) + callsEach(lease) - report.calls : lease.tokens;
   return {
-    ...gate,
+    ...lease,
     tokens,
-    tokens_at: paced ? now : gate.tokens_at,
-    ended: gate.ended + 1,
-    calls: gate.calls + report.calls,
-    outcomes: countMet(gate.outcomes, report, now),
+    tokens_at: paced ? now : lease.tokens_at,
+    ended: lease.ended + 1,
+    calls: lease.calls + report.calls,
+    outcomes: countMet(lease.outcomes, report, now),
   };
 }
 
 /** Why a run with rollouts left to dispatch waits; null when it does not, or only for its own. */
-export function leaseFlow(gate: LeaseState, running: number, now: number): RunView["flow"] {
-  const { grant } = gate;
+export function leaseFlow(lease: LeaseState, running: number, now: number): RunView["flow"] {
+  const { grant } = lease;
   if (grant === null) return null;
-  const paced = grant.rate !== null && refill(gate, now) < callsEach(gate);
+  const paced = grant.rate !== null && refill(lease, now) < callsEach(lease);
   if (grant.flow !== null || !paced || grant.permits <= running) return grant.flow;
   return {
     state: "rate_limited",
@@ -218,14 +218,14 @@ function callsEach({ ended, calls }: LeaseState): number {
   return ended === 0 ? 1 : Math.max(1, calls / ended);
 }
 
-function refill(gate: LeaseState, now: number): number {
-  const rate = gate.grant?.rate ?? 0;
-  const most = Math.max(callsEach(gate), (rate * BURST_MS) / MINUTE_MS);
-  const since = Math.max(0, now - gate.tokens_at);
-  return Math.min(most, gate.tokens + (rate * since) / MINUTE_MS);
+function refill(lease: LeaseState, now: number): number {
+  const rate = lease.grant?.rate ?? 0;
+  const most = Math.max(callsEach(lease), (rate * BURST_MS) / MINUTE_MS);
+  const since = Math.max(0, now - lease.tokens_at);
+  return Math.min(most, lease.tokens + (rate * since) / MINUTE_MS);
 }
 
-/** Asks a run's endpoint for permits when that is due, and keeps what it grants. Never throws, one ask at a time. */
+/** The name under which the judges of a run ask. */
 export function judgesOf(runId: string): string {
   return `${runId}${JUDGES}`;
 }
@@ -235,6 +235,7 @@ export function runOf(asker: string): string {
   return asker.endsWith(JUDGES) ? asker.slice(0, -JUDGES.length) : asker;
 }
 
+/** Asks a run's endpoint for its lease when that is due, and keeps what is granted. Never throws; one ask at a time. */
 export class LeaseKeeper {
   readonly #env: Env;
   readonly #slot: LeaseSlot;
@@ -249,10 +250,10 @@ export class LeaseKeeper {
 
   /** When the endpoint is next to be asked, or its bucket holds enough for a rollout; null when neither is awaited. */
   nextAt(need: Need): number | null {
-    const gate = this.#slot.read();
+    const lease = this.#slot.read();
     const now = this.#now();
-    const ask = this.#asking ? null : askAt(gate, need, now);
-    const due = [ask, paceAt(gate, need, now)].filter((at) => at !== null);
+    const ask = this.#asking ? null : askAt(lease, need, now);
+    const due = [ask, paceAt(lease, need, now)].filter((at) => at !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
 

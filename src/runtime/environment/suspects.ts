@@ -13,6 +13,7 @@ import type { OfferedForScoring } from "../../core/environments/capabilities.ts"
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
 import type { SuspectKey } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
+import { retry } from "../kit/retry.ts";
 
 interface LocalEnv extends Env {
   readonly LAST_END?: Fetcher;
@@ -33,13 +34,6 @@ let told: LastEnd | undefined;
 let boot: string | undefined;
 
 type SuspectRow = { deaths: number; boot: string | null };
-
-/**
- * Hands a model's answer to the object that waits for it. Whoever holds it holds the only one, and a second costs as much
- * as the first: an object that went while it was called is addressed again. `call` takes a stub of its own each time,
- * since one whose object went stays broken.
- */
-const TRIES = 3;
 
 /** Who keeps the names: the run of a suspect (rpc.ts), or the store (code-behind-route.ts). */
 export interface Names<Key extends string = SuspectKey> {
@@ -246,18 +240,7 @@ export function stoppedPlatform(during: string): string {
   return `the platform died, or hung until it was ended, ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
 }
 
-export async function retry<T>(call: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await call();
-    } catch (thrown) {
-      const overloaded = thrown instanceof Error && "overloaded" in thrown;
-      if (tries === TRIES || overloaded) throw thrown;
-    }
-  }
-}
-
-/** Suspects of a run (run-suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */
+/** Suspects of a run (src/runtime/run/suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */
 export class SuspectStore {
   readonly #sql: SqlStorage;
 

@@ -1,7 +1,7 @@
 /**
  * A platform at rest answers reads and does nothing else: it is what a command boots that only reads.
  *
- * Invariants. No object there dispatches, plays, scores, asks or tells of itself. What it owes stays owed: the runtime
+ * Invariants. No object there dispatches, plays, scores, asks or tells of itself. What it has to tell stays to be told: the runtime
  * drops an alarm when its handler ends, and there none ever does, so that the next boot finds each of them due.
  */
 

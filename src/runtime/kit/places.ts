@@ -1,5 +1,6 @@
 /**
- * How many do the same costly thing at once in this process: a place each, and a refusal for whoever finds none.
+ * How many do the same costly thing at once in this process (`Semaphore`), and how much memory holds pages that nobody
+ * has read yet (`UnreadPages`).
  *
  * Invariants. Never more than so many places are held. One that shows no sign of life for too long is nobody's any more: the
  * runtime may end an invocation without running what it left to do.

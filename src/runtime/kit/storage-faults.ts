@@ -4,7 +4,7 @@
  *
  * Whether the disk is full. Locally all storage is files, and one isolate holds every object, so what
  * one of them met is known to all; deployed there is no such disk and nothing here is ever noted. A write that fails for
- * it is undone as a whole, and what owes it tries again: nothing is lost by it.
+ * it is undone as a whole, and whoever has to store it tries again: nothing is lost by it.
  */
 import { isError, messageOf } from "../../contract/errors.ts";
 

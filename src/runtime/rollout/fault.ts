@@ -10,7 +10,7 @@ import { EnvError, isError, messageOf, type SerializedError, serializeError } fr
 import { RowError } from "../../core/rollout/task.ts";
 import { refusalOf } from "../kit/storage-faults.ts";
 
-/** Between tries of what the platform itself owes (store, report): it is not the rollout's failure. */
+/** Between tries of what the platform itself must still do (store, report): it is not the rollout's failure. */
 const RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 /** With the waits between them some six minutes. */

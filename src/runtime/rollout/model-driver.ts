@@ -14,10 +14,10 @@ import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
-import { retry } from "../environment/suspects.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutObject } from "../kit/names.ts";
+import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 

@@ -89,7 +89,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   async ask(): Promise<RolloutStanding> {
-    return this.#store.spec() === null ? { state: "unknown" } : await this.#standing();
+    if (this.#store.spec() === null) return { state: "unknown" };
+    const standing = await this.#standing();
+    this.#retireSoon();
+    return standing;
   }
 
   async cancel(reason: CancelReason): Promise<RolloutStanding> {

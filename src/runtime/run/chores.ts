@@ -85,7 +85,7 @@ export class RunChores {
   }
 }
 
-/** Frees the storage of the next rollouts. False: one of them still owes its report, and the slice is to be tried again. */
+/** Frees the storage of the next rollouts. False: the report of one of them is still to be acknowledged, and the slice is to be tried again. */
 async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: Subrequests): Promise<boolean> {
   const rows = store.dispatchedAfter(store.head().freed, LIMITS.sliceObjects);
   const made = rows.filter(({ carries }) => carries === null);

@@ -84,9 +84,9 @@ export class Dispatcher {
     }
     const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
-    const gate = leaseRoom(head.gate, head.running, this.#now());
+    const room = leaseRoom(head.gate, head.running, this.#now());
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    return Math.max(0, Math.min(window - head.running, gate, more, LIMITS.sliceRows));
+    return Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
   }
 
   /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */

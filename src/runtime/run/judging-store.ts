@@ -1,6 +1,6 @@
 /**
  * Units that wait for judgements, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
- * stands in judging-ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
+ * stands in judging/ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
  */
 import { Rows } from "../kit/rows.ts";
 
@@ -24,7 +24,7 @@ export const JUDGING_SCHEMA = [
 ];
 
 const RESTART_GRACE_MS = 5000;
-/** A unit that owes verdicts is looked at this often by whoever looks for silent scoring. */
+/** A unit that waits for judgements is looked at this often by whoever looks for silent scoring. */
 export const JUDGED_LOOK_MS = 10 * 60_000;
 
 /** `waiting`: to be sent once its endpoint lets it, and not before `ask_at`. `sent`: on its way. `claimed`: somebody asks. */
@@ -34,7 +34,7 @@ export type JudgingStage = "waiting" | "sent" | "claimed";
 export type JudgingEntry = {
   unit: number;
   endpoint_id: string;
-  /** Verdicts it owes, as far as is known. */
+  /** Calls of judges that it still needs, as far as is known. */
   calls: number;
   /** How many may be asked for at once: permits it holds while sent or claimed. */
   lanes: number;
@@ -78,7 +78,7 @@ export type VerdictEntry = {
 export interface EndpointLoad {
   /** Permits held by what is sent or claimed. */
   readonly running: number;
-  /** Verdicts owed by units that may be sent now. */
+  /** Calls of judges that units need which may be sent now. */
   readonly waiting: number;
 }
 
@@ -103,7 +103,7 @@ export class JudgingStore {
     this.#rows.set("judging", { unit }, columns);
   }
 
-  /** It owes nothing any longer. */
+  /** It waits for no judge any longer. */
   dropUnit(unit: number): void {
     this.#sql.exec("delete from judging where unit = ?", unit);
   }

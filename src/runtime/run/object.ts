@@ -70,7 +70,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   now: () => number = () => Date.now();
   readonly #store: RunStore;
   readonly #dispatcher: Dispatcher;
-  readonly #permits: LeaseKeeper;
+  readonly #lease: LeaseKeeper;
   readonly #judging: RunJudging;
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
@@ -86,7 +86,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const now = () => this.now();
     this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
     this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store));
-    this.#permits = new LeaseKeeper(env, policyLease(this.#store), now);
+    this.#lease = new LeaseKeeper(env, policyLease(this.#store), now);
     this.#judging = new RunJudging(env, this.#store, now);
     this.#training = new TrainingLoop(env, this.#store, now, {
       toScore: (unit) => this.#dispatcher.toScore(unit),
@@ -174,7 +174,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
-    this.#gather(spec);
+    // A look changes nothing that others wait for, unless it ended the unit.
+    if (asks.length > 0 || reply.over) this.#gather(spec);
     return reply;
   }
 
@@ -228,7 +229,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   endpointChanged(): void {
     const spec = this.#open();
     if (spec === null) return;
-    this.#permits.changed();
+    this.#lease.changed();
     this.#judging.changed();
     this.#gather(spec);
   }
@@ -351,7 +352,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
   async #flush(spec: RunSpec): Promise<void> {
-    await this.#permits.renew(spec, this.#dispatcher.need(spec));
+    await this.#lease.renew(spec, this.#dispatcher.need(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
     for (const unit of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(unit);
@@ -394,7 +395,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       askAt: this.#store.nextAskAt(),
       untold: this.#dispatcher.untold(),
       canDispatch: this.#dispatcher.room(spec) > 0,
-      endpointAt: this.#permits.nextAt(this.#dispatcher.need(spec)),
+      endpointAt: this.#lease.nextAt(this.#dispatcher.need(spec)),
       judgeAt: this.#judging.nextAt(spec),
       trainingAt: this.#training.nextAt(spec),
       deadlineAt: deadlineOf(spec, head),

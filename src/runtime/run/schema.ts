@@ -103,6 +103,7 @@ export interface RunHead {
   /** Rollouts and units that ended the process so often that they are not tried again. */
   readonly given_up: number;
   /** What its endpoint granted it. */
+  /** The lease of the policy\'s endpoint. It is stored under this name. */
   readonly gate: LeaseState;
   /** What the endpoints of its judges granted it, by their ids. */
   readonly judge_gates: Readonly<Record<string, LeaseState>>;

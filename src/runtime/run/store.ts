@@ -1,5 +1,5 @@
 /**
- * A run's own SQLite: reads and single-row writes. What they mean together stands in run-ledger.ts.
+ * A run's own SQLite: reads and single-row writes. What they mean together stands in ledger.ts.
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
 import type { EventName } from "../../contract/event-names.ts";
@@ -76,7 +76,8 @@ export class RunStore {
   }
 
   head(): RunHead {
-    this.#head ??= this.#storage.kv.get<RunHead>("head") ?? NEW_HEAD;
+    // A head that was stored before a member was added has its first value.
+    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
     return this.#head;
   }
 

@@ -1,6 +1,6 @@
 /**
  * The rows of a run's training, in its own SQLite: reads and single-row writes. What they mean together stands in
- * training-groups.ts, training-batches.ts and training-news.ts.
+ * groups.ts, batches.ts and news.ts of training/.
  */
 import { Rows } from "../kit/rows.ts";
 import type { BufferedGroup, TrainBatch, TrainEval, TrainGroup } from "./training-state.ts";

@@ -29,8 +29,31 @@ export interface Addressed {
   readonly target: JudgeTarget;
 }
 
-/** Throws only for trouble of the platform that is temporary, such as a database that is down. */
+/**
+ * `hangUp`: aborted when nobody waits for the answer any more. Throws only for trouble of the platform that is temporary,
+ * such as a database that is down.
+ */
 export async function askJudge(
+  env: Env,
+  spec: RunSpec,
+  target: JudgeTarget,
+  ask: JudgeAsk,
+  idempotency_key: string,
+  hangUp: AbortSignal,
+): Promise<AskOutcome> {
+  // A controller of its own: this call's time must end no other call.
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  if (hangUp.aborted) stop();
+  hangUp.addEventListener("abort", stop, { once: true });
+  try {
+    return await callJudge(env, spec, target, ask, idempotency_key, controller);
+  } finally {
+    hangUp.removeEventListener("abort", stop);
+  }
+}
+
+async function callJudge(
   env: Env,
   { scope, limits }: RunSpec,
   { endpoint_id, model, sampling }: JudgeTarget,

@@ -14,10 +14,10 @@ import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
-import { retry } from "../environment/suspects.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
+import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
@@ -137,40 +137,44 @@ class UnitJudging {
     });
     if (found.length > 0) await this.#tell(found, given);
     const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
-    const lane = async (hangUp: AbortController) => {
+    const lane = async (hangUp: AbortSignal) => {
       for (const addressed of open) {
         if (!this.#mayAsk()) return;
         this.#asked += 1;
         await this.#askOne(addressed, given, hangUp);
       }
     };
-    const askAll = (hangUp: AbortController) =>
-      Promise.all(Array.from({ length: this.#taken.lanes }, () => lane(hangUp)));
+    const askAll = ({ signal }: AbortController) =>
+      Promise.all(Array.from({ length: this.#taken.lanes }, () => lane(signal)));
     await hangUpOnceOver(askAll, () => this.#isOver(), this.#firstLookMs);
     return given;
   }
 
-  /** Whether the run has cancelled the unit, or given it to somebody else. One that does not answer says nothing. */
+  /**
+   * Whether nobody waits for this unit's judges any more: it is cancelled, or has ended. Where somebody else has taken it
+   * over, what was asked already still counts. A run that does not answer says nothing.
+   */
   async #isOver(): Promise<boolean> {
     const { unit, claim, spec } = this.#taken;
     try {
       const reply = await this.#subrequests.object(() => this.#run().judged(unit.unit, claim, []));
       this.#goesOn &&= reply?.go_on ?? false;
+      return reply === null || reply.over;
     } catch (thrown) {
       logError("run does not answer", spec.run_id, thrown);
+      return false;
     }
-    return !this.#goesOn;
   }
 
-  async #askOne(addressed: Addressed, given: Map<string, JudgeResult>, hangUp: AbortController): Promise<void> {
+  async #askOne(addressed: Addressed, given: Map<string, JudgeResult>, hangUp: AbortSignal): Promise<void> {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
     // The same for a call that was lost, another for one that was answered and is made anew.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
     const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key, hangUp));
-    // It was hung up on: nobody waits for what a judge would have said.
-    if (!this.#goesOn && outcome.kind === "failed") return;
+    // Hung up on before it replied: there is nothing to tell, and nothing to pay.
+    if (hangUp.aborted && outcome.kind === "failed" && outcome.replied !== true) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;

@@ -1,4 +1,7 @@
-/** What else can be wrong with a training run: how it samples, its trainer's address, its evals, what it holds out. Its engine: refuse-engine.ts. */
+/**
+ * What else can be wrong with a training run: how it samples, its trainer's address, its evals, the tasks it holds out,
+ * and the engine behind its endpoint.
+ */
 
 import { probeEndpoint } from "../../clients/probe.ts";
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";

@@ -71,7 +71,8 @@ export class TrainerStore {
   }
 
   state(): TrainerState {
-    this.#state ??= this.#storage.kv.get<TrainerState>("state") ?? NEW_TRAINER;
+    // One that was stored before a member was added has its first value.
+    this.#state ??= { ...NEW_TRAINER, ...this.#storage.kv.get<TrainerState>("state") };
     return this.#state;
   }
 

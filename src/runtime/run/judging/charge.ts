@@ -10,7 +10,7 @@ import type { RunStore } from "../store.ts";
 
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
- * They are not kept apart any longer, and with its last member the unit owes nothing.
+ * They are not kept apart any longer, and with its last member the unit waits for no judge.
  */
 export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<RolloutEntry> {
   const spec = store.spec();

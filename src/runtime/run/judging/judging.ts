@@ -17,7 +17,7 @@ export class RunJudging {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #permits = new Map<string, LeaseKeeper>();
+  readonly #leases = new Map<string, LeaseKeeper>();
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -28,14 +28,14 @@ export class RunJudging {
   /** One of its endpoints would grant something else now: each is asked. */
   changed(): void {
     for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
-      this.#permitsOf(endpoint).changed();
+      this.#leaseOf(endpoint).changed();
     }
   }
 
   async renew(spec: RunSpec): Promise<void> {
     for (const asker of this.#askers(spec)) {
       const { endpoint_id } = asker;
-      await this.#permitsOf(endpoint_id).renew(asker, this.#need(spec, endpoint_id));
+      await this.#leaseOf(endpoint_id).renew(asker, this.#need(spec, endpoint_id));
     }
   }
 
@@ -55,12 +55,12 @@ export class RunJudging {
     let { running } = judging.load(endpoint_id, now);
     const units: number[] = [];
     for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
-      const gate = judgeLeaseOf(this.#store, endpoint_id);
-      const room = Math.min(most - running, leaseRoom(gate, running, now));
+      const lease = judgeLeaseOf(this.#store, endpoint_id);
+      const room = Math.min(most - running, leaseRoom(lease, running, now));
       if (room <= 0) break;
       const lanes = Math.min(room, calls, LIMITS.parallelFetches);
       judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
-      setJudgeLease(this.#store, endpoint_id, afterDispatch(gate, calls, now));
+      setJudgeLease(this.#store, endpoint_id, afterDispatch(lease, calls, now));
       running += lanes;
       units.push(unit);
     }
@@ -80,7 +80,7 @@ export class RunJudging {
     const cancelled = this.#store.head().stop?.kind === "cancel";
     const untold = cancelled && this.#store.judging.unclaimed(1).length > 0;
     const due = this.#askers(spec).map(({ endpoint_id }) =>
-      this.#permitsOf(endpoint_id).nextAt(this.#need(spec, endpoint_id)),
+      this.#leaseOf(endpoint_id).nextAt(this.#need(spec, endpoint_id)),
     );
     const all = [untold ? now : null, this.#store.judging.nextAt(now), ...due];
     const known = all.filter((at) => at !== null);
@@ -107,15 +107,15 @@ export class RunJudging {
     };
   }
 
-  #permitsOf(endpointId: string): LeaseKeeper {
-    const known = this.#permits.get(endpointId);
+  #leaseOf(endpointId: string): LeaseKeeper {
+    const known = this.#leases.get(endpointId);
     if (known !== undefined) return known;
     const slot = {
       read: () => judgeLeaseOf(this.#store, endpointId),
-      write: (gate: Parameters<typeof setJudgeLease>[2]) => setJudgeLease(this.#store, endpointId, gate),
+      write: (lease: Parameters<typeof setJudgeLease>[2]) => setJudgeLease(this.#store, endpointId, lease),
     };
     const made = new LeaseKeeper(this.#env, slot, this.#now);
-    this.#permits.set(endpointId, made);
+    this.#leases.set(endpointId, made);
     return made;
   }
 }

@@ -3,7 +3,7 @@
  *
  * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
  * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
- * how often stands here and nowhere else. A unit without members that wait for scores owes nothing, nor does a group that is
+ * how often stands here and nowhere else. A unit without members that wait for scores waits for no judge, nor does a group that is
  * retried before it is whole. A judge that refuses its key ends the run, as the policy's endpoint does: every other ask
  * would be refused alike.
  */
@@ -106,7 +106,7 @@ export function takeUnit(
   });
 }
 
-/** What came of asking for some of a unit's verdicts. */
+/** Takes in what came of asking for some of a unit's judgements. With no asks it only says how the unit stands. */
 export function takeResults(
   store: RunStore,
   spec: RunSpec,
@@ -125,16 +125,18 @@ export function takeResults(
     const mine = entry !== null && isClaim(entry, claim);
     const cancelled = store.head().stop?.kind === "cancel";
     if (mine && cancelled) endUnit(store, spec, unit, now);
-    else if (mine) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
+    // Whoever only looks has not shown that anything comes back.
+    else if (mine && asks.length > 0) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
     return {
       settled: entries.flatMap((settled) => knownResult(settled)),
       next_at: pending.length === 0 ? null : Math.min(...pending.map(({ next_at }) => next_at)),
       go_on: mine && !cancelled,
+      over: cancelled,
     };
   });
 }
 
-/** `judged`, where the store may refuse a verdict for what it is: its ask ends without, with a short reason. */
+/** `takeResults`, where the store may refuse a verdict for what it is: its ask ends without, with a short reason. */
 export function takeVerdicts(
   store: RunStore,
   spec: RunSpec,
@@ -154,7 +156,7 @@ function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
   return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
 }
 
-const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false };
+const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false, over: true };
 
 export function knownResult({ key, verdict }: VerdictEntry): KnownResult[] {
   return verdict === null ? [] : [[key, JSON.parse(verdict) as JudgeResult]];

@@ -1,6 +1,6 @@
 /**
  * Cuts batches from the buffer of a training run: whole groups, in the order they became whole. A batch is a row first;
- * only then is it written to R2 and offered (training-loop.ts).
+ * only then is it written to R2 and offered (loop.ts).
  *
  * Invariants. No group that is too old is in a batch. At most `lead` + 1 batches are ahead of the published version.
  * Groups that train nothing are counted and left out; a batch of nothing else is none, and the step stays.

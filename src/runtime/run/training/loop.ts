@@ -104,11 +104,11 @@ export class TrainingLoop {
   }
 
   #shipsAt(spec: RunSpec): number | null {
-    return this.#owes(spec) ? this.#now() : this.#lookAfter(spec);
+    return this.#hasToShip(spec) ? this.#now() : this.#lookAfter(spec);
   }
 
   /** Something that waits for nobody. */
-  #owes(spec: RunSpec): boolean {
+  #hasToShip(spec: RunSpec): boolean {
     const { training } = this.#store;
     return (
       canCut(spec, this.#store.head()) ||

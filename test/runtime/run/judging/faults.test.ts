@@ -3,7 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
-import { MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/ledger.ts";
+import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/ledger.ts";
 import { judgementQueue } from "../../../../src/runtime/run/queues.ts";
 import { judgeUnit } from "../../../../src/runtime/scoring/consume-judgements.ts";
 import { registerEssays, verdict } from "../../essays.ts";
@@ -152,7 +152,7 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
   });
   const known = ["k", { value: "good", reason: null }];
   expect(await within((run) => run.judged(1, second.claim, [given("good")]))).toEqual({
-    ...{ settled: [known], next_at: null, go_on: true },
+    ...{ settled: [known], next_at: null, go_on: true, over: false },
   });
   const held = await unitOf(id);
   expect(held).toMatchObject({ stage: "claimed", claim: second.claim });
@@ -162,7 +162,7 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
     run.requestJudgements([{ unit: 1, claim: first.claim, endpoint_id, calls, failed: true }]);
     return run.judged(1, first.claim, [given("bad")]);
   });
-  expect(late).toEqual({ settled: [known], next_at: null, go_on: false });
+  expect(late).toEqual({ settled: [known], next_at: null, go_on: false, over: false });
   expect(await unitOf(id)).toEqual(held);
 });
 
@@ -249,6 +249,31 @@ test("judges are asked no more at once than their endpoint allows, and a cancell
   expect(asked).toBeLessThanOrEqual(2);
   // What was in flight has its cost.
   expect(ended.report.usage.judge?.calls).toBe(asked);
+});
+
+test("a judge whose time is over ends no call of another judge of the unit", async () => {
+  const single = { name: "single", base_url: env.MODEL_URL, probe: false, max_concurrent: 1 };
+  expect((await platform.post("/v1/endpoints", single)).status).toBe(201);
+  const [slow, other] = [script([{ fault: { kind: "hang" } }]), script([GOOD])];
+  const judges = { default: { endpoint: "single", model: slow }, strict: { endpoint: "single", model: other } };
+  const limits = { call_timeout_s: 1, max_retries: 0 };
+  const asked = { environment_args: { strict: true }, judges, limits, judge_cache: false };
+  const run = await platform.finish(essayRun(slow, 1, asked));
+  expect(run.counts.unscored).toEqual({ judge: 1 });
+  expect(await requestsOf(other)).toHaveLength(1);
+  expect(run.report.usage.judge?.calls).toBe(2);
+});
+
+test("a unit whose consumers die while they wait for a judge is given up, however often they looked", async () => {
+  const { id, within } = await owing(platform, script([GOOD]));
+  for (let losses = 0; losses <= MOST_LOSSES; losses += 1) {
+    const taken = await within((run) => run.takeJudging(1, { id: `consumer ${losses}`, attempt: 1 }));
+    if (taken === null) break;
+    expect(await within((run) => run.judged(1, taken.claim, []))).toMatchObject({ go_on: true, over: false });
+    await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
+    await within((run) => run.alarm());
+  }
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
 });
 
 test("a judge that hangs is hung up on once its run is cancelled: others get its place", async () => {
