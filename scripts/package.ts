@@ -1,8 +1,8 @@
 /**
  * Makes what is published: dist/package and, from it, dist/rollcall-<version>.tgz, whose path is printed.
  *
- * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ to dist/, at the same depth:
- * a path relative to a module holds in both. The Worker's sources go along as they are, since it is bundled anew with
+ * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ and packages/ to dist/src and
+ * dist/packages: a path from one module to another holds in both. The Worker's sources go along as they are, since it is bundled anew with
  * environments that do not come with Rollcall; without any, the bundle made here serves.
  *
  * node scripts/package.ts [--out DIR]
@@ -22,7 +22,7 @@ const COPIED = [
   ...["bin", "docs", "environments", "migrations", "packages", "src"],
   ...["wrangler.toml", "README.md", "LICENSE"],
 ];
-/** The folders of src that are compiled run in Node alone. */
+/** The folders that are compiled run in Node alone. */
 const NOT_COPIED =
   /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
 

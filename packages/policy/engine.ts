@@ -13,7 +13,6 @@ import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
 import { type Generation, type GenerationRequest, Sequence, type Waiting } from "./generation.ts";
 import { KvCache, kvCapacity } from "./kv-cache.ts";
-
 import { bytesFromWeights, POLICY, WEIGHT_COUNT } from "./weights.ts";
 
 /** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import type { Choice } from "./choice.ts";
 import type { Engine } from "./engine.ts";
 import { RequestError, type ServingOptions } from "./request-schemas.ts";
-
 import { tokenText } from "./tokenizer.ts";
 
 /** What a handler works with. */

@@ -22,7 +22,6 @@ import {
 } from "../../src/core/training/sample-row.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import { BatchDigestError, type TrainerClient } from "../../src/sdk/trainer-client.ts";
-
 import { BatchFault, type TrainingSample } from "./row-batch.ts";
 
 type BatchSource = Pick<TrainerClient, "objects" | "credits">;
@@ -74,6 +73,7 @@ async function rowsOf(bytes: Uint8Array<ArrayBuffer>, format: string): Promise<S
 }
 
 function sampleOf({ token_ids: ids, mask, logprobs }: SampleRow, { advantage }: CreditLine): TrainingSample {
+  if (mask.some((bit) => bit > 1)) throw new BatchFault("invalid", "a mask holds a number that is neither 0 nor 1");
   if (advantage !== null) return { ids, mask, logprobs, advantage };
   throw new BatchFault("invalid", "the batch has no advantages: this trainer computes none of its own");
 }

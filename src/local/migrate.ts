@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { Miniflare } from "miniflare";
 import { DirectoryUnusable } from "./directory-unusable.ts";
 
@@ -57,7 +57,9 @@ function appliedIn(folder: string): string[] {
 function namesIn(file: string): string[] {
   let database: DatabaseSync | null = null;
   try {
-    database = new DatabaseSync(file, { readOnly: true });
+    // Loaded where there is a file to read: some releases of Node print a warning when it is.
+    const { DatabaseSync: Sqlite } = process.getBuiltinModule("node:sqlite");
+    database = new Sqlite(file, { readOnly: true });
     const table = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").get();
     if (table === undefined) return [];
     return database

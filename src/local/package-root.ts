@@ -11,7 +11,6 @@ const SOURCES = [
   "src/{contract,core,db,clients,runtime,api,web}/**/*",
   "packages/math-equivalence/**/*.ts",
   "environments/**/*.{ts,json,md,jsonl}",
-  "packages/math-equivalence/**/*.ts",
   "wrangler.toml",
   "package.json",
   "package-lock.json",
@@ -24,7 +23,9 @@ const Installed = z.object({ packages: z.record(z.string(), z.object({ resolved:
 export const PACKAGE_ROOT = nearestPackage(import.meta.dirname);
 
 function nearestPackage(folder: string): string {
-  return existsSync(join(folder, "package.json")) ? folder : nearestPackage(dirname(folder));
+  if (existsSync(join(folder, "package.json"))) return folder;
+  if (folder === dirname(folder)) throw new Error("Rollcall's package.json is gone: install it again");
+  return nearestPackage(dirname(folder));
 }
 
 export function rollcallVersion(root: string = PACKAGE_ROOT): string {

@@ -163,7 +163,7 @@ export class RollcallClient {
 
   /**
    * A run's events from `after` on (default: all), until the one that ends the run. A stream that breaks off or ends is
-   * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TypeError.
+   * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TimeoutError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
     return followEvents(this.#requests, `${this.#requests.base}/runs/${encodeURIComponent(runId)}/events`, options);

@@ -27,8 +27,12 @@ export class ApiRequestError extends Error {
     this.code = refusal.code;
     this.param = refusal.param;
     this.type = refusal.type;
-    const { code: _code, message: _message, param: _param, type: _type, ...details } = refusal;
-    this.details = details;
+    const { next_step, published, epoch } = refusal;
+    this.details = {
+      ...(next_step !== undefined && { next_step }),
+      ...(published !== undefined && { published }),
+      ...(epoch !== undefined && { epoch }),
+    };
     this.requestId = reply.requestId;
     this.retryAfterMs = reply.retryAfterMs;
   }

@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import type { EndpointView } from "../../src/contract/endpoint.ts";
 import { unseal } from "../../src/runtime/kit/secrets.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/endpoints.ts";
-
 import { script } from "../runtime/script.ts";
 import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";

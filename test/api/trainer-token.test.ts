@@ -7,7 +7,6 @@ import { insertRun } from "../../src/db/runs.ts";
 import { minting } from "../../src/runtime/kit/secrets.ts";
 import { rotateTrainerToken } from "../../src/runtime/service/ask-trainer.ts";
 import { issueToken } from "../../src/runtime/service/issue-token.ts";
-
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 

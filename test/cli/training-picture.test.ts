@@ -2,9 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { terminal } from "../../src/cli/terminal/terminal.ts";
 import { displayWidth } from "../../src/cli/terminal/text.ts";
-
 import { firstStep, TrainingDisplay, type TrainingPicture, trainingPicture } from "../../src/cli/train/picture.ts";
-
 import { aTraining, aTrainingRun, STEPS } from "./a-training.ts";
 import { Window } from "./a-window.ts";
 

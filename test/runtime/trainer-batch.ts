@@ -5,7 +5,6 @@ import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
 import { TrainerTarget } from "../../src/contract/training-request.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { batchId, CREDIT_FORMAT } from "../../src/core/training/batch.ts";
-
 import { encodeRows, formatOf, type SampleRow } from "../../src/core/training/sample-row.ts";
 import type { ReadyBatch, TrainerRpc } from "../../src/runtime/contract/training-wire.ts";
 import { batchKeys, sampleKey, trainerObject } from "../../src/runtime/kit/names.ts";

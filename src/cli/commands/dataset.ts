@@ -127,9 +127,11 @@ const SHOW = command({
       if (count > 0) {
         for await (const row of rows) if (head.push(row) >= count) break;
       }
-      const rowTexts = head.map(rowText).join("\n");
-      const text = rowTexts === "" ? datasetText(dataset) : `${datasetText(dataset)}\n\n${rowTexts}`;
-      return { json: { ...dataset, head }, text: () => text };
+      const text = () => {
+        const rowTexts = head.map(rowText).join("\n");
+        return rowTexts === "" ? datasetText(dataset) : `${datasetText(dataset)}\n\n${rowTexts}`;
+      };
+      return { json: { ...dataset, head }, text };
     });
   },
 });

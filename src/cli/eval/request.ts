@@ -10,7 +10,6 @@ import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
 import type { Connection, NamedEnvironment } from "../connect.ts";
 import { unreachable, usageError } from "../exit.ts";
-
 import type { DraftRequest } from "./arguments.ts";
 
 type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;

@@ -36,7 +36,6 @@ import type {
   ToolArgs,
 } from "./contract.ts";
 import { type EnvironmentOptions, HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks } from "./environment.ts";
-
 import { contextOf } from "./hook-state.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";

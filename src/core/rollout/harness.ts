@@ -44,7 +44,6 @@ import {
   unlimited,
 } from "../environments/hook-state.ts";
 import type { SqlRunner } from "../environments/rollout-sql.ts";
-
 import { redact } from "../redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
 import { rowTools } from "./task.ts";

@@ -13,7 +13,6 @@ import type { GroupArgs, RewardArgs, ScoringCapabilities } from "../environments
 import { Parser } from "../parsers/parser.ts";
 import type { Judges } from "./judges.ts";
 import type { AnyRubric, RubricGroup, ScoreFunction } from "./rubric.ts";
-
 import { causeOf, NoScoreError, toScore } from "./score-value.ts";
 import { unitWork, WORK, type Work } from "./work.ts";
 

@@ -9,7 +9,6 @@ import type { ExportQuery } from "../../contract/export.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-
 import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {

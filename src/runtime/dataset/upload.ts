@@ -19,7 +19,6 @@ import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
-
 import { uploadKeys } from "../kit/names.ts";
 import { Semaphore } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";

@@ -9,7 +9,6 @@ import { EnvError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { HeldEnvironment } from "./environments.ts";
-
 import {
   besideSuspects,
   deathsOf,

@@ -8,7 +8,6 @@ import { EnvError, messageOf } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type AnyEnvironment, tearDown } from "../../core/environments/any-environment.ts";
-
 import type { EnvironmentPin } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
 import { BuiltEnvironments } from "./built-environments.ts";

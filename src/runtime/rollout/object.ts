@@ -33,7 +33,6 @@ import {
   START_MESSAGE_LIFE_MS,
 } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
-
 import { rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";

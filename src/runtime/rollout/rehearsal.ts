@@ -8,7 +8,6 @@ import { newRollout, type Rollout } from "../../core/rollout/rollout.ts";
 import { buildTask } from "../../core/rollout/task.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
-
 import { DEATHS_TO_THE_END, GIVEN_UP, lastEnd, Suspect } from "../environment/suspects.ts";
 import { runObject } from "../kit/names.ts";
 import { givenUp } from "./driver.ts";

@@ -20,7 +20,6 @@ import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
-
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";

@@ -53,7 +53,6 @@ import type { AcceptEval } from "./training/evals.ts";
 import { closeGroup } from "./training/groups.ts";
 import { TrainingLoop } from "./training/loop.ts";
 import { GroupOpenings } from "./training/plan.ts";
-
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 

@@ -8,7 +8,6 @@
  */
 
 import type { RunSpec, SuspectKey } from "../contract/wire.ts";
-
 import { deathsOf, lastEnd, MOST_DEATHS, stoppedPlatform } from "../environment/suspects.ts";
 import { STOPS_PLATFORM } from "./control.ts";
 import { giveUp } from "./ledger.ts";

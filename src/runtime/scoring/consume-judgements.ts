@@ -22,7 +22,6 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
-
 import {
   judgementRequestOf,
   judgeSettingsOf,

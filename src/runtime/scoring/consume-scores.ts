@@ -13,7 +13,6 @@ import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../cont
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
-
 import {
   askCollectorOf,
   judgementRequestOf,

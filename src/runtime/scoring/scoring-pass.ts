@@ -10,7 +10,6 @@ import type { OfferedForScoring } from "../../core/environments/capabilities.ts"
 import { redact } from "../../core/redact.ts";
 import type { AskCollector, JudgeAsk, Judges } from "../../core/rubrics/judges.ts";
 import { newAskCollector, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
-
 import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { scoringCapabilities } from "../environment/capabilities.ts";

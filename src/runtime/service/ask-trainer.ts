@@ -8,7 +8,6 @@ import type { WeightLedger } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
-
 import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";

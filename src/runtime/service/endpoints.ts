@@ -6,7 +6,6 @@ import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-
 import {
   deleteEndpoint as deleteUnusedEndpoint,
   type EndpointChanges,

@@ -6,7 +6,6 @@ import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
-
 import { contextTokens } from "../../core/verifiers/metadata.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";

@@ -8,7 +8,6 @@ import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import { parseId, type RolloutPlace } from "../../core/ids.ts";
-
 import { getRun, type RunRecord, runViewOf, updateRun } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";

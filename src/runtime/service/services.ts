@@ -17,10 +17,8 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
-
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
-
 import { changeSecret, createSecret } from "./store-secret.ts";
 
 export const services = {

@@ -2,11 +2,9 @@
 import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-
 import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-
 import { minting, seal, sealContext } from "../kit/secrets.ts";
 import { notFound } from "./read-run.ts";
 

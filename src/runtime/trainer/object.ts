@@ -16,13 +16,11 @@ import type { Serves } from "../contract/rpc.ts";
 import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-
 import { runObject } from "../kit/names.ts";
 import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
 import { answerOffer, beginOffer, offerAt, sendOffer } from "./push-ledger.ts";
-
 import { register } from "./registration.ts";
 import {
   batchAt,

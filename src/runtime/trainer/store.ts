@@ -6,7 +6,6 @@
  */
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
-
 import { type AckRecord, type DeliveredBatch, NEW_TRAINER, type TrainerState } from "./state.ts";
 import {
   FIRST_SERVED,

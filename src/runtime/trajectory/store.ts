@@ -10,7 +10,6 @@ import type { RolloutRecord } from "../contract/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
-
 import type { Subrequests } from "../kit/subrequests.ts";
 
 /** One line of a segment. A rollout that never had a trajectory has none here. */

@@ -3,7 +3,6 @@ import * as z from "zod";
 import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { normalizeMessages } from "../../../src/contract/messages.ts";
 import { extractHashAnswer, MaybeThinkParser, Parser, ThinkParser } from "../../../src/core/parsers/parser.ts";
-
 import { type XMLField, XMLParser } from "../../../src/core/parsers/xml-parser.ts";
 import { type Drivers, driver } from "../driver.ts";
 

@@ -5,11 +5,9 @@ import { FinishReason, type Messages, normalizeMessages } from "../../../src/con
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
 import { dataset } from "../../../src/core/environments/dataset.ts";
 import { MultiTurnEnv } from "../../../src/core/environments/environment.ts";
-
 import { tool } from "../../../src/core/environments/tool.ts";
 import { StatefulToolEnv, ToolEnv } from "../../../src/core/environments/tool-env.ts";
 import { playTask, type Reply, type RolloutReport } from "../../../src/core/rollout/play.ts";
-
 import { type Drivers, driver } from "../driver.ts";
 import { errorClass, recordedName } from "../error-classes.ts";
 

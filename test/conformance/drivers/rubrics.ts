@@ -2,7 +2,6 @@
 import * as z from "zod";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
-
 import {
   type ScoredMember,
   type StateToScore,

@@ -6,7 +6,6 @@ import type { Trajectory } from "../../../src/contract/trajectory.ts";
 import type { ScoringArgs } from "../../../src/core/environments/contract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { asRubric, Rubric, type RubricLike } from "../../../src/core/rubrics/rubric.ts";
-
 import { type ScoreRecord, scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 

@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
-
 import { scoreUnit } from "../../../src/core/rubrics/score.ts";
 import { type StateToScore, scoreGroup, scoreState } from "../../../src/core/rubrics/score-states.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";

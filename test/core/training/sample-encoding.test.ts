@@ -1,7 +1,6 @@
 import { decode, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
 import {
   decodeRows,
   encodeRows,

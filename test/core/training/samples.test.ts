@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/contract/errors.ts";
-
 import { samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 

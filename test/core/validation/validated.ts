@@ -1,7 +1,6 @@
 /** Validates environments written in a test: two questions, and what a validation said of them. */
 import { dataset, defineEnvironment, type EnvironmentLoader } from "rollcall";
 import * as z from "zod";
-
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
 import { type Check, type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
 

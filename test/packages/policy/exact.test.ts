@@ -5,14 +5,12 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
-
 import type { ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
 import { baseWeights, viewParameters } from "../../../packages/policy/weights.ts";
 import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
 import { TokenStatistics } from "../../../packages/trainer/learner.ts";
 import { LOSSES } from "../../../packages/trainer/losses.ts";
 import { layOut, type TrainingSample } from "../../../packages/trainer/row-batch.ts";
-
 import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
 import { probeEndpoint } from "../../../src/clients/probe.ts";
 import type { Sampling } from "../../../src/contract/sampling.ts";

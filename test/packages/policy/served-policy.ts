@@ -6,7 +6,6 @@ import { Engine } from "../../../packages/policy/engine.ts";
 import { ServingOptions, type ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
 import { servePolicy } from "../../../packages/policy/server.ts";
 import { END, encodeText } from "../../../packages/policy/tokenizer.ts";
-
 import { type Line, weightsThatSay } from "./scripted-weights.ts";
 
 export const MODEL = "policy";

@@ -3,7 +3,6 @@ import { request } from "node:http";
 import { expect, test } from "vitest";
 import { renderChat } from "../../../packages/policy/chat-template.ts";
 import { END, encodeText } from "../../../packages/policy/tokenizer.ts";
-
 import { randomWeights } from "./scripted-weights.ts";
 import { MODEL, type Served, serve, serveReply } from "./served-policy.ts";
 

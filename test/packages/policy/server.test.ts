@@ -2,7 +2,6 @@
 import { expect, test } from "vitest";
 import { renderChat } from "../../../packages/policy/chat-template.ts";
 import { END, encodeText } from "../../../packages/policy/tokenizer.ts";
-
 import { randomWeights, weightsThatSay } from "./scripted-weights.ts";
 import { MODEL, reply, serve, serveReply } from "./served-policy.ts";
 

@@ -1,7 +1,6 @@
 /** What a trainer makes of a batch's objects and credits. */
 import { expect, test } from "vitest";
 import { downloadBatch } from "../../../packages/trainer/read-ahead.ts";
-
 import { splitObjects } from "../../../src/sdk/trainer-client.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 

@@ -3,9 +3,7 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { BatchManifest } from "../../../src/contract/trainer-wire.ts";
 import { creditText, manifestOf } from "../../../src/core/training/batch.ts";
-
 import { encodeRows, formatOf, type SampleEncoding, type SampleRow } from "../../../src/core/training/sample-row.ts";
-
 import { splitObjects } from "../../../src/sdk/trainer-client.ts";
 
 const digest = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");

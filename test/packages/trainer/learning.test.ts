@@ -7,7 +7,6 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
 import { baseWeights, POLICY, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
 import { newAdamState } from "../../../packages/trainer/adam.ts";
 import { readCheckpoint, writeCheckpoint } from "../../../packages/trainer/checkpoint.ts";
@@ -16,7 +15,6 @@ import { Learner, type LearnerState } from "../../../packages/trainer/learner.ts
 import { LOSSES } from "../../../packages/trainer/losses.ts";
 import { layOut, trainableTokens } from "../../../packages/trainer/row-batch.ts";
 import { ThreadedGradient } from "../../../packages/trainer/threaded-gradient.ts";
-
 import { samplesOf } from "./hand-made-samples.ts";
 
 const DPPO = new GradientOf(LOSSES.dppo);

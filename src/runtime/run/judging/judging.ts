@@ -8,7 +8,6 @@
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { type Asker, afterDispatch, judgesOf, LeaseKeeper, leaseRoom, type Need } from "../../endpoint/run-lease.ts";
-
 import { maxConcurrentOf } from "../control.ts";
 import type { RunStore } from "../store.ts";
 import { endCancelled, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
