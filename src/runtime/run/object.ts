@@ -1,10 +1,11 @@
 /**
  * One run, one object: the ledger of its rollouts and the clock that keeps them moving.
  *
- * Invariants. It is called at most three times per rollout and never per turn. What came in is on disk before anyone
- * hears of it; what must be sent is sent after, and whatever a kill swallows the sweep sends again. A fresh instance
- * (maybe a restart) asks everything in flight once. Calls that only change rows are answered at once; dispatch and
- * sends are gathered for a few milliseconds, so that a burst of answers costs one batch. The alarm never throws.
+ * Invariants. A rollout calls it at most three times, and no turn does; whoever asks judges calls it once for each result
+ * and for each look whether the unit goes on. What came in is on disk before anyone hears of it; what must be sent is
+ * sent after, and whatever a kill swallows the sweep sends again. A fresh instance (maybe a restart) asks everything in
+ * flight once. Calls that only change rows are answered at once; dispatch and sends are gathered for a few milliseconds,
+ * so that a burst of answers costs one batch. The alarm never throws.
  */
 
 import { DurableObject } from "cloudflare:workers";
