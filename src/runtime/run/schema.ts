@@ -8,14 +8,14 @@ import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
-  // `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
+  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
   // environments. `steps` (what single turns are worth) and `judgements` are JSON.
   `create table if not exists rollouts (
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
     ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
-    told integer not null default 0, cancel text, carries integer,
+    told integer not null default 0, cancel text, host integer, carries integer,
     example_id integer, task_key text, member text, digest text, said text, bytes integer not null default 0,
     stop_condition text, is_truncated integer not null default 0,
     turns integer not null default 0, calls integer not null default 0,
@@ -96,7 +96,8 @@ export interface RunHead {
   readonly settled_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
-  /** Rollout objects freed, in order of `seq`; -1 once all are. */
+  /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
+  readonly hosts: number;
   readonly freed: number;
   /** Messages a queue gave up on. */
   readonly dead_letters: number;
@@ -134,6 +135,7 @@ export const NEW_HEAD: RunHead = {
   last_event: 0,
   settled_at: null,
   row_current: false,
+  hosts: 0,
   freed: 0,
   dead_letters: 0,
   given_up: 0,
