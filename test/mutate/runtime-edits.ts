@@ -68,7 +68,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/run/chores.ts",
-    ["runtime/run/outbox"],
+    ["runtime/run/run-row"],
     [["if (store.head() === written)", "if (store.head() !== written)"]],
   ),
 ];

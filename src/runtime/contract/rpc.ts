@@ -12,7 +12,6 @@ import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
-  AuditRow,
   InFlightEntry,
   InFlightQuery,
   KeyRange,
@@ -125,7 +124,6 @@ export interface RunRpc {
   /** What the run's own records say, all of one moment. */
   auditRecords(): Promise<RunRecords | null>;
   /** The next 1,000 finished rollouts after this end, without their trajectories. */
-  auditRows(after: number): Promise<AuditRow[]>;
   view(): Promise<LiveView | null>;
   /** The trainer's object has news: what is later than what is known here is taken over. */
   trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;

@@ -93,15 +93,11 @@ function dispatchRetries(
     return { row, place, carries: isAnswered(row) ? row.seq : null };
   });
   for (const { row, place } of next) {
-    // D1 has the row as it was: it is written there once more.
-    store.setRollout(row.seq, { superseded_by: idOf(place), drained: 0 });
+    store.setRollout(row.seq, { superseded_by: idOf(place) });
     store.retries.drop(row.seq);
     // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
     if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
   }
-  const head = store.head();
-  const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);
-  store.saveHead({ ...head, drained });
   return next;
 }
 

@@ -42,7 +42,7 @@ import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
-import { auditRows, recordsOf } from "./records.ts";
+import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
@@ -203,7 +203,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // The database is told at once: it lets what an ended run names be deleted.
-    this.#chores.drainSoon();
+    this.#chores.writeRowSoon();
     if (this.#open() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
@@ -235,10 +235,6 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   auditRecords() {
     const spec = this.#open();
     return spec && recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords);
-  }
-
-  auditRows(after: number) {
-    return this.#open() === null ? [] : auditRows(this.ctx.storage.sql, after);
   }
 
   view() {
@@ -314,7 +310,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#dispatcher.sweep(spec, subrequests);
     for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
-    await this.#chores.drain(spec, subrequests);
+    await this.#chores.writeRow(spec, subrequests);
     await this.#chores.free(spec, subrequests);
   }
 

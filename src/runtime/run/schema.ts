@@ -24,12 +24,11 @@ export const RUN_SCHEMA = [
     reward real, scores text, scoring_errors text, steps text,
     judge_calls integer not null default 0, judge_prompt_tokens integer not null default 0,
     judge_completion_tokens integer not null default 0, judge_micros integer, judgements text,
-    finish_seq integer, drained integer not null default 0,
+    finish_seq integer,
     unique (group_index, slot, attempt))`,
   "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
   "create index if not exists rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
   "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
-  "create index if not exists rollouts_undrained on rollouts (finish_seq) where drained = 0 and finish_seq is not null",
   // Ended rollouts whose next attempt is still to be dispatched.
   "create table if not exists retries (seq integer primary key)",
   // Requests made with an Idempotency-Key: a repeat changes nothing.
@@ -51,7 +50,11 @@ export const RUN_SCHEMA = [
 ];
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
-export const RUN_MIGRATIONS: readonly Migration[] = [];
+export const RUN_MIGRATIONS: readonly Migration[] = [
+  // The column `drained` said whether D1 had a row of the rollout. Objects made before keep it, unread: to take it away,
+  // every row would be written anew. Its index would get an entry with each end.
+  { name: "no-copy-of-rollouts-in-d1", statements: ["drop index if exists rollouts_undrained"] },
+];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {
@@ -86,12 +89,11 @@ export interface RunHead {
   readonly unscored: Readonly<Record<string, number>>;
   readonly failed: Readonly<Record<string, number>>;
   readonly cancelled: Readonly<Record<string, number>>;
-  /** Ends numbered so far, and how far they are cut into segments and written to D1. */
+  /** Ends numbered so far, and how far they are cut into segments. */
   readonly finished: number;
   readonly segmented: number;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
-  readonly drained: number;
   readonly last_event: number;
   readonly settled_at: number | null;
   /** True once D1's row of the run says what this head says. */
@@ -131,7 +133,6 @@ export const NEW_HEAD: RunHead = {
   finished: 0,
   segmented: 0,
   unsegmented_bytes: 0,
-  drained: 0,
   last_event: 0,
   settled_at: null,
   row_current: false,

@@ -220,22 +220,6 @@ export class RunStore {
     );
   }
 
-  undrained(limit: number): RolloutEntry[] {
-    return this.#rows.all<RolloutEntry>(
-      "select * from rollouts where drained = 0 and finish_seq is not null order by finish_seq limit ?",
-      limit,
-    );
-  }
-
-  /** Those that are still as they were written; the others are to be written again. Says how many. */
-  setDrained(rows: readonly RolloutEntry[]): number {
-    return rows.filter(({ seq, superseded_by }) => {
-      const same = "seq = ? and superseded_by is ?";
-      this.#sql.exec(`update rollouts set drained = 1 where ${same}`, seq, superseded_by);
-      return this.#rows.one<{ n: number }>("select changes() as n")?.n === 1;
-    }).length;
-  }
-
   /** Places whose attempt that counts is scored. */
   scoredSlots(): number {
     const scored = "outcome = 'scored' and superseded_by is null";

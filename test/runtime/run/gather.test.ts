@@ -182,7 +182,7 @@ class Ledger {
   #expectEndsFinal(ended: readonly RolloutEntry[]): void {
     const numbers = ended.map((row) => row.finish_seq ?? 0).sort((a, b) => a - b);
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
-    for (const { superseded_by: _, drained: __, asks: ___, ask_at: ____, ...row } of ended) {
+    for (const { superseded_by: _, asks: __, ask_at: ___, ...row } of ended) {
       const text = JSON.stringify(row);
       expect(this.#ended.get(row.seq) ?? text).toBe(text);
       this.#ended.set(row.seq, text);
