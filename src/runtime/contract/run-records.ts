@@ -134,6 +134,8 @@ export type RolloutEntry = {
   reward: number | null;
   scores: string | null;
   scoring_errors: string | null;
+  /** The number of the object that plays it, from 1; null for one that takes over another's trajectory. */
+  host: number | null;
   /** `seq` of the rollout whose trajectory this one takes over; null for one that is played. */
   carries: number | null;
   steps: string | null;

@@ -7,7 +7,7 @@ import { updateRun } from "../../db/runs.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
-import { rolloutObject } from "../kit/names.ts";
+import { rolloutHost } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
 import type { LiveViews } from "./report.ts";
@@ -72,19 +72,20 @@ export class RunChores {
   }
 
   #freeAt(): number | null {
-    const { settled_at, freed } = this.#store.head();
-    if (settled_at === null || freed === -1 || this.#store.spec()?.rescore) return null;
+    const { settled_at, freed, hosts } = this.#store.head();
+    if (settled_at === null || freed === hosts) return null;
     return Math.max(settled_at + FREE_AFTER_MS, this.#freeAgainAt);
   }
 }
 
-/** Frees the storage of the next rollouts. False: the report of one of them is still to be acknowledged, and the slice is to be tried again. */
+/** Frees the next objects. False: a report of one of them is still to be acknowledged, and the slice is to be tried again. */
 async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: Subrequests): Promise<boolean> {
-  const rows = store.dispatchedAfter(store.head().freed, LIMITS.sliceObjects);
-  const made = rows.filter(({ carries }) => carries === null);
-  const freed = await subrequests.objectAll(made, (row) => rolloutObject(env, spec.scope, row.id).free());
-  if (freed.includes(false)) return false;
-  store.saveHead({ ...store.head(), freed: rows.at(-1)?.seq ?? -1 });
+  const { freed, hosts } = store.head();
+  const count = Math.min(LIMITS.sliceObjects, hosts - freed);
+  const next = Array.from({ length: count }, (_, index) => freed + 1 + index);
+  const done = await subrequests.objectAll(next, (host) => rolloutHost(env, spec.scope, spec.run_id, host).free());
+  if (done.includes(false)) return false;
+  store.saveHead({ ...store.head(), freed: freed + count });
   return true;
 }
 

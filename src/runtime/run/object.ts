@@ -30,7 +30,6 @@ import { LeaseKeeper } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-import { orRefusal } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
@@ -41,7 +40,7 @@ import { exportPage } from "./export-page.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
+import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
@@ -118,14 +117,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
 
-  answered(report: RolloutReport): Answered {
+  answered(reports: readonly RolloutReport[]): Answered[] {
     const spec = this.#open();
-    if (spec === null) return { known: false };
-    const taken = orRefusal(() => answer(this.#store, spec, report, this.now()));
-    if ("refused" in taken) return { known: true, ...taken };
-    this.#dispatcher.toScore(taken.unit);
+    if (spec === null) return reports.map(() => ({ known: false }));
+    const taken = answerAll(this.#store, spec, reports, this.now());
+    for (const { unit = null } of taken) this.#dispatcher.toScore(unit);
     this.#gather(spec);
-    return { known: taken.known };
+    return taken.map(({ unit: _, ...answered }) => answered);
   }
 
   async unitsToScore(asked: readonly number[], hold = false) {

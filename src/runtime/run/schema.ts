@@ -8,14 +8,15 @@ import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
-  // `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
-  // environments. `steps` (what single turns are worth) and `judgements` are JSON.
+  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over.
+  // `member`: whose task it is, of a group of environments. `steps` (what single turns are worth) and `judgements` are
+  // JSON.
   `create table if not exists rollouts (
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
     ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
-    told integer not null default 0, cancel text, carries integer,
+    told integer not null default 0, cancel text, host integer, carries integer,
     example_id integer, task_key text, member text, digest text, said text, bytes integer not null default 0,
     stop_condition text, is_truncated integer not null default 0,
     turns integer not null default 0, calls integer not null default 0,
@@ -50,11 +51,7 @@ export const RUN_SCHEMA = [
 ];
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
-export const RUN_MIGRATIONS: readonly Migration[] = [
-  // The column `drained` said whether D1 had a row of the rollout. Objects made before keep it, unread: to take it away,
-  // every row would be written anew. Its index would get an entry with each end.
-  { name: "no-copy-of-rollouts-in-d1", statements: ["drop index if exists rollouts_undrained"] },
-];
+export const RUN_MIGRATIONS: readonly Migration[] = [];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {
@@ -98,7 +95,8 @@ export interface RunHead {
   readonly settled_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
-  /** Rollout objects freed, in order of `seq`; -1 once all are. */
+  /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
+  readonly hosts: number;
   readonly freed: number;
   /** Messages a queue gave up on. */
   readonly dead_letters: number;
@@ -135,6 +133,7 @@ export const NEW_HEAD: RunHead = {
   last_event: 0,
   settled_at: null,
   row_current: false,
+  hosts: 0,
   freed: 0,
   dead_letters: 0,
   given_up: 0,

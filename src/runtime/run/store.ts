@@ -13,6 +13,7 @@ import type { LeaseSlot } from "../endpoint/run-lease.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
+import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
@@ -43,6 +44,7 @@ export class RunStore {
   readonly retries: RetryStore;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
+  readonly hosts = new Hosts();
   readonly hooks: LedgerHooks;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
@@ -105,22 +107,29 @@ export class RunStore {
     } catch (thrown) {
       this.#head = before;
       this.#inFlight.forget();
+      this.hosts.forget();
       throw thrown;
     } finally {
       this.#inTransaction = false;
     }
   }
 
-  /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
+  /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
+    {
+      id,
+      at,
+      askAt,
+      carries,
+      host,
+    }: { id: string; at: number; askAt: number; carries: number | null; host: number | null },
   ): void {
     this.#inFlight.remember(
       this.#rows.one<RolloutEntry>(
-        `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries)
-          values (?, ?, ?, ?, 'running', ?, ?, ?) returning *`,
-        ...[group, slot, attempt, id, at, askAt, carries],
+        `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries, host)
+          values (?, ?, ?, ?, 'running', ?, ?, ?, ?) returning *`,
+        ...[group, slot, attempt, id, at, askAt, carries, host],
       ),
     );
   }
@@ -259,10 +268,6 @@ export class RunStore {
       `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
       finishSeq,
     );
-  }
-
-  dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
-    return this.#rows.all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", seq, limit);
   }
 
   lastSeq(): number {

@@ -86,7 +86,7 @@ class Ledger {
   }
 
   rows(status?: RolloutEntry["status"]): RolloutEntry[] {
-    const rows = this.store.dispatchedAfter(-1, 1000);
+    const rows = this.#storage.sql.exec<RolloutEntry>("select * from rollouts order by seq").toArray();
     return status === undefined ? rows : rows.filter((row) => row.status === status);
   }
 

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RolloutSpec, RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
 import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
 import { nextRunAlarm, type RunClock, rowDueAt } from "../../../src/runtime/run/alarm.ts";
@@ -47,7 +48,7 @@ test("a seventh connection opened past the fan-out is refused, and one that fail
 
 const SPEC: RolloutSpec = {
   scope: { orgId: "org_1", projectId: "pj_1" },
-  ...{ run_id: "run_1", rollout_id: "ro_1", group: 0, slot: 0, attempt: 0 },
+  ...{ run_id: "run_1", rollout_id: "ro_1", host: 1, group: 0, slot: 0, attempt: 0 },
   ...{ example_id: 0, task_key: "key", row: {}, seed: 0 },
   environment: { id: "gsm8k", version: "1.0.0", digest: "sha256:00" },
   environment_args: {},
@@ -70,9 +71,9 @@ const LONG_TEXTS = ["語".repeat(1_300_000), "😀".repeat(700_000), `x${"😀".
 test("a spec longer than a row is kept in rows that are each within the limit, and read back the same", async () => {
   for (const text of LONG_TEXTS) {
     const { same, longest } = await inStorage((sql) => {
-      new RolloutStore(sql).begin(specWith(text));
+      new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith(text));
       const rows = sql.exec("select max(length(cast(text as blob))) as bytes from facts").one();
-      const read = new RolloutStore(sql).spec();
+      const read = new RolloutStore(new FactsTable(sql), "ro_1").spec();
       return { same: read?.row["text"] === text, longest: Number(rows["bytes"]) };
     });
     expect(same).toBe(true);
@@ -82,9 +83,9 @@ test("a spec longer than a row is kept in rows that are each within the limit, a
 
 test("a shorter value that replaces a longer one is read without the longer one's tail", async () => {
   const read = await inStorage((sql) => {
-    new RolloutStore(sql).begin(specWith("a".repeat(1_500_000)));
-    new RolloutStore(sql).begin(specWith("short"));
-    return new RolloutStore(sql).spec();
+    new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith("a".repeat(1_500_000)));
+    new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith("short"));
+    return new RolloutStore(new FactsTable(sql), "ro_1").spec();
   });
   expect(read).toEqual(specWith("short"));
 });
