@@ -96,14 +96,17 @@ export class Suspect<Key extends string = SuspectKey> {
   readonly #stretches = new Set<Promise<void>>();
   /** What the platform itself computes for it at this moment. */
   readonly #computing = new Set<Promise<unknown>>();
+  readonly #died: boolean;
   #deaths = 0;
   #isNamed = false;
   #runs = false;
 
-  constructor(env: Env, run: () => Names<Key>, key: Key) {
+  /** `died`: whoever asks knows that the process before died, though nobody counts deaths: its alarm is repeated. */
+  constructor(env: Env, run: () => Names<Key>, key: Key, died = false) {
     this.#env = env;
     this.#run = run;
     this.#key = key;
+    this.#died = died;
   }
 
   /**
@@ -190,7 +193,7 @@ export class Suspect<Key extends string = SuspectKey> {
   async #named(): Promise<(() => void) | null> {
     const release = await takeTurn();
     try {
-      const died = (await lastEnd(this.#env)).deaths > 0;
+      const died = this.#died || (await lastEnd(this.#env)).deaths > 0;
       const accused = await retry(() => this.#run().accuse(this.#key, bootId(), died));
       if (accused === null) {
         release();

@@ -22,6 +22,8 @@ const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError"];
 export interface FailedTries {
   readonly failed: number;
   readonly faults: number;
+  /** When the next one is due, in epoch milliseconds. */
+  readonly until?: number;
 }
 export const NO_TRIES: FailedTries = { failed: 0, faults: 0 };
 

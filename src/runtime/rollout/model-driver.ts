@@ -18,6 +18,7 @@ import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { unlessAborted } from "../kit/turns.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 
 export interface Departure {
@@ -29,11 +30,18 @@ export interface Departure {
   readonly leave: (until?: number) => Rollout;
   /** Nothing left after all. */
   readonly stay: () => void;
+  /** False once a call that has waited must not leave any more. */
+  readonly mayLeave: () => boolean;
 }
 
+type NoOutcome = { readonly kind: "away" } | { readonly kind: "later" };
+
 export interface ModelDriver {
-  /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
-  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
+  /**
+   * Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. `later`: it waited for
+   * a connection until it might not leave any more.
+   */
+  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | NoOutcome>;
   /** Nobody waits for the call in flight any more. */
   readonly abort: () => void;
 }
@@ -76,7 +84,7 @@ export function awaitInAlarm(
 ): ModelDriver {
   let controller = new AbortController();
   return {
-    call: async ({ from, waitMs, leave }) => {
+    call: async ({ from, waitMs, leave, mayLeave }) => {
       controller = new AbortController();
       const { signal } = controller;
       const call = turnCall(spec, from, environment);
@@ -86,10 +94,14 @@ export function awaitInAlarm(
         return call;
       };
       const way = { open, call: send, waitMs, controller };
+      let waited = false;
       try {
         return await calls.inTurn(
-          () => callEndpoint(way),
-          (wait) => unlessAborted(wait, signal),
+          async () => (waited && !mayLeave() ? { kind: "later" } : await callEndpoint(way)),
+          (wait) => {
+            waited = true;
+            return unlessAborted(wait, signal);
+          },
         );
       } catch (thrown) {
         if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
@@ -100,25 +112,13 @@ export function awaitInAlarm(
   };
 }
 
-/** The wait; throws the signal's reason as soon as nobody wants the call any more. */
-async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<void>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop);
-  try {
-    await Promise.race([wait, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}
-
 /** The call is a message: its consumer asks for the prompt, calls, and hands the answer back. */
 export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number, calls: Subrequests): ModelDriver {
   return {
     call: async ({ waitMs, leave, stay }) => {
-      const message = callMessage(spec, leave(now() + waitMs));
       try {
-        await calls.inTurn(() => queue.send(message));
+        // Its time counts from its departure, and not from when it began to wait for a connection.
+        await calls.inTurn(() => queue.send(callMessage(spec, leave(now() + waitMs))));
       } catch (thrown) {
         stay();
         throw thrown;

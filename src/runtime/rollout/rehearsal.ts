@@ -28,7 +28,7 @@ export async function rolloutSuspect(
   if (!resumed) return null;
   const { deaths } = await lastEnd(env);
   if (deaths === 0 && !again) return null;
-  return new Suspect(env, () => runObject(env, scope, run_id), `rollout/${group}/${slot}/${attempt}`);
+  return new Suspect(env, () => runObject(env, scope, run_id), `rollout/${group}/${slot}/${attempt}`, again);
 }
 
 /** The rollout as it ends when it must not be tried again; null when it goes on. `bare`: as it stands. */
