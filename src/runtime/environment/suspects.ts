@@ -7,7 +7,8 @@
  * until it awaits the outside or ends; where deaths go on all the same, until it ends, save deaths by a kill from outside,
  * which nothing that waits has any part in. So whoever is named when the process dies was alone. Two such deaths, after the
  * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
- * alarm that is repeated makes a suspect, of its rollout: what a consumer cannot finish its queue and the sweep give up.
+ * alarm that is repeated makes suspects, of the rollouts that it plays: what a consumer cannot finish its queue and the
+ * sweep give up.
  */
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";

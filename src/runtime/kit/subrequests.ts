@@ -1,7 +1,8 @@
 /**
  * The counter every invocation's outgoing work goes through. Production stops an invocation at 10,000 subrequests and
  * holds at most 6 connections; the local runtime enforces neither, so a fan-out that is too wide would pass every local
- * test. This one throws above our own, lower, limits.
+ * test. This one throws above our own, lower, limits. An object that plays rollouts has one for all of them, without a
+ * limit in all (its alarm ends by the count) and with calls that wait for a connection in place of being refused.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { Turns } from "./turns.ts";

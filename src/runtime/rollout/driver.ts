@@ -1,12 +1,13 @@
 /**
- * Drives one rollout from where its storage left it to its end, inside the object's alarm.
+ * Drives one rollout from where its storage left it to its end, inside the alarm of the object, beside other rollouts.
  *
  * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
  * write is safe). Its answer, the environment's reply, the new state and the next intent are one write if the hook does
  * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
  * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
- * `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by the object, not
- * here: while one is, nothing is awaited between reading the rollout and moving it on.
+ * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one. The answer to a call
+ * that is away is written by hosted.ts, not here: while one is, nothing is awaited between reading the rollout and
+ * moving it on.
  */
 import {
   type CancelReason,

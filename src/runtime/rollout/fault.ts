@@ -1,5 +1,5 @@
 /**
- * What becomes of a rollout whose object threw, outside of its hooks. Pure.
+ * What becomes of a rollout when something throws outside of its hooks; those beside it in the object go on. Pure.
  *
  * Invariants. What environment code throws ends its rollout, wherever it was called. What is refused for what it is would be
  * refused for ever, and ends it too. A fault of our own code stays until the code is another one; that of a call to another

@@ -1,6 +1,7 @@
 /**
- * Who waits for the model: the rollout's object inside its alarm, which recovers at once and is billed for the wait, or
- * a queue consumer, which is billed for what it computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
+ * Who waits for the model: the object that plays the rollout, inside its alarm, which recovers at once and is billed
+ * for the wait (once for all that its rollouts wait side by side), or a queue consumer, which is billed for what it
+ * computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
  *
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
@@ -145,9 +146,9 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
 }
 
 /**
- * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
- * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
- * idempotency key, and the first answer counts.
+ * `model-calls`: makes a call for a rollout that waits in an object. The object says what to ask, and whether the
+ * rollout still waits: a message that arrives twice or late makes no call. One whose consumer failed or died makes it
+ * again, under the same idempotency key, and the first answer counts.
  *
  * A cancel cannot reach whoever makes the call, and one that hangs would keep its place from the calls of others for
  * the rest of its time. So the consumer looks from time to time whether the rollout is over, and hangs up then.
@@ -177,7 +178,7 @@ export async function makeModelCall(
     );
   const isOver = () => isRolloutOver(env, message, subrequests);
   const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
-  // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
+  // Its time is up, or its rollout is over: the alarm of the object is due or was, and knows what else is over.
   if (outcome.kind === "aborted") return;
   await retry(() => {
     const waiting = rolloutHost(env, scope, run_id, host);

@@ -15,7 +15,7 @@ import { givenUp } from "./driver.ts";
 export interface Circumstances {
   /** This process did not come to what is next. */
   readonly resumed: boolean;
-  /** Its alarm was begun before, and its process ended. */
+  /** The alarm of its object was begun before, and its process ended. */
   readonly again: boolean;
 }
 
