@@ -59,14 +59,15 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
 }
 
-/** `secrets`: values by name, opened beforehand. Chance and sql are each rollout's own. */
+/** `secrets`: values by name, opened beforehand. `turn` makes a call once it may. Chance and sql are each rollout's own. */
 export function rolloutCapabilities(
   env: Env,
   now: () => number,
   secrets: ReadonlyMap<string, string>,
+  turn: <T>(call: () => Promise<T>) => Promise<T>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
   const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { now, secret }) };
+  return { now, secret, fetch: guardedFetch(env, { now, secret, turn }) };
 }
 
 /** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */

@@ -37,6 +37,10 @@ export class StageClock {
   readonly signal = { aborted: false };
   readonly #parts: StageClockParts;
   #closingUntil: number | null = null;
+  /** Hooks' calls that wait for a connection: how many, since when, and how long they did before. */
+  #waiting = 0;
+  #waitingSince = 0;
+  #waitedMs = 0;
   /** Who is waited for, the outermost first: a tool within the reply it belongs to. */
   readonly #underWay: (() => void)[] = [];
 
@@ -53,6 +57,23 @@ export class StageClock {
   interrupt(): void {
     this.signal.aborted = true;
     for (const cutShort of this.#underWay) cutShort();
+  }
+
+  /** Time in which a call of the hook under way waits for a connection counts for no stage. */
+  async untimed<T>(wait: Promise<T>): Promise<T> {
+    if (this.#waiting === 0) this.#waitingSince = this.#parts.now();
+    this.#waiting += 1;
+    try {
+      return await wait;
+    } finally {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#waitedMs += this.#parts.now() - this.#waitingSince;
+    }
+  }
+
+  /** Milliseconds in all. */
+  #waited(): number {
+    return this.#waitedMs + (this.#waiting === 0 ? 0 : this.#parts.now() - this.#waitingSince);
   }
 
   readonly limit: StageLimit = async (stage, what, work) => {
@@ -90,10 +111,18 @@ export class StageClock {
 
   async #inTime<T>(promise: Promise<T>, ms: number, what: string, whole = false): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<T>();
-    const timer = setTimeout(() => {
+    let counted = this.#waited();
+    const pass = () => {
+      const owed = this.#waited() - counted;
+      counted += owed;
+      if (owed > 0) {
+        timer = setTimeout(pass, owed);
+        return;
+      }
       this.signal.aborted = true;
       reject(new StageTimeoutError(`${what} did not settle within ${ms / 1000} s`, whole));
-    }, ms);
+    };
+    let timer = setTimeout(pass, ms);
     try {
       return await Promise.race([promise, late]);
     } finally {
@@ -114,7 +143,7 @@ function isThenable(work: unknown): boolean {
 const PROMPT_TICKS = 200;
 
 /** True when the promise settles, either way, without any I/O. */
-async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
+export async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = () => {
     settled = true;

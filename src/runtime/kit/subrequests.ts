@@ -33,14 +33,17 @@ export class Subrequests {
       return await call();
     } finally {
       this.#open -= 1;
-      this.#waiting.shift()?.();
+      for (const free of this.#waiting.splice(0)) free();
     }
   }
 
-  /** The same, waiting for a connection: for callers that know nothing of each other. */
-  async inTurn<T>(call: () => Promise<T>): Promise<T> {
+  /**
+   * The same, waiting for a connection: for callers that know nothing of each other. `during` hears of each wait, and what
+   * it throws gives the call up.
+   */
+  async inTurn<T>(call: () => Promise<T>, during: (wait: Promise<void>) => Promise<void> = (wait) => wait): Promise<T> {
     while (this.#open >= LIMITS.parallelFetches) {
-      await new Promise<void>((free) => this.#waiting.push(free));
+      await during(new Promise((free) => this.#waiting.push(free)));
     }
     return await this.fetch(call);
   }

@@ -2,11 +2,11 @@
  * Drives one rollout from where its storage left it to its end, inside the object's alarm.
  *
  * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
- * write is safe), its answer is written when it arrives, and the environment's reply, the new state and the next intent
- * follow in one write; when the hook does no I/O both reach the disk in the same sync. Whatever is lost by a kill is
- * done again from the last write: environment code is deterministic given its state, and the call carries the same
- * idempotency key. `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by
- * the object, not here: while one is, nothing is awaited between reading the rollout and moving it on.
+ * write is safe). Its answer, the environment's reply, the new state and the next intent are one write if the hook does
+ * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
+ * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
+ * `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by the object, not
+ * here: while one is, nothing is awaited between reading the rollout and moving it on.
  */
 import {
   type CancelReason,
@@ -20,7 +20,7 @@ import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import type { HoldCall } from "../endpoint/call.ts";
-import type { StageClock } from "../environment/stage-clock.ts";
+import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";
 import { Apart } from "../run/apart.ts";
@@ -28,8 +28,6 @@ import { afterCall, waitingFor } from "./call-outcome.ts";
 import type { Departure, ModelDriver } from "./model-driver.ts";
 import type { RolloutStore } from "./store.ts";
 
-/** One alarm may last 15 minutes; a call or a hook may take 10. */
-export const ALARM_BUDGET_MS = 4 * 60_000;
 /** What came of a call whose time passed while it was away. */
 const OVERDUE = { kind: "aborted" } as const;
 
@@ -44,8 +42,8 @@ export interface DriverParts {
   readonly clock: StageClock;
   /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
   readonly deadline: number;
-  /** How long one alarm goes on before it hands over to the next one. */
-  readonly alarmBudgetMs: number;
+  /** False once the alarm of the object hands over to its next one: no step begins any more. */
+  readonly mayBegin: () => boolean;
   /** Resolves when everything that was written is on disk. */
   readonly onDisk: () => Promise<void>;
   /** Set where what comes next may have ended the process before. */
@@ -89,8 +87,7 @@ export class RolloutDriver {
   }
 
   async drive(from: Rollout): Promise<Drive> {
-    const { store, now, alarmBudgetMs, deadline } = this.#parts;
-    const until = now() + alarmBudgetMs;
+    const { store, now, mayBegin, deadline } = this.#parts;
     let rollout = this.#resume(from);
     for (let first = true; ; first = false) {
       rollout = this.#interruptStored(await this.#inTurn(rollout));
@@ -102,7 +99,7 @@ export class RolloutDriver {
       const at = now();
       const notBefore = effect.kind === "sample" ? effect.not_before : 0;
       // However short its time, an alarm takes one step: else none would ever be taken.
-      if (notBefore > at || (at > until && !first)) {
+      if (notBefore > at || !(first || mayBegin())) {
         // One whose call is away is stored as it is, and from here on the answer may come.
         if (!isAway(rollout)) store.save(rollout);
         await this.#letGo();
@@ -234,10 +231,20 @@ export class RolloutDriver {
 
   /** What a hook came to. Only what this process did not begin can be a suspect. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+    const { store } = this.#parts;
     const suspect = await this.#suspected();
     this.#hookRan = true;
-    return suspect === null ? await besideSuspects(work) : await suspect.run(work);
+    if (suspect === null) return await besideSuspects(() => keptMeanwhile(store, work));
+    store.keepAnswer();
+    return await suspect.run(work);
   }
+}
+
+/** What a hook came to. One that waits for anything has the answer before it on disk meanwhile. */
+async function keptMeanwhile<T>(store: RolloutStore, work: () => Promise<T>): Promise<T> {
+  const working = work();
+  if (!(await settlesAtOnce(working))) store.keepAnswer();
+  return await working;
 }
 
 /** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */

@@ -7,7 +7,6 @@
  */
 import { RolloutError } from "../../contract/errors.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
-import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
@@ -16,7 +15,7 @@ import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.t
 import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
-import { rolloutObject } from "../kit/names.ts";
+import { rolloutHost } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
@@ -68,31 +67,58 @@ function askedSampling(
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
-/** The call lives and dies with the object's alarm. */
-export function awaitInAlarm(spec: RolloutSpec, environment: AnyEnvironment, open: OpenEndpoint): ModelDriver {
+/** The call lives and dies with the object's alarm. Its time begins when a connection of the object is free for it. */
+export function awaitInAlarm(
+  spec: RolloutSpec,
+  environment: AnyEnvironment,
+  open: OpenEndpoint,
+  calls: Subrequests,
+): ModelDriver {
   let controller = new AbortController();
   return {
     call: async ({ from, waitMs, leave }) => {
       controller = new AbortController();
+      const { signal } = controller;
       const call = turnCall(spec, from, environment);
       if ("kind" in call) return call;
       const send = () => {
         leave();
         return call;
       };
-      return await callEndpoint({ open, call: send, waitMs, controller });
+      const way = { open, call: send, waitMs, controller };
+      try {
+        return await calls.inTurn(
+          () => callEndpoint(way),
+          (wait) => unlessAborted(wait, signal),
+        );
+      } catch (thrown) {
+        if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
+        throw thrown;
+      }
     },
     abort: () => controller.abort(),
   };
 }
 
+/** The wait; throws the signal's reason as soon as nobody wants the call any more. */
+async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, reject } = Promise.withResolvers<void>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop);
+  try {
+    await Promise.race([wait, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
 /** The call is a message: its consumer asks for the prompt, calls, and hands the answer back. */
-export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number): ModelDriver {
+export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number, calls: Subrequests): ModelDriver {
   return {
     call: async ({ waitMs, leave, stay }) => {
       const message = callMessage(spec, leave(now() + waitMs));
       try {
-        await queue.send(message);
+        await calls.inTurn(() => queue.send(message));
       } catch (thrown) {
         stay();
         throw thrown;
@@ -105,9 +131,9 @@ export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number)
 }
 
 function callMessage(spec: RolloutSpec, { turns, intent }: Rollout): ModelCallMessage {
-  const { scope, run_id, rollout_id } = spec;
+  const { scope, run_id, rollout_id, host } = spec;
   const call = intent?.calls ?? 0;
-  return { kind: "model_call", scope, run_id, rollout_id, turn: turns.length, call };
+  return { kind: "model_call", scope, run_id, rollout_id, host, turn: turns.length, call };
 }
 
 /** Throws for a value that is neither. */
@@ -130,13 +156,14 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
 /** `firstLookMs`: tests shrink it. */
 export async function makeModelCall(
   env: Env,
-  { scope, rollout_id, turn, call }: ModelCallMessage,
+  message: ModelCallMessage,
   delivery: Delivery,
   subrequests: Subrequests,
   firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
-  const asking = rolloutObject(env, scope, rollout_id);
-  const pending = await subrequests.object(() => asking.pendingCall(turn, call, delivery));
+  const { scope, run_id, host } = message;
+  const asking = rolloutHost(env, scope, run_id, host);
+  const pending = await subrequests.object(() => asking.pendingCall(message, delivery));
   if (pending === null) return;
   const { endpoint_id, wait_ms, ...asked } = pending;
   const makeIt = (controller: AbortController) =>
@@ -148,23 +175,27 @@ export async function makeModelCall(
         controller,
       }),
     );
-  const isOver = () => isRolloutOver(env, scope, rollout_id, subrequests);
+  const isOver = () => isRolloutOver(env, message, subrequests);
   const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
   // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
   if (outcome.kind === "aborted") return;
   await retry(() => {
-    const waiting = rolloutObject(env, scope, rollout_id);
-    return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
+    const waiting = rolloutHost(env, scope, run_id, host);
+    return subrequests.object(() => waiting.modelAnswered(message, outcome));
   });
 }
 
 /** An object that does not answer says nothing about its rollout: the call goes on. */
-async function isRolloutOver(env: Env, scope: Scope, rolloutId: string, subrequests: Subrequests): Promise<boolean> {
+async function isRolloutOver(
+  env: Env,
+  { scope, run_id, host, rollout_id }: ModelCallMessage,
+  subrequests: Subrequests,
+): Promise<boolean> {
   try {
-    const { state } = await subrequests.object(() => rolloutObject(env, scope, rolloutId).ask());
-    return state !== "running";
+    const [standing] = await subrequests.object(() => rolloutHost(env, scope, run_id, host).ask([rollout_id]));
+    return standing?.state !== "running";
   } catch (thrown) {
-    logError("rollout does not answer", rolloutId, thrown);
+    logError("rollout does not answer", rollout_id, thrown);
     return false;
   }
 }
