@@ -281,14 +281,18 @@ const TRAINING: readonly Edit[] = [
         "await this.#write(spec, training, subrequests);\n    await this.#tell(spec, subrequests);",
         "await this.#tell(spec, subrequests);\n    await this.#write(spec, training, subrequests);",
       ],
-      ['training.batchesIn("built").length > 0 ||', 'training.batchesIn("built").length < 0 ||'],
       ['?.state !== "building") return;', '?.state !== "void") return;'],
       ["told.paused !== paused || told.ended !== ended", "told.paused !== paused && told.ended !== ended"],
     ],
   ),
   ...editsOf(
+    "src/runtime/run/training/loop.ts",
+    ["runtime/run/training/waits"],
+    [['training.batchesIn("built").length > 0 ||', 'training.batchesIn("built").length < 0 ||']],
+  ),
+  ...editsOf(
     "src/runtime/run/training/evals.ts",
-    ["runtime/run/training/run", "runtime/run/training/waits"],
+    ["runtime/run/training/waits"],
     [
       ["return step > training.evaluated &&", "return step >= training.evaluated &&"],
       ["/eval/${entry.generation}/", "/eval/${entry.step}/"],
