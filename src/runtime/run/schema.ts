@@ -8,8 +8,9 @@ import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
-  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
-  // environments. `steps` (what single turns are worth) and `judgements` are JSON.
+  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over.
+  // `member`: whose task it is, of a group of environments. `steps` (what single turns are worth) and `judgements` are
+  // JSON.
   `create table if not exists rollouts (
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
@@ -50,11 +51,7 @@ export const RUN_SCHEMA = [
 ];
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
-export const RUN_MIGRATIONS: readonly Migration[] = [
-  // The column `drained` said whether D1 had a row of the rollout. Objects made before keep it, unread: to take it away,
-  // every row would be written anew. Its index would get an entry with each end.
-  { name: "no-copy-of-rollouts-in-d1", statements: ["drop index if exists rollouts_undrained"] },
-];
+export const RUN_MIGRATIONS: readonly Migration[] = [];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {

@@ -37,7 +37,7 @@ export function startersIn(store: RunStore, places: readonly RolloutSlot[], susp
   return places.flatMap((place) => {
     const row = store.rollout(place);
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
-    const group = store.training.group(row.group_index);
+    const group = head.training === null ? null : store.training.group(row.group_index);
     const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
     if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;

@@ -2,6 +2,7 @@
  * A run's own SQLite: reads and single-row writes. What they mean together stands in ledger.ts.
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
+import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
@@ -16,6 +17,7 @@ import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
+import { RowsInFlight } from "./rows-in-flight.ts";
 import { NEW_HEAD, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
@@ -47,6 +49,8 @@ export class RunStore {
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
+  /** Told of every write to `rollouts`: this store is the only one that writes there. */
+  readonly #inFlight = new RowsInFlight();
 
   constructor(storage: DurableObjectStorage, hooks: LedgerHooks) {
     this.hooks = hooks;
@@ -103,6 +107,7 @@ export class RunStore {
     } catch (thrown) {
       this.#head = before;
       this.hosts.forget();
+      this.#inFlight.forget();
       throw thrown;
     } finally {
       this.#inTransaction = false;
@@ -112,19 +117,24 @@ export class RunStore {
   /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    { id, at, askAt, ...how }: { id: string; at: number; askAt: number; carries: number | null; host: number | null },
+    how: { id: string; at: number; askAt: number; carries: number | null; host: number | null },
   ): void {
-    const place = { group_index: group, slot, attempt };
-    this.#rows.insert("rollouts", { ...place, id, status: "running", started_at: at, ask_at: askAt, ...how });
+    const { id, at, askAt, carries, host } = how;
+    this.#inFlight.remember(
+      this.#rows.one<RolloutEntry>(
+        `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries, host)
+          values (?, ?, ?, ?, 'running', ?, ?, ?, ?) returning *`,
+        ...[group, slot, attempt, id, at, askAt, carries, host],
+      ),
+    );
   }
 
-  rollout({ group, slot, attempt }: RolloutSlot): RolloutEntry | null {
-    return this.#rows.one<RolloutEntry>(
-      "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
-      group,
-      slot,
-      attempt,
-    );
+  rollout(place: RolloutSlot): RolloutEntry | null {
+    const { group, slot, attempt } = place;
+    const known = this.#inFlight.inSlot(place);
+    if (known !== undefined) return known;
+    const query = "select * from rollouts where group_index = ? and slot = ? and attempt = ?";
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>(query, group, slot, attempt));
   }
 
   /** The latest attempt in the place that has ended. */
@@ -139,6 +149,17 @@ export class RunStore {
 
   setRollout(seq: number, columns: Partial<RolloutEntry>): void {
     this.#rows.set("rollouts", { seq }, columns);
+    this.#inFlight.change(seq, columns);
+  }
+
+  /** Asks those of the group that run to stop. */
+  cancelGroup(group: number, reason: CancelReason): void {
+    this.#sql.exec(
+      "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
+      reason,
+      group,
+    );
+    this.#inFlight.forget();
   }
 
   group(group: number): RolloutEntry[] {
@@ -158,7 +179,9 @@ export class RunStore {
   }
 
   bySeq(seq: number): RolloutEntry | null {
-    return this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq);
+    const known = this.#inFlight.bySeq(seq);
+    if (known !== undefined) return known;
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq));
   }
 
   /** Not done, and silent past the time they were to be asked. */
@@ -183,6 +206,7 @@ export class RunStore {
   askAll(now: number): void {
     // What was due anyway stays so: its silence counts, a restart's does not.
     this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
+    this.#inFlight.forget();
     this.#sql.exec("update segments set ask_at = 0 where key is null");
     this.judging.askAll(now);
   }

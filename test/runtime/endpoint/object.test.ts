@@ -211,14 +211,17 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
   await inEndpoint(endpoint, (object) => object.changed());
   // Active again, or ended already: their own alarms may come first.
   await until(id, ({ flow }) => flow?.state !== "endpoint_down");
-  await Promise.all(
-    rollouts.map((rollout) =>
-      door.inRollout(rollout, async (object) => {
-        object.now = () => now + 60_000;
+  // Some may find it not yet known to be up, and wait once more.
+  const all = async () => {
+    for (const rollout of rollouts) {
+      await door.inRollout(rollout, async (object) => {
+        object.now = () => Date.now() + 60_000;
         await object.alarm();
-      }),
-    ),
-  );
+      });
+    }
+    return (await door.run(id)).counts.scored === 12;
+  };
+  await vi.waitUntil(all, { timeout: 10_000 });
   expect((await door.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
 });
 

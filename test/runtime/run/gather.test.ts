@@ -168,6 +168,7 @@ class Ledger {
     expect(rows.filter(({ status }) => status === "running").length).toBe(running);
     expect(ended.filter(({ outcome }) => outcome === "scored").length).toBe(scored);
     expect(new RunStore(this.#storage, LEDGER_HOOKS).head()).toEqual(head);
+    this.#expectRemembered(rows);
     this.#expectEndsFinal(ended);
   }
 
@@ -177,6 +178,13 @@ class Ledger {
     const states = members.map((row) => row?.status);
     expect(states).toContain("scoring");
     expect(states).not.toContain("running");
+  }
+
+  /** What the store remembers of a row is what is stored. */
+  #expectRemembered(rows: readonly RolloutEntry[]): void {
+    expect(rows.map(({ seq }) => this.store.bySeq(seq))).toEqual(rows);
+    const slots = rows.map(({ group_index: group, slot, attempt }) => ({ group, slot, attempt }));
+    expect(slots.map((slot) => this.store.rollout(slot))).toEqual(rows);
   }
 
   #expectEndsFinal(ended: readonly RolloutEntry[]): void {

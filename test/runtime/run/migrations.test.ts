@@ -3,11 +3,6 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import { migrate } from "../../../src/runtime/kit/migrate.ts";
-import { answer } from "../../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
-import { RunStore } from "../../../src/runtime/run/store.ts";
-import { Hand } from "../hand-ledger.ts";
-import { reportOf } from "../ledger-rows.ts";
 import { inside } from "../platform.ts";
 
 function inStorage<T>(use: (storage: DurableObjectStorage) => T): Promise<T> {
@@ -43,24 +38,4 @@ test("an object nobody created is asked for everything and stays empty", async (
     return storage.sql.exec("select name from sqlite_master where name = 'rollouts'").toArray();
   });
   expect(left).toEqual([]);
-});
-
-test("an object made when D1 had a row of each rollout goes on, and keeps no list of rows to write there", async () => {
-  const left = await inStorage((storage) => {
-    new Hand(storage, {}).dispatch();
-    // As its tables and its head were then.
-    storage.kv.delete("migrations");
-    storage.sql.exec("alter table rollouts add column drained integer not null default 0");
-    storage.sql.exec("create index rollouts_undrained on rollouts (finish_seq) where drained = 0");
-    storage.kv.put("head", { ...storage.kv.get<object>("head"), drained: 0 });
-    const store = new RunStore(storage, LEDGER_HOOKS);
-    const spec = store.spec();
-    if (spec === null) throw new Error("it was made");
-    const [row] = store.dispatchedAfter(-1, 10);
-    if (row === undefined) throw new Error("it was dispatched");
-    answer(store, spec, reportOf(row, { failure: "provider", cancelled: null }), 2000);
-    const index = "select count(*) as n from sqlite_master where name = 'rollouts_undrained'";
-    return { status: store.bySeq(row.seq)?.status, indexes: storage.sql.exec(index).one()["n"] };
-  });
-  expect(left).toEqual({ status: "done", indexes: 0 });
 });
