@@ -232,7 +232,7 @@ const JUDGING: readonly Edit[] = [
     "src/runtime/scoring/consume-judgements.ts",
     ["runtime/run/judging/faults"],
     [
-      [":${recorded.replies}`;", ":${recorded.calls}`;"],
+      ["recorded.replies}`;", "recorded.calls}`;"],
       ["calls, failed: true }]);", "calls, failed: false }]);"],
       ["judgedAsk(ask, { ...outcome, recorded })", "judgedAsk(ask, { ...outcome })"],
     ],
@@ -295,7 +295,7 @@ const TRAINING: readonly Edit[] = [
     ["runtime/run/training/waits"],
     [
       ["return step > training.evaluated &&", "return step >= training.evaluated &&"],
-      ["/eval/${entry.generation}/", "/eval/${entry.step}/"],
+      ["entry.generation}/", "entry.step}/"],
     ],
   ),
   ...editsOf(
