@@ -106,7 +106,7 @@ export type RolloutEntry = {
   outcome: Outcome | null;
   reason: string | null;
   superseded_by: string | null;
-  /** When the sweep next asks the object of the rollout how it stands, and how often it has asked. */
+  /** When the sweep next asks the object that plays the rollout how it stands, and how often it has asked. */
   ask_at: number;
   asks: number;
   /** How often in a row that object did not know the rollout, or did not answer. */

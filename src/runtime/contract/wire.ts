@@ -55,7 +55,9 @@ export type RolloutStanding =
   | { readonly state: "running"; readonly next_event_at: number }
   | { readonly state: "answered" }
   | { readonly state: "expired" }
-  | { readonly state: "unknown" };
+  | { readonly state: "unknown" }
+  /** What is stored of it cannot be read. */
+  | { readonly state: "unreadable" };
 
 /** The final report of a rollout: everything its run keeps of it, short of scores. */
 export interface RolloutReport extends RolloutSlot {

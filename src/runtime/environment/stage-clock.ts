@@ -35,6 +35,8 @@ export interface StageClockParts {
 export class StageClock {
   /** Shown to tools as `call.signal`: nobody waits for them any more. */
   readonly signal = { aborted: false };
+  /** Aborted with the stage that is cut: nobody waits for the calls of its hook any more. */
+  #calls = new AbortController();
   readonly #parts: StageClockParts;
   #closingUntil: number | null = null;
   /** Hooks' calls that wait for a connection: how many, since when, and how long they did before. */
@@ -53,9 +55,28 @@ export class StageClock {
     return Math.max(...Object.values(this.#parts.times));
   }
 
+  /** Milliseconds that the effect may take: a reply has tools in it, closing all of its handlers. */
+  longestOf(effect: "setup" | "reply" | "close" | "done"): number {
+    const { setup, turn, tool } = this.#parts.times;
+    if (effect === "setup") return setup;
+    return effect === "reply" ? Math.max(turn, tool) : LIMITS.closingMs;
+  }
+
+  /** For the calls that a hook makes now. */
+  get callSignal(): AbortSignal {
+    return this.#calls.signal;
+  }
+
+  /** Calls under way are hung up on; those to come are not. */
+  hangUp(): void {
+    this.#calls.abort();
+    this.#calls = new AbortController();
+  }
+
   /** Whoever is under way is waited for no longer. */
   interrupt(): void {
     this.signal.aborted = true;
+    this.hangUp();
     for (const cutShort of this.#underWay) cutShort();
   }
 
@@ -120,6 +141,7 @@ export class StageClock {
         return;
       }
       this.signal.aborted = true;
+      this.hangUp();
       reject(new StageTimeoutError(`${what} did not settle within ${ms / 1000} s`, whole));
     };
     let timer = setTimeout(pass, ms);

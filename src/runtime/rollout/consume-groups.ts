@@ -210,7 +210,7 @@ function exampleOf({ example_index, group }: Starter): number {
   return example_index ?? group;
 }
 
-/** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */
+/** A rollout that ends before it was begun in an object: it has no task. `stops`: nor would any other of the run. */
 function failedAtStart(
   { group, slot, attempt, rollout_id }: Starter,
   failure: "environment" | "environment_changed",

@@ -32,6 +32,7 @@ import { logError } from "../kit/log.ts";
 import { openSecrets } from "../kit/secret-values.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { Turns, unlessAborted } from "../kit/turns.ts";
 import {
   bareReport,
   finishedTrajectory,
@@ -57,8 +58,10 @@ export interface Host {
   readonly table: FactsTable;
   /** All calls of the object go through it: those of one rollout wait for those of others. */
   readonly calls: Subrequests;
-  /** False once the object hands over to its next alarm: nothing begins any more. */
-  readonly mayBegin: () => boolean;
+  /** How many of its connections a rollout's hooks may have at once. */
+  readonly share: () => number;
+  /** Whether a step of so many milliseconds at most may begin: not once the object hands over to its next alarm. */
+  readonly mayBegin: (longestMs: number) => boolean;
   /** Lets the rollout go on at once. */
   readonly wake: () => Promise<void>;
   /** Hands the final report to the run. */
@@ -69,13 +72,17 @@ export class HostedRollout {
   readonly #host: Host;
   readonly #store: RolloutStore;
   #driver: RolloutDriver | null = null;
+  #clock: StageClock | null = null;
   #playing = false;
   #ownsDatabase = false;
+  /** Calls of its hooks. */
+  readonly #ownCalls: Turns;
 
   /** One that was begun, or is about to be. */
   constructor(host: Host, id: string) {
     this.#host = host;
     this.#store = new RolloutStore(host.table, id);
+    this.#ownCalls = new Turns(host.share);
   }
 
   begin(spec: RolloutSpec): void {
@@ -87,12 +94,19 @@ export class HostedRollout {
     return this.#store.acknowledged();
   }
 
+  /** True once it was told to stop. */
+  get cancelled(): boolean {
+    return this.#store.cancelRequest() !== null;
+  }
+
   /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
   get nextEventAt(): number | null {
     return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;
   }
 
+  /** As it is on disk once this is answered. */
   read(): Rollout | null {
+    this.#store.keepAnswer();
     return this.#store.load();
   }
 
@@ -137,10 +151,13 @@ export class HostedRollout {
 
   /**
    * Goes on with it until it is over or must wait: then until when, in epoch milliseconds. `again`: the alarm was begun
-   * before, and its process ended. Never throws.
+   * before, and its process ended. Throws only where what is stored of it cannot be read.
    */
   async play(again: boolean): Promise<number | null> {
     const spec = this.#store.spec();
+    const { until = 0 } = this.#store.failedTries();
+    // The wait of an instance before this one, which those beside it have woken.
+    if (until > this.#host.now() && !this.cancelled) return until;
     this.#playing = true;
     try {
       const wakeAt = await this.#run(spec, again);
@@ -151,6 +168,9 @@ export class HostedRollout {
     } finally {
       this.#playing = false;
       this.#driver = null;
+      // Calls that its hooks left behind.
+      this.#clock?.hangUp();
+      this.#clock = null;
     }
   }
 
@@ -168,8 +188,9 @@ export class HostedRollout {
     }
     // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
     logError("rollout waits for the platform", spec.rollout_id, thrown);
-    this.#noteTries(tries);
-    return this.#host.now() + platformWaitMs(tries.failed);
+    const until = this.#host.now() + platformWaitMs(tries.failed);
+    this.#noteTries({ ...tries, until });
+    return until;
   }
 
   async #endedBy(spec: RolloutSpec, fault: RolloutFault): Promise<boolean> {
@@ -238,7 +259,8 @@ export class HostedRollout {
     const secrets = await calls.inTurn(() => openSecrets(env, scope, environment.needs, now()));
     const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
-    const capabilities = rolloutCapabilities(env, now, secrets, this.#turnOf(clock));
+    this.#clock = clock;
+    const capabilities = rolloutCapabilities(env, now, secrets, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
     const harness = openHarness(environment, rollout, {
@@ -266,11 +288,19 @@ export class HostedRollout {
     });
   }
 
-  /** How a hook's `can.fetch` leaves: what was answered before it is on disk, and it waits for a connection untimed. */
-  #turnOf(clock: StageClock): <T>(call: () => Promise<T>) => Promise<T> {
-    return (call) => {
-      this.#store.keepAnswer();
-      return this.#host.calls.inTurn(call, (wait) => clock.untimed(wait));
+  /**
+   * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
+   * waits untimed for those that others hold, and on its own time behind its own calls.
+   */
+  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
+    return {
+      signal: () => clock.callSignal,
+      turn: (call) => {
+        this.#store.keepAnswer();
+        const signal = clock.callSignal;
+        const leave = () => this.#host.calls.inTurn(call, (wait) => clock.untimed(unlessAborted(wait, signal)));
+        return this.#ownCalls.run(leave, (wait) => unlessAborted(wait, signal));
+      },
     };
   }
 

@@ -1,6 +1,7 @@
 /**
- * Who waits for the model: the rollout's object inside its alarm, which recovers at once and is billed for the wait, or
- * a queue consumer, which is billed for what it computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
+ * Who waits for the model: the object that plays the rollout, inside its alarm, which recovers at once and is billed
+ * for the wait (once for all that its rollouts wait side by side), or a queue consumer, which is billed for what it
+ * computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
  *
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
@@ -18,6 +19,7 @@ import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { unlessAborted } from "../kit/turns.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 
 export interface Departure {
@@ -29,11 +31,18 @@ export interface Departure {
   readonly leave: (until?: number) => Rollout;
   /** Nothing left after all. */
   readonly stay: () => void;
+  /** False once a call that has waited must not leave any more. */
+  readonly mayLeave: () => boolean;
 }
 
+type NoOutcome = { readonly kind: "away" } | { readonly kind: "later" };
+
 export interface ModelDriver {
-  /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
-  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
+  /**
+   * Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. `later`: it waited for
+   * a connection until it might not leave any more.
+   */
+  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | NoOutcome>;
   /** Nobody waits for the call in flight any more. */
   readonly abort: () => void;
 }
@@ -76,7 +85,7 @@ export function awaitInAlarm(
 ): ModelDriver {
   let controller = new AbortController();
   return {
-    call: async ({ from, waitMs, leave }) => {
+    call: async ({ from, waitMs, leave, mayLeave }) => {
       controller = new AbortController();
       const { signal } = controller;
       const call = turnCall(spec, from, environment);
@@ -86,10 +95,14 @@ export function awaitInAlarm(
         return call;
       };
       const way = { open, call: send, waitMs, controller };
+      let waited = false;
       try {
         return await calls.inTurn(
-          () => callEndpoint(way),
-          (wait) => unlessAborted(wait, signal),
+          async () => (waited && !mayLeave() ? { kind: "later" } : await callEndpoint(way)),
+          (wait) => {
+            waited = true;
+            return unlessAborted(wait, signal);
+          },
         );
       } catch (thrown) {
         if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
@@ -100,25 +113,13 @@ export function awaitInAlarm(
   };
 }
 
-/** The wait; throws the signal's reason as soon as nobody wants the call any more. */
-async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<void>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop);
-  try {
-    await Promise.race([wait, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}
-
 /** The call is a message: its consumer asks for the prompt, calls, and hands the answer back. */
 export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number, calls: Subrequests): ModelDriver {
   return {
     call: async ({ waitMs, leave, stay }) => {
-      const message = callMessage(spec, leave(now() + waitMs));
       try {
-        await calls.inTurn(() => queue.send(message));
+        // Its time counts from its departure, and not from when it began to wait for a connection.
+        await calls.inTurn(() => queue.send(callMessage(spec, leave(now() + waitMs))));
       } catch (thrown) {
         stay();
         throw thrown;
@@ -145,9 +146,9 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
 }
 
 /**
- * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
- * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
- * idempotency key, and the first answer counts.
+ * `model-calls`: makes a call for a rollout that waits in an object. The object says what to ask, and whether the
+ * rollout still waits: a message that arrives twice or late makes no call. One whose consumer failed or died makes it
+ * again, under the same idempotency key, and the first answer counts.
  *
  * A cancel cannot reach whoever makes the call, and one that hangs would keep its place from the calls of others for
  * the rest of its time. So the consumer looks from time to time whether the rollout is over, and hangs up then.
@@ -177,7 +178,7 @@ export async function makeModelCall(
     );
   const isOver = () => isRolloutOver(env, message, subrequests);
   const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
-  // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
+  // Its time is up, or its rollout is over: the alarm of the object is due or was, and knows what else is over.
   if (outcome.kind === "aborted") return;
   await retry(() => {
     const waiting = rolloutHost(env, scope, run_id, host);

@@ -5,11 +5,13 @@
  * Invariants. The constructor writes nothing; the first `start` makes the table, and any other call about a rollout that
  * was never started answers `unknown` and writes nothing. All rollouts are played inside `alarm()`, which the runtime
  * repeats after a crash, so nothing here arms a far alarm before the handler ends, and a fresh instance goes on with every
- * rollout that is not over. One that is due goes on whatever those beside it wait for. No step begins later than
- * `ALARM_BUDGET_MS` after the handler did, so the handler ends before the platform would end it.
+ * rollout that is not over. One that is due goes on whatever those beside it wait for, until the handler hands over to
+ * its next one: no step begins that could end later than `ALARM_MS` after the handler began, since the platform would end
+ * it. Only a rollout that was told to stop closes all the same.
  */
 
 import { DurableObject } from "cloudflare:workers";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { PendingCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { Answered, CallOf, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
@@ -28,8 +30,10 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { FactsTable } from "./facts.ts";
 import { HostedRollout } from "./hosted.ts";
 
-/** One alarm may last 15 minutes; a call or a hook may take 10. */
-const ALARM_BUDGET_MS = 4 * 60_000;
+/** The platform ends an alarm after 15 minutes. */
+const ALARM_MS = 14 * 60_000;
+/** What a call or a hook may take at most: with it none begins that is more than 4 minutes late. */
+const LONGEST_STEP_MS = 10 * 60_000;
 /** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
 const ALARM_CALLS = 4000;
 /** One that could not even say why it failed is tried again after this. */
@@ -50,7 +54,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   /** How long one alarm goes on; tests shrink it. */
-  alarmBudgetMs = ALARM_BUDGET_MS;
+  alarmMs = ALARM_MS;
   readonly #table: FactsTable;
   readonly #calls = new Subrequests(Number.POSITIVE_INFINITY);
   /** Every rollout that was begun here; true for those that are over. Read once. */
@@ -62,6 +66,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   readonly #wakeAt = new Map<string, number>();
   /** The alarm under way: when its last step may begin, in milliseconds and in calls. */
   #alarm: { readonly until: number; readonly calls: number } | null = null;
+  /** Those of which what is stored could not be read when they were last looked at. */
+  readonly #unreadable = new Set<string>();
   #changed: () => void = () => undefined;
   #reports: WaitingReport[] = [];
   #reportSoon: ReturnType<typeof setTimeout> | undefined;
@@ -77,11 +83,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {
     const late = this.now() - sentAt > START_MESSAGE_LIFE_MS;
     const fresh = late ? [] : specs.filter(({ rollout_id }) => !this.#isBegun(rollout_id));
-    for (const spec of fresh) {
-      this.#rollout(spec.rollout_id).begin(spec);
-      this.#all().set(spec.rollout_id, false);
+    try {
+      for (const spec of fresh) {
+        this.#rollout(spec.rollout_id).begin(spec);
+        this.#all().set(spec.rollout_id, false);
+      }
+    } finally {
+      // Also for those that were begun before one that could not be.
+      if (fresh.length > 0) await this.#attend(() => this.#wake());
     }
-    if (fresh.length > 0) await this.#attend(() => this.#wake());
     const standing = ({ rollout_id }: RolloutSpec): Promise<RolloutStanding> | RolloutStanding =>
       late && !this.#isBegun(rollout_id) ? { state: "expired" } : this.#standing(rollout_id);
     return await Promise.all(specs.map(standing));
@@ -95,7 +105,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
 
   async cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]> {
     for (const { rollout_id, reason } of orders) {
-      if (this.#isUnderWay(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
+      if (this.#isUnderWay(rollout_id) && this.#isReadable(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
     }
     return await this.ask(orders.map(({ rollout_id }) => rollout_id));
   }
@@ -117,7 +127,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
 
   /** The trajectories stay in R2. */
   async free(): Promise<boolean> {
-    if ([...this.#all().values()].includes(false)) return false;
+    if (this.#underWay().some((id) => this.#isReadable(id))) return false;
     if (this.#all().size > 0) {
       await this.ctx.storage.deleteAll();
       this.#table.forget();
@@ -133,13 +143,13 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       this.#changed();
       return;
     }
-    this.#alarm = { until: this.now() + this.alarmBudgetMs, calls: this.#calls.count + ALARM_CALLS };
+    this.#alarm = { until: this.now() + this.alarmMs, calls: this.#calls.count + ALARM_CALLS };
     try {
       // However short its time, what is due has one step.
-      this.#begin(info?.isRetry ?? false);
+      this.#begin(info?.isRetry ?? false, () => true);
       while (this.#playing.size > 0) {
         await this.#change();
-        if (this.#mayBegin()) this.#begin(false);
+        this.#begin(false, (rollout) => rollout.cancelled || this.#mayBegin(LONGEST_STEP_MS));
       }
     } finally {
       this.#alarm = null;
@@ -149,16 +159,31 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   /** Plays what is due. `again`: this alarm was begun before, and its process ended. */
-  #begin(again: boolean): void {
+  #begin(again: boolean, may: (rollout: HostedRollout) => boolean): void {
     const now = this.now();
     for (const id of this.#underWay()) {
-      if (!this.#playing.has(id) && (this.#wakeAt.get(id) ?? 0) <= now) this.#play(id, again);
+      if (this.#playing.has(id) || (this.#wakeAt.get(id) ?? 0) > now) continue;
+      if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
+      else if (may(this.#rollout(id))) this.#play(id, again);
     }
   }
 
-  #mayBegin(): boolean {
+  #mayBegin(longestMs: number): boolean {
     if (this.#alarm === null) return false;
-    return this.now() <= this.#alarm.until && this.#calls.count <= this.#alarm.calls;
+    return this.now() + longestMs <= this.#alarm.until && this.#calls.count <= this.#alarm.calls;
+  }
+
+  /** Looks at what is stored of it, unless it was looked at before. */
+  #isReadable(id: string): boolean {
+    try {
+      void this.#rollout(id).cancelled;
+      this.#unreadable.delete(id);
+    } catch (thrown) {
+      logError("rollout cannot be read", id, thrown);
+      this.#unreadable.add(id);
+      this.#rollouts.delete(id);
+    }
+    return !this.#unreadable.has(id);
   }
 
   #play(id: string, again: boolean): void {
@@ -188,8 +213,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async #change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#changed = resolve;
-    const waiting = this.#mayBegin() && this.#wakeAt.size > 0;
-    const timer = waiting ? setTimeout(resolve, Math.max(0, this.#nextWake() - this.now())) : undefined;
+    const next = this.#mayBegin(LONGEST_STEP_MS) ? this.#nextWake() : Number.POSITIVE_INFINITY;
+    const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
     await promise;
     clearTimeout(timer);
   }
@@ -210,6 +235,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const over = this.#all().get(id);
     if (over === undefined) return { state: "unknown" };
     if (over) return { state: "answered" };
+    if (!this.#isReadable(id)) return { state: "unreadable" };
     const at = this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
     if (this.#alarm !== null) return { state: "running", next_event_at: at ?? this.now() };
     const alarm = await this.ctx.storage.getAlarm();
@@ -245,7 +271,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         now: () => this.now(),
         table: this.#table,
         calls: this.#calls,
-        mayBegin: () => this.#mayBegin(),
+        share: () => Math.max(1, Math.floor(LIMITS.parallelFetches / this.#playing.size)),
+        mayBegin: (longestMs) => this.#mayBegin(longestMs),
         wake: async () => {
           this.#wakeAt.set(id, this.now());
           await this.#wake();
@@ -272,12 +299,18 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     clearTimeout(this.#reportSoon);
     this.#reportSoon = undefined;
     const waiting = this.#reports.splice(0);
-    try {
+    const send = async (some: readonly WaitingReport[]) => {
       const run = runObject(this.env, scope, run_id);
-      const answers = await run.answered(waiting.map(({ report }) => report));
-      for (const [index, { answered }] of waiting.entries()) answered(answers[index] ?? { known: false });
+      const answers = await run.answered(some.map(({ report }) => report));
+      for (const [index, { answered }] of some.entries()) answered(answers[index] ?? { known: false });
+    };
+    try {
+      await send(waiting);
     } catch (thrown) {
-      for (const { failed } of waiting) failed(thrown);
+      const [only, ...others] = waiting;
+      // What is wrong with one is not the failure of those that went with it.
+      if (others.length > 0) await Promise.all(waiting.map((one) => send([one]).catch(one.failed)));
+      else only?.failed(thrown);
     }
   }
 
@@ -297,7 +330,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     clearTimeout(this.#retireLater);
     this.#retireLater = setTimeout(() => {
       const idle = this.#alarm === null && this.#attending === 0;
-      if (idle && this.#nextWake() > this.now() + RETIRE_AFTER_MS) this.ctx.abort("retired");
+      const soon = this.now() + RETIRE_AFTER_MS;
+      if (idle && [...this.#wakeAt.values()].every((at) => at > soon)) this.ctx.abort("retired");
     }, RETIRE_AFTER_MS);
   }
 }

@@ -105,9 +105,9 @@ export class RolloutStore {
   keepAnswer(): void {
     const turns = this.#unwritten?.turns ?? [];
     const last = turns.at(-1);
-    this.#unwritten = null;
     if (last === undefined) return;
     this.#table.write(this.#id, [[FACT.turns, last.index, last]]);
+    this.#unwritten = null;
     this.#read().turns = turns;
   }
 
@@ -194,7 +194,7 @@ export class RolloutStore {
   /** Kept in memory where it cannot be written; on disk because an object may be retired between two tries. */
   noteTries(tries: FailedTries): void {
     const facts = this.#read();
-    const same = facts.tries.failed === tries.failed && facts.tries.faults === tries.faults;
+    const same = facts.tries.failed === tries.failed && facts.tries.until === tries.until;
     facts.tries = tries;
     if (!same) this.#write(FACT.tries, tries);
   }

@@ -250,9 +250,10 @@ const UNKNOWN = { state: "unknown" } as const;
 const NOBODY = { host: 0, id: "nobody" } as const;
 
 /**
- * How rollouts stand that a run asks, one slice of them, an object's together. An object that fails says nothing about its rollout, unless its
- * storage is damaged: then it will never answer. A disk that is full, or files that run out, look the same from here but
- * hit every object that is opened, so one that nobody ever used is opened first.
+ * How rollouts stand that a run asks, one slice of them, an object's together. An object that fails says nothing about
+ * its rollouts, unless its storage is damaged: then it will never answer for any of them. A disk that is full, or files
+ * that run out, look the same from here but hit every object that is opened, so one that nobody ever used is opened
+ * first.
  */
 class Standings {
   readonly #env: Env;

@@ -28,9 +28,19 @@ export class Hosts {
     return host;
   }
 
-  /** A rollout of the object has answered, or was given up. */
+  /** A rollout of the object has answered. */
   leave(host: number | null): void {
+    this.#last = 0;
     if (host !== null) this.#change(host, 1);
+  }
+
+  /** A rollout of the object was given up: it may never answer, and is given no other. */
+  drop(host: number | null): void {
+    const seats = host === null ? undefined : this.#seats.get(host);
+    if (host === null || seats === undefined) return;
+    this.#free[seats.free]?.delete(host);
+    this.#seats.delete(host);
+    this.#last = 0;
   }
 
   /** To be called when what was written is not: nobody knows who sits where. */
@@ -39,7 +49,7 @@ export class Hosts {
     for (const hosts of this.#free) hosts.clear();
   }
 
-  /** That of the rollout before while it has a seat, so that a group sits together; else the emptiest. */
+  /** That of the rollout dispatched right before while it has a seat, so that a group sits together; else the emptiest. */
   #next(): number | undefined {
     if ((this.#seats.get(this.#last)?.free ?? 0) > 0) return this.#last;
     const most = this.#free.findLast((hosts, free) => free > 0 && hosts.size > 0);

@@ -201,7 +201,7 @@ export function giveUp(
     const current = store.bySeq(row.seq);
     if (current === null || current.status !== from) return null;
     if (from === "running") {
-      store.hosts.leave(current.host);
+      store.hosts.drop(current.host);
       const head = store.head();
       store.saveHead({ ...head, running: head.running - 1 });
     }

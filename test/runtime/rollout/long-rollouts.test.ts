@@ -25,7 +25,7 @@ test("a rollout that outlasts its alarms goes on in the next one, and makes no c
   const alarms = await platform.inRollout(id, ({ object: rollout }) => {
     const times: number[] = [];
     const alarm = rollout.alarm.bind(rollout);
-    rollout.alarmBudgetMs = -1;
+    rollout.alarmMs = -1;
     rollout.alarm = () => {
       times.push(Date.now());
       return alarm();

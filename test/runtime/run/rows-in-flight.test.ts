@@ -6,9 +6,7 @@ import { RunObject } from "../../../src/index.ts";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { cancelOne } from "../../../src/runtime/run/control.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RowsInFlight } from "../../../src/runtime/run/rows-in-flight.ts";
-import { RunStore } from "../../../src/runtime/run/store.ts";
 import { Hand } from "../hand-ledger.ts";
 import { inside } from "../platform.ts";
 
@@ -24,7 +22,7 @@ function afterEach(
     const run = new Hand(storage, { run_id, ...given });
     for (const step of steps) {
       step(run, storage);
-      const stored = new RunStore(storage, LEDGER_HOOKS).dispatchedAfter(-1, 1000);
+      const stored = storage.sql.exec<RolloutEntry>("select * from rollouts order by seq").toArray();
       const bySlot = ({ group_index: group, slot, attempt }: RolloutEntry) => ({ group, slot, attempt });
       expect(stored.map(({ seq }) => run.store.bySeq(seq))).toEqual(stored);
       expect(stored.map((row) => run.store.rollout(bySlot(row)))).toEqual(stored);
@@ -43,7 +41,7 @@ test("what a transaction wrote before it failed is not remembered, neither chang
         const failing = () =>
           store.transaction(() => {
             store.setRollout(1, { asks: 7, cancel: "user" });
-            store.addRollout({ ...FIRST, group: 1 }, { id: "ro_new", at: 1, askAt: 2, carries: null });
+            store.addRollout({ ...FIRST, group: 1 }, { id: "ro_new", at: 1, askAt: 2, carries: null, host: 9 });
             throw new Error("it failed");
           });
         expect(failing).toThrow("it failed");
