@@ -113,6 +113,21 @@ const ENDPOINT: readonly Edit[] = [
 
 const RUN: readonly Edit[] = [
   ...editsOf(
+    "src/runtime/run/hosts.ts",
+    ["runtime/run/hosts.node"],
+    [
+      ["if (host !== null) this.#change(host, 1);", "if (host !== null) this.#change(host, -1);"],
+      ["if (by === -1) seats.left -= 1;", "if (by === -1) seats.left -= 0;"],
+      ["if (host === null || seats === undefined) return;", "if (host === null || seats !== undefined) return;"],
+      ["if (seats.left > 0) this.#free", "if (seats.left >= 0) this.#free"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/rows-in-flight.ts",
+    ["runtime/run/rows-in-flight"],
+    [["const changed = { ...known, ...columns };", "const changed = { ...columns, ...known };"]],
+  ),
+  ...editsOf(
     "src/runtime/run/ledger.ts",
     ["runtime/run/said-twice"],
     [
