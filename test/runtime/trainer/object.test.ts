@@ -38,7 +38,7 @@ async function listening(
   const start = Date.now() + HOUR;
   await inTrainer(run_id, (object) => {
     object.now = () => start;
-    object.send = async (url, init) => {
+    object.network = async ({ href: url }, init) => {
       sent.push({ url, headers: new Headers(init.headers), body: String(init.body) });
       const reply = left.shift();
       if (reply === undefined) throw new TypeError("connection refused");
