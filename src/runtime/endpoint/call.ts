@@ -70,6 +70,8 @@ export async function reachEndpoint<Response>(
   if (endpoint instanceof EndpointUnusable) {
     return { kind: "unusable", error: serializeError(endpoint) };
   }
+  // Nobody waits for it any more: it does not leave.
+  if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
     const outcome = await send({ ...endpoint, signal: controller.signal });

@@ -202,13 +202,25 @@ export class RolloutDriver {
   async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<ModelDriver["call"]> {
     const { model, store } = this.#parts;
     const before = current();
+    const calling = model.call(departure);
+    // It waits for a connection, or for its endpoint to be opened: what came before is on disk meanwhile.
+    const atOnce = await settlesAtOnce(Promise.race([calling, left]));
+    if (!atOnce && current() === before) await this.#keep(before, calling);
     try {
-      const calling = model.call(departure);
-      // It waits for a connection, or for its endpoint to be opened: what came before is on disk meanwhile.
-      if (!(await settlesAtOnce(Promise.race([calling, left]))) && current() === before) store.save(before);
       return await calling;
     } catch (thrown) {
       if (current() === before) store.save(before);
+      throw thrown;
+    }
+  }
+
+  /** A call that waits must not leave once this could not be written. */
+  async #keep(before: Rollout, calling: Promise<unknown>): Promise<void> {
+    try {
+      this.#parts.store.save(before);
+    } catch (thrown) {
+      this.#parts.model.abort();
+      await calling.catch(() => undefined);
       throw thrown;
     }
   }
