@@ -48,6 +48,8 @@ export class AnswerComparison {
 
   /** Of what names its values, says one in several ways, or says what its letters are; null of anything else. */
   #sameNamed(a: Answer, b: Answer): boolean | null {
+    if (a.kind === "choice") return this.#choice(a, b);
+    if (b.kind === "choice") return this.#choice(b, a);
     const [left, right] = [recordOf(a), recordOf(b)];
     if (left !== null && right !== null) return this.#records(left, right);
     if (left !== null) return this.#recordAndValues(left, b);
@@ -57,6 +59,13 @@ export class AnswerComparison {
     if (isChoice(a) && !isUnordered(b)) return a.items.every((item) => this.equal(item, b));
     if (isChoice(b) && !isUnordered(a)) return b.items.every((item) => this.equal(item, a));
     return a.kind === "relation" || b.kind === "relation" ? this.#withRelation(a, b) : null;
+  }
+
+  /** It may be told by its letter or by what it says. */
+  #choice({ letter, content }: Of<"choice">, other: Answer): boolean {
+    if (other.kind === "choice") return letter === other.letter && this.equal(content, other.content);
+    const isLetter = other.kind === "expression" && other.expression.kind === "symbol";
+    return (isLetter && other.expression.name === letter) || this.equal(content, other);
   }
 
   #sameStructure(a: Answer, b: Answer): boolean {

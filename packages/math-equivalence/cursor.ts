@@ -82,7 +82,7 @@ export class Cursor {
       const token = this.take();
       if (token.kind === "mark" && token.text === "{") depth += 1;
       if (token.kind === "mark" && token.text === "}") depth -= 1;
-      if (depth === 0) return parts.join("");
+      if (depth === 0) return inOrder(parts.join(""));
       parts.push(indexText(token));
     }
   }
@@ -91,6 +91,12 @@ export class Cursor {
   skip(count: number): void {
     this.#at += count;
   }
+}
+
+/** The terms of a sum by their text: `n+1` and `1+n` are one index. */
+function inOrder(index: string): string {
+  if (!/^\w+(?:[+-]\w+)+$/.test(index)) return index;
+  return (`+${index}`.match(/[+-]\w+/g) ?? []).sort().join("");
 }
 
 /** Round brackets are kept for the names of functions. */

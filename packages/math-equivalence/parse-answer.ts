@@ -70,6 +70,8 @@ function spread(answer: Answer): readonly Answer[] {
 function readItem(written: readonly Token[], reading: Reading): Answer {
   reading.budget.node();
   const tokens = ungroup(written);
+  const choice = readChoice(tokens, reading);
+  if (choice !== undefined) return choice;
   try {
     return readStructure(isSetInPlainBraces(written) ? written : tokens, reading);
   } catch (thrown) {
@@ -84,12 +86,25 @@ function readStructure(tokens: readonly Token[], reading: Reading): Answer {
   return (
     readJoined(tokens, reading) ??
     readMatrix(tokens, reading) ??
+    readMultiple(tokens, reading) ??
     readBracketed(tokens, reading) ??
     readClock(tokens, reading) ??
     readRatio(tokens, reading) ??
     readQuantity(tokens, reading) ??
     readExpression(tokens, reading)
   );
+}
+
+/** `\text{(C)}\ 34`: the letter of an answer to choose, and the answer. */
+function readChoice(tokens: readonly Token[], reading: Reading): Answer | undefined {
+  const [open, letter, close, ...content] = tokens;
+  const isLetter = letter?.kind === "name" && /^[A-J]$/.test(letter.text);
+  const [first] = content;
+  const isContent = letter?.upright
+    ? first?.kind !== "mark" || /^(?:\(|-|frac|sqrt|＄)$/.test(first.text)
+    : first?.kind === "number";
+  if (open?.text !== "(" || !isLetter || close?.text !== ")" || first === undefined || !isContent) return undefined;
+  return { kind: "choice", letter: letter.text, content: readList(content, reading) };
 }
 
 function readPhrase(tokens: readonly Token[], reading: Reading): Answer {
@@ -111,7 +126,7 @@ function readPhrase(tokens: readonly Token[], reading: Reading): Answer {
     }
   }
   endBetween();
-  return { kind: "phrase", parts };
+  return /^no solutions?$/.test(parts.join(" ")) ? EMPTY_SET : { kind: "phrase", parts };
 }
 
 export function asText(tokens: readonly Token[]): Answer {
@@ -242,6 +257,29 @@ function readMatrix(written: readonly Token[], reading: Reading): Answer | undef
   if (isAligned) return readCases(cells, reading);
   const fence = isFenced || letter === "v" ? "|" : "";
   return name === "cases" ? readCases(cells, reading) : { kind: "matrix", fence, rows: readCells(cells, reading) };
+}
+
+/** A number times a matrix is the matrix of the products. */
+function readMultiple(tokens: readonly Token[], reading: Reading): Answer | undefined {
+  const begin = tokens.findIndex(({ text }) => text === "begin");
+  const start = begin - (turn(tokens[begin - 1] ?? END) === 1 ? 1 : 0);
+  if (start < 1) return undefined;
+  const matrix = readItem(tokens.slice(start), reading);
+  if (matrix.kind !== "matrix" || matrix.fence !== "") return undefined;
+  const factor = parseWhole(factorBefore(tokens.slice(0, start)), reading);
+  const scaled = (cell: Answer): Answer => {
+    if (cell.kind !== "expression") throw new MathSyntaxError("a multiple of what is no number");
+    return { kind: "expression", expression: { kind: "product", parts: [factor, cell.expression] } };
+  };
+  return { ...matrix, rows: matrix.rows.map((row) => row.map(scaled)) };
+}
+
+const END: Token = { kind: "mark", text: "" };
+
+/** Without the sign of the product; a minus alone is −1. */
+function factorBefore(tokens: readonly Token[]): readonly Token[] {
+  if (tokens.at(-1)?.text === "*") return tokens.slice(0, -1);
+  return tokens.at(-1)?.text === "-" ? [...tokens, { kind: "number", text: "1" }] : tokens;
 }
 
 function readCells(rows: readonly Token[][][], reading: Reading): Answer[][] {

@@ -67,9 +67,10 @@ function partsOf(tokens: readonly Token[]): Part[] | undefined {
   return parts;
 }
 
-/** A degree sign after a function belongs to its argument; what a second unit measures is a number. */
+/** A degree sign after a function belongs to its argument; what a second unit measures is a number, and no word is measured. */
 function canBeMeasured(value: readonly Token[], unit: Token | undefined, isSecond: boolean): boolean {
   if (isSecond && !value.every(({ kind, text }) => kind === "number" || /^(?:frac|\{|\}|\/)$/.test(text))) return false;
+  if (value.some(({ kind }) => kind === "word")) return false;
   const isDegree = unit?.text === "^";
   return !isDegree || value.every(({ kind, text }) => kind !== "name" || !FUNCTIONS.some((name) => name === text));
 }

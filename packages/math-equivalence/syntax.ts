@@ -58,6 +58,8 @@ export type Answer =
   | { readonly kind: "matrix"; readonly fence: "" | "|" | "cases"; readonly rows: readonly (readonly Answer[])[] }
   /** `a < b = c` is two links. `>` is turned round. */
   | { readonly kind: "relation"; readonly links: readonly Link[] }
+  /** An answer to choose, with its letter. */
+  | { readonly kind: "choice"; readonly letter: string; readonly content: Answer }
   /** Words, and what stands between them; what could not be read stands as its own text. */
   | { readonly kind: "phrase"; readonly parts: readonly (string | Answer)[] };
 

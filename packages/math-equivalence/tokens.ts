@@ -226,7 +226,7 @@ class Tokenizer {
     if (this.#isUnitHere(letters, start)) this.#push("word", letters, start, true);
     else if (PLAIN_NAMES.has(letters)) this.#push("name", NAMES[letters] ?? letters, start);
     else if (/^[A-Z]{2,}$/.test(letters)) this.#push("name", letters + primes, start);
-    else if (this.#isWord(letters)) this.#push("word", letters, start);
+    else if (this.#isWord(letters, start)) this.#push("word", letters, start);
     else {
       for (const [at, letter] of [...letters].entries()) {
         this.#push("name", at === letters.length - 1 ? letter + primes : letter, start + at);
@@ -234,8 +234,10 @@ class Tokenizer {
     }
   }
 
-  #isWord(letters: string): boolean {
+  #isWord(letters: string, start: number): boolean {
     if (letters.length >= WORD || /^[A-Z][a-z]{2}$/.test(letters)) return true;
+    // What follows a word is a word: "20 years old".
+    if (letters.length > 1 && this.#tokens.at(-1)?.kind === "word" && this.#text[start - 1] === " ") return true;
     return this.#isProse && letters.length > 1 && (this.#isSentence || /[eiou]/i.test(letters));
   }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { MalformedTargetError } from "../../../packages/math-equivalence/budget.ts";
 import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
+import { ANSWER_PAIRS } from "./answer-pairs.ts";
+import { DIFFERENT_PAIRS } from "./different-pairs.ts";
 import { FAMILY_PAIRS } from "./family-pairs.ts";
 import { readPairs } from "./pairs.ts";
 import { UNSEEN_PAIRS } from "./unseen-pairs.ts";
@@ -254,10 +256,13 @@ const DIFFERENT: readonly (readonly [string, string])[] = [
   ["\u0000", "1"],
 ];
 
-test.each(readPairs(FAMILY_PAIRS))("$family: $answer, $target: $equal", ({ answer, target, equal }) => {
-  expect(mathEqual(answer, target)).toBe(equal);
-  expect(mathEqual(target, answer)).toBe(equal);
-});
+test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS))(
+  "$family: $answer, $target: $equal",
+  ({ answer, target, equal }) => {
+    expect(mathEqual(answer, target)).toBe(equal);
+    expect(mathEqual(target, answer)).toBe(equal);
+  },
+);
 
 test("each family has as many pairs that differ as pairs that are equal", () => {
   const counts = Map.groupBy(readPairs(FAMILY_PAIRS), ({ family }) => family);
@@ -267,12 +272,12 @@ test("each family has as many pairs that differ as pairs that are equal", () => 
   }
 });
 
-test("of pairs that no rule was written for none that differ is taken for equal, and all but four of the equal are", () => {
+test("of pairs that no rule was written for none that differ is taken for equal, and all but two of the equal are", () => {
   const pairs = readPairs(UNSEEN_PAIRS);
   const found = pairs.filter(({ answer, target }) => mathEqual(answer, target));
   expect(found.filter(({ equal }) => !equal)).toEqual([]);
   const missed = pairs.filter((pair) => pair.equal && !found.includes(pair)).map(({ answer }) => answer);
-  expect(missed).toEqual(["\\mathbin{x+1}", "\\begin{pmatrix}2\\\\4\\end{pmatrix}", "1.2\\text{E}4", "a_{n+1}"]);
+  expect(missed).toEqual(["\\mathbin{x+1}", "1.2\\text{E}4"]);
 });
 
 describe("the same mathematics", () => {
