@@ -308,7 +308,7 @@ function recordOf(answer: Answer): ReadonlyMap<string, Answer> | null {
   const entries = answer.items.map((item) => {
     const link = item.kind === "relation" ? item.links.at(-1) : undefined;
     const label = item.kind === "relation" ? item.links[0]?.left.label : null;
-    return link !== undefined && link.sign === "=" && typeof label === "string"
+    return link !== undefined && (link.sign === "=" || link.sign === "approx") && typeof label === "string"
       ? ([label, link.right.answer] as const)
       : null;
   });

@@ -8,7 +8,7 @@ const CONSTANTS = new Set(["pi", "e", "i", "infinity", "emptyset"]);
 /** Names of functions by custom: of them an exponent before a bracket is no power. */
 const FUNCTION_NAME = /^(?:(?:[fghFGH]|phi|psi|Phi|Psi|Gamma|zeta)'*|\w+'+)$/;
 /** What no factor in brackets holds. */
-const NO_FACTOR = /^(?:,|=|!=|<|>|<=|>=|\||in|cap|cup)$/;
+const NO_FACTOR = /^(?:,|=|!=|<|>|<=|>=|in|cap|cup)$/;
 
 /**
  * Names that are functions where a bracket follows: those that functions have by custom, and those with one name or
@@ -31,9 +31,10 @@ export function functionNames(texts: readonly (readonly Token[])[]): Set<string>
 function hasArgument(tokens: readonly Token[], at: number): boolean {
   const start = indexEnd(tokens, at + 1) + 1;
   const end = start - 1 + closingOf(tokens.slice(start - 1, start + MOST_TOKENS));
-  return (
-    end === start + 1 || tokens.slice(start, end).some(({ kind, text }) => kind === "mark" && NO_FACTOR.test(text))
-  );
+  const marks = tokens.slice(start, end).filter(({ kind }) => kind === "mark");
+  // Bars around a value come in pairs.
+  const isConditional = marks.filter(({ text }) => text === "|").length % 2 === 1;
+  return end === start + 1 || isConditional || marks.some(({ text }) => NO_FACTOR.test(text));
 }
 
 /** Tokens of an argument that are looked at. */
@@ -60,7 +61,7 @@ const NAMES = new RegExp(`^(?:[aAw]${INDEX})+$`);
 const APPLIED = new RegExp(String.raw`^[faAw]${INDEX}(?:\^(?:[0aA]|\{[^{}]*\}))?\(.*\)$`, "s");
 /** `a/b`, `dy/dx`, `|AB|`, `[ABC]`, `\angle ABC`, `\overline{AB}`, `m\angle A`. */
 const FIGURES =
-  /^(?:frac\{a\}\{a\}|frac\{a(?:\^0)?a\}\{aa(?:\^0)?\}|\|A\||\[A\]|[aw]?(?:angle|triangle)\{?[aA]+\}?|accent\w*\{?[aA]\}?)$/;
+  /^(?:frac\{a\}\{a\}|frac\{a\}\{aa\}f\(.*\)|frac\{a(?:\^0)?a\}\{aa(?:\^0)?\}|\|A\||\[A\]|[aw]?(?:angle|triangle)\{?[aA]+\}?|accent\w*\{?[aA]\}?)$/;
 /** `a:b` */
 const RATIO = /^a(?::a)+$/;
 /** `(x, y)` */

@@ -190,7 +190,10 @@ function readJoined(tokens: readonly Token[], reading: Reading): Answer | undefi
     if (pieces.some(({ length }) => length === 0)) throw new MathSyntaxError(`${mark} without two sides`);
     return { kind, items: pieces.map((piece) => readItem(piece, reading)) };
   }
-  return undefined;
+  // A set is taken away, no number subtracted.
+  const [from = [], taken = [], ...more] = split(tokens, "-");
+  if (more.length > 0 || from.length === 0 || taken[0]?.text !== "\\{") return undefined;
+  return { kind: "difference", items: [readItem(from, reading), readItem(taken, reading)] };
 }
 
 /** A set, or a tuple or interval: brackets around the whole, with a comma in round and square ones. */

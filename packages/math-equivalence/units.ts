@@ -145,7 +145,7 @@ export const SPACED_UNIT = /^(?:km|cm|mm|kg)$/;
 
 /** Short names that are units right after a number, though outside of `\text{…}`. `rest`: what follows them. */
 export function isPlainUnit(letters: string, rest: string): boolean {
-  if (/^(?:km|cm|mm|kg|ft|in|lbs?|oz|mph|kph|yd|hrs?|mL|ml|am|pm|th|st|nd|rd)$/.test(letters)) return true;
+  if (/^(?:km|cm|mm|kg|ft|in|lbs?|oz|mph|kph|yd|hrs?|mL|ml|per|am|pm|th|st|nd|rd)$/.test(letters)) return true;
   if (letters === "m") return /^\/s(?![a-zA-Z])/.test(rest);
   return letters.length > 2 && letters !== "sec" && unitOf(letters) !== undefined;
 }
@@ -157,6 +157,7 @@ const MOST_FACTORS = 8;
 export function startsUnit(tokens: readonly Token[], at: number): boolean {
   const token = tokens[at];
   if (token?.text === "^") return degreeLength(tokens, at) > 0;
+  if (isPer(token)) return readFactor(tokens, at + 1) !== undefined;
   if (token?.text === "frac") return readFraction(tokens, at) !== undefined;
   if (token?.kind === "mark") return UNITS.has(token.text);
   return canBeUnit(token) && (unitOf(token.text) !== undefined || powerWord(token) !== undefined);
@@ -172,20 +173,29 @@ function powerWord(token: Token | undefined): number | undefined {
 
 /** Reads a product of units from `start`: the unit and where it ends; undefined when there is none. */
 export function readUnit(tokens: readonly Token[], start: number): { unit: Unit; end: number } | undefined {
-  let [unit, end, sign]: [Unit | undefined, number, number] = [NONE, start, 1];
+  const first = isPer(tokens[start]) ? start + 1 : start;
+  let [unit, end, sign]: [Unit | undefined, number, number] = [NONE, first, first === start ? 1 : -1];
   for (let count = 0; count < MOST_FACTORS; count += 1) {
     const factor = readFactor(tokens, end);
     if (factor === undefined) break;
     unit = times(unit, factor.unit, sign * factor.power);
-    end = factor.end;
-    const joint = tokens[end];
-    const divides = joint?.text === "/" || joint?.text.toLowerCase() === "per";
+    const { length, divides } = jointAt(tokens, factor.end);
+    end = factor.end + length;
     sign = divides ? -1 : 1;
-    const continues = readFactor(tokens, end + 1) !== undefined;
-    if ((divides || joint?.text === "*") && continues) end += 1;
   }
-  if (unit === undefined || end === start) return undefined;
-  return { unit, end: end + (isOf(tokens[end]) ? 1 : 0) };
+  return unit === undefined || end === first ? undefined : { unit, end: end + (isOf(tokens[end]) ? 1 : 0) };
+}
+
+/** What joins a unit to the next: a stroke or "per", a sign of the product, nothing. */
+function jointAt(tokens: readonly Token[], at: number): { length: 0 | 1; divides: boolean } {
+  const joint = tokens[at];
+  const divides = joint?.text === "/" || isPer(joint);
+  const isJoint = (divides || joint?.text === "*") && readFactor(tokens, at + 1) !== undefined;
+  return { length: isJoint ? 1 : 0, divides: isJoint && divides };
+}
+
+function isPer(token: Token | undefined): boolean {
+  return token?.kind === "word" && /^per$/i.test(token.text);
 }
 
 /** `20 years old`, `5 cm long`: what is measured. */

@@ -5,6 +5,7 @@ import { ANSWER_PAIRS } from "./answer-pairs.ts";
 import { DIFFERENT_PAIRS } from "./different-pairs.ts";
 import { FAMILY_PAIRS } from "./family-pairs.ts";
 import { readPairs } from "./pairs.ts";
+import { TEXTBOOK_PAIRS } from "./textbook-pairs.ts";
 import { UNSEEN_PAIRS } from "./unseen-pairs.ts";
 
 const SAME: readonly (readonly [string, string, string])[] = [
@@ -256,7 +257,7 @@ const DIFFERENT: readonly (readonly [string, string])[] = [
   ["\u0000", "1"],
 ];
 
-test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS))(
+test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS + TEXTBOOK_PAIRS))(
   "$family: $answer, $target: $equal",
   ({ answer, target, equal }) => {
     expect(mathEqual(answer, target)).toBe(equal);

@@ -1,0 +1,182 @@
+/** Answers of competitions and textbooks, and what is easily taken for them. */
+export const TEXTBOOK_PAIRS = String.raw`
+# textbook
+\frac{3\sqrt{3}}{4}\text{ square units} == \frac{3\sqrt3}{4}
+144\pi \text{ cubic feet} == 144\pi
+13.5 \text{ feet per second} == 13.5
+13.5 \text{ ft/s} == 13.5\text{ feet per second}
+13.5 \text{ ft/s} != 13.5\text{ ft}
+70 \text{ mi/hr} == 70\text{ mph}
+3\text{ kg} == 3000\text{ g}
+1.5\text{ L} == 1500\text{ mL}
+1.5\text{ L} != 1.5\text{ mL}
+2\text{ gal} == 8\text{ quarts}
+45\text{ min} == \frac34\text{ hr}
+45\text{ min} != 45\text{ s}
+10\text{ cents} == \$0.10
+\$10 == 10\text{ dollars}
+\$10.00 == 10
+\$10.00 != \$1000
+5\text{ units} == 5
+6\text{ ways} == 6
+4\text{ solutions} == 4
+3\text{ people} == 3
+7\text{ days} == 1\text{ week}
+7\text{ days} != 7\text{ weeks}
+2\text{ years} == 24\text{ months}
+50^{\circ}\text{C} == 50^\circ\text{C}
+50^{\circ}\text{C} != 50\text{ K}
+60^\circ == \frac{\pi}{3}\text{ radians}
+x\text{ cm} != x\text{ in}
+x\text{ cm} == x
+(2x+3)\text{ cm} == 2x+3
+\text{cm} != \text{m}
+\text{cm} == cm
+3\,\mathrm{A} != 3
+n\in\mathbb{Z} != n\in\mathbb{Q}
+\mathbb{R}^+ != \mathbb{R}^-
+\mathbb{R}\setminus\mathbb{Q} != \mathbb{Q}
+\mathbb{R}\setminus\mathbb{Q} == \mathbb R \setminus \mathbb Q
+\{x\in\mathbb{R}: x\ge 1\} == [1,\infty)
+\{x\in\mathbb{Z}: x\ge 1\} != [1,\infty)
+8\text{ A.M.} != 8\text{ P.M.}
+8\text{ A.M.} == 8\text{ a.m.}
+8:00\text{ a.m.} == 8\text{ AM}
+8:00 AM == 8:00 am
+8:00 AM != 8
+8:00 AM != 8:10 AM
+3\text{ billion} != 3\text{ million}
+3\text{ billion} == 3\times10^9
+\text{Three million} == 3{,}000{,}000
+0.5\text{ million} == 500000
+\text{fifteen} != 50
+\text{fifteen} == 15
+\text{seventy five} == 75
+\text{zero} == 0
+\text{none} != 1
+\text{Increasing} == increasing
+\text{increasing} != \text{decreasing}
+\text{convergent} != \text{divergent}
+\text{Convergent} == \text{convergent}
+\text{A or B} != \text{A}
+\text{A, B, and D} == \text{A, B, D}
+A,B,D == \{A,B,D\}
+AB != BA
+\text{I and II} == \text{I, II}
+\text{I and II} != \text{I and III}
+\text{II} != \text{III}
+II != III
+\text{II only} == \text{II only}
+\text{II only} != \text{II}
+\overline{ABC} != ABC
+\overline{ABC} == \overline{ABC}
+\overline{z}+1 != z+1
+\bar{x}=5 != x=5
+\bar{x}=5 == 5
+\overline{3.14} != 3.14
+3.\overline{142857} == \frac{22}{7}
+0.8\overline{3} == \frac56
+0.8\overline{3} != 0.83
+0.\overline{9} == 1
+2.\dot{3} == 2.\dot{3}
+\log(2x) != 2\log x
+\sin(2x) != 2\sin(x)
+f(x)=x^2+2x == x(x+2)
+f(x+h) != f(x)+h
+f(x+h) != f(x)+f(h)
+f(x)g(x) != f(g(x))
+f(2)=3 != f(3)=2
+f(2)=3 == 3
+f(2)+f(3) != f(5)
+a(n) != an
+t(t-1) == t^2-t
+m(m+1)(m+2) == m^3+3m^2+2m
+r(1-r) == r-r^2
+p(1-p) == (1-p)p
+k(k+1)/2 == \frac{k^2+k}{2}
+\theta(1+\theta) == \theta+\theta^2
+(x,y,z)=(1,-1,2) == (1,-1,2)
+x=1,y=-1,z=2 == (x,y,z)=(1,-1,2)
+x=1,y=-1,z=2 != (x,y,z)=(1,2,-1)
+(x,y)\in\{(1,2),(2,1)\} == \{(1,2),(2,1)\}
+(x,y)=(1,2),(2,1) == (1,2),(2,1)
+(x,y)=(1,2)\text{ or }(2,1) == \{(1,2),(2,1)\}
+(1,2)\text{ and }(2,1) == (2,1),(1,2)
+(1,2)\text{ and }(2,1) != (1,2)
+M=\begin{bmatrix}1&2\\3&4\end{bmatrix} == \begin{pmatrix}1&2\\3&4\end{pmatrix}
+M=\begin{bmatrix}1&2\\3&4\end{bmatrix} != N=\begin{pmatrix}1&2\\3&4\end{pmatrix}
+\left(\begin{matrix}1\\2\end{matrix}\right) == \begin{pmatrix}1\\2\end{pmatrix}
+\left[\begin{smallmatrix}1&2\end{smallmatrix}\right] == \begin{pmatrix}1&2\end{pmatrix}
+y'=2x == 2x
+f'(x)=2x, f''(x)=2 == f'(x)=2x, f''(x)=2
+\frac{d}{dx}f(x)=2x == 2x
+\frac{d^2y}{dx^2}=6x == 6x
+\int x\,dx=\frac{x^2}{2}+C == \frac{x^2}{2}+C
+S=\frac{1}{1-r}=2 == 2
+x=\frac{-b\pm\sqrt{b^2-4ac}}{2a} == \frac{-b\pm\sqrt{b^2-4ac}}{2a}
+x=\frac{-(-4)\pm\sqrt{16-8}}{2}=2\pm\sqrt2 == 2\pm\sqrt2
+\sqrt{50}=5\sqrt2\approx7.07 == 5\sqrt2
+\sqrt{50}=5\sqrt2\approx7.07 == 7.07
+\sqrt{50}=5\sqrt2\approx7.07 != 7.1
+\sqrt{50}\approx 8 != 8
+\approx 0.69 == 0.69
+x\approx1.41, y\approx2.24 == (1.41, 2.24)
+-2<x\le 3 == (-2,3]
+x\in(-2,3] == -2<x\le3
+x\geq-2\text{ and }x\leq3 == [-2,3]
+-2\le x, x\le 3 == [-2,3]
+-2\le x, x\le 3 != (-2,3)
+x\in(-\infty,-2]\cup[3,\infty) == x\le-2\text{ or }x\ge3
+x\in(-\infty,-2]\cup[3,\infty) == x\leq -2, x \geq 3
+x<0\text{ or }x>0 == x\ne0
+(-\infty,0)\cup(0,\infty) == \mathbb{R}\setminus\{0\}
+\mathbb R-\{0\} == \mathbb{R}\setminus\{0\}
+x\in\mathbb{R}, x\neq0 == (-\infty,0)\cup(0,\infty)
+\text{all real numbers except }0 == \text{all real numbers except }0
+k<-1 == (-\infty,-1)
+0<a<1 == a\in(0,1)
+a\in(0,1) == (0,1)
+y\le 4 == (-\infty,4]
+{x^2\over 2} == \frac{x^2}{2}
+{\pi \over 4} == \frac{\pi}{4}
+{-1\over 2} == -\frac12
+x={1\over2} == 0.5
+60 km == 60\text{ km}
+60 km == 60
+12 cm^2 == 12
+5 ft 6 in == 66\text{ in}
+2.54 cm == 1\text{ in}
+90 mph == 90
+3 hours == 180 minutes
+$5 per hour == 5
+1,024 == 1024
+\{1,024,2,048\} == \{1024,2048\}
+[1,000, 2,000] == [1000,2000]
+1,024 != 1,025
+(3,141) != 3141
+(3,141) == (3, 141)
+12,345,678 == 12345678
+100,000,000 == 10^8
+1,2,3 == \{1,2,3\}
+x=\pm 1,\pm 2 == -2,-1,1,2
+\{\pm1,\pm2\} == \{-2,-1,1,2\}
+\pm\sqrt2 == -\sqrt2,\sqrt2
+\pm i == i, -i
+2:1 == 2
+1:\sqrt2 == \frac{1}{\sqrt2}
+1:2:3 != 1:3:2
+x:y:z=1:2:3 == 1:2:3
+\text{ratio } 1:2 == \text{ratio }1:2
+£20 != €20
+£20 == 20
+€1.50 == 1.50\text{ euros}
+\text{March 3} != \text{March 13}
+\text{Monday, March 3} != \text{Tuesday, March 3}
+\triangle ABC\sim\triangle DEF != \triangle ABC\cong\triangle DEF
+\triangle ABC \cong \triangle DEF == \triangle ABC\cong\triangle DEF
+AB \parallel CD != AB\perp CD
+x\to\infty != x\to0
+x\equiv1\pmod2 != x\equiv0\pmod2
+p\Rightarrow q != q\Rightarrow p
+\exists x != \forall x
+`;
