@@ -40,9 +40,6 @@ const SIGNS: readonly (readonly [string, string])[] = [
   ["°", "^\\circ "],
   ["\\degree", "^\\circ "],
   ["θ", "\\theta "],
-  ["²", "^{2}"],
-  ["³", "^{3}"],
-  ["⁴", "^{4}"],
   ["½", "\\frac{1}{2}"],
   ["⅓", "\\frac{1}{3}"],
   ["⅔", "\\frac{2}{3}"],
@@ -83,10 +80,24 @@ const RAISED = /\^\s?\{?\s?\\(?:text|mathrm|textrm)\s?\{\s?(th|st|nd|rd)\s?\}\s?
 const HALF_OF_DAY = /(?<![a-zA-Z])([ap])\.\s?m\.?(?![a-zA-Z])/gi;
 const BETWEEN_NUMBERS = /(?<=\d)(?:\s?\\text\s?\{\s?to\s?\}\s?|\sto\s)(?=\d)/g;
 
+const RAISED_DIGITS = /[⁻⁰¹²³⁴-⁹ⁿ]+/g;
+const LOWERED_DIGITS = /[₀-₉]+/g;
+const SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ₀₁₂₃₄₅₆₇₈₉";
+const FULL = "0123456789-n0123456789";
+
+/** `x²` as `x^{2}`, `x₁` as `x_{1}`. */
+function withFullDigits(text: string): string {
+  const full = (small: string) => Array.from(small, (sign) => FULL[SMALL.indexOf(sign)] ?? sign).join("");
+  return text
+    .replace(RAISED_DIGITS, (small) => `^{${full(small)}}`)
+    .replace(LOWERED_DIGITS, (small) => `_{${full(small)}}`);
+}
+
 export function normalise(text: string): string {
   let plain = text.replace(THOUSANDS, "").replace(ELLIPSIS, repeatingFraction).replace(REPEATING, repeatingFraction);
   plain = plain.replace(CASES, "\\begin{cases}").replace(CASES_END, "\\end{cases}");
   for (const [sign, spelling] of SIGNS) plain = plain.replaceAll(sign, spelling);
+  plain = withFullDigits(plain);
   plain = plain
     .replace(UNIT_VECTOR, "\\mathbf{$1}")
     .replace(HIDDEN, "")

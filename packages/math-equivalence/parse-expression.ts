@@ -107,9 +107,10 @@ function parseExponent(cursor: Cursor): Expression {
   return parsePower(cursor);
 }
 
-/** Whether a value may follow without a sign for the product. A number may not: `2 3` is no product. */
+/** Whether a value may follow without a sign for the product. A number may only after `n!`: `2 3` is no product. */
 function startsValue(cursor: Cursor): boolean {
   if (cursor.next.kind === "name" || cursor.next.kind === "word") return true;
+  if (cursor.next.kind === "number") return cursor.peek(-1).text === "!";
   if (cursor.isMark("|")) return cursor.bars === 0;
   const isAccent = cursor.next.kind === "mark" && cursor.next.text.startsWith(ACCENT);
   return isAccent || cursor.isMark("(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil", "angle", "triangle");

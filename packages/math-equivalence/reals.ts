@@ -6,6 +6,7 @@
  */
 import { approximate } from "./approximate.ts";
 import type { Budget } from "./budget.ts";
+import { boundOf, insideBars, namesIn, negative } from "./linear.ts";
 import { isRealLine } from "./parse-answer.ts";
 import type { Answer, Expression, Link, Side } from "./syntax.ts";
 
@@ -131,15 +132,34 @@ class Line {
 
   #link({ sign, left, right }: Link): RealSet | null {
     if (sign === "in") return left.label === null ? null : named(this.read(right.answer), left.label);
+    if (sign === "approx" || left.answer.kind !== "expression" || right.answer.kind !== "expression") return null;
     const [variable, bound] = variableOf(left, right) ?? [];
-    const isLow = variable === right;
     const name = variable?.label ?? null;
-    if (name === null || bound === undefined || sign === "approx" || bound.answer.kind !== "expression") return null;
-    const { expression } = bound.answer;
+    const expression = bound?.answer.kind === "expression" ? bound.answer.expression : undefined;
+    if (name === null || expression === undefined || namesIn(expression).has(name)) {
+      const isInequality = sign === "<" || sign === "<=";
+      return isInequality ? this.#inequality(left.answer.expression, right.answer.expression, sign === "<=") : null;
+    }
     if (sign === "=") return { name, pieces: [pointAt(expression)] };
     if (sign === "!=") return this.#complement({ name, pieces: [pointAt(expression)] });
-    const end = endAt(expression, sign === "<=", isLow ? -1 : 1);
-    return end && { name, pieces: [isLow ? { low: end, high: OPEN } : { low: OPEN, high: end }] };
+    return halfLine(name, expression, sign === "<=", variable === left);
+  }
+
+  /** `2x + 1 < 5`, `|x - 2| < 3`, `3 < |x|`: the left side is below the right one. */
+  #inequality(left: Expression, right: Expression, closed: boolean): RealSet | null {
+    const [small, large] = [insideBars(left), insideBars(right)];
+    if (small !== undefined && namesIn(right).size === 0) {
+      return this.#join([this.#linear(small, right, closed), this.#linear(negative(right), small, closed)], "and");
+    }
+    if (large !== undefined && namesIn(left).size === 0) {
+      return this.#join([this.#linear(large, negative(left), closed), this.#linear(left, large, closed)], "or");
+    }
+    return this.#linear(left, right, closed);
+  }
+
+  #linear(left: Expression, right: Expression, closed: boolean): RealSet | null {
+    const bound = boundOf(left, right, this.#same);
+    return bound && halfLine(bound.name, bound.at, closed, bound.isUpper);
   }
 
   #join(sets: readonly (RealSet | null)[], joint: "and" | "or"): RealSet | null {
@@ -240,6 +260,11 @@ function variableOf(left: Side, right: Side): readonly [Side, Side] | undefined 
 
 function position({ at }: End): number {
   return at === null ? Number.NEGATIVE_INFINITY : (approximate(at)?.value ?? 0);
+}
+
+function halfLine(name: string, at: Expression, closed: boolean, isUpper: boolean): RealSet | null {
+  const end = endAt(at, closed, isUpper ? 1 : -1);
+  return end && { name, pieces: [isUpper ? { low: OPEN, high: end } : { low: end, high: OPEN }] };
 }
 
 /** Null where the line does not go on (`side`: −1 below, 1 above), or ends at infinity. */

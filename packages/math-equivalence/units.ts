@@ -218,7 +218,8 @@ function readDegree(tokens: readonly Token[], start: number): UnitPower | undefi
   const end = start + degreeLength(tokens, start);
   if (end === start) return undefined;
   const scale = tokens[end];
-  const isScale = scale?.upright === true && /^[CF]$/.test(scale.text);
+  const isScale =
+    scale !== undefined && /^[CF]$/.test(scale.text) && (scale.upright === true || end + 1 === tokens.length);
   const bases = new Map([[isScale ? `degree ${scale.text}` : "degree", 1]]);
   return { unit: { factor: NONE.factor, bases }, power: 1, end: isScale ? end + 1 : end };
 }

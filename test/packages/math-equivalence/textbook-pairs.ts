@@ -179,4 +179,101 @@ x\to\infty != x\to0
 x\equiv1\pmod2 != x\equiv0\pmod2
 p\Rightarrow q != q\Rightarrow p
 \exists x != \forall x
+\text{x = 1 or x = 2} == x=1,2
+\text{x = 1 or x = 2} == \{1,2\}
+5\text{.} == 5
+x^{0.5} == \sqrt{x}
+x₁+x₂ == x_1+x_2
+√2/2 == \frac{\sqrt2}{2}
+2×10³ == 2000
+10⁻³ == 0.001
+x²+3x⁵ == x^2+3x^5
+\frac{\text{opposite}}{\text{hypotenuse}} == \frac{\text{opposite}}{\text{hypotenuse}}
+\{(x,y)\mid x+y=1\} == \{(x,y) : x+y=1\}
+\{(x,y)\mid x+y=1\} != \{(x,y)\mid x+y=2\}
+3.0 \times 10^8 m/s == 3\times10^8
+9.8 m/s² == 9.8
+25 °C == 25
+25°C == 25^\circ\text{C}
+25°C != 25°F
+\frac{\pi}{2}\text{ rad} == 90^\circ
+6.022 \times 10^{23} \text{ mol}^{-1} == 6.022\times10^{23}
+a\cdot b == ab
+\text{Yes, because } x>0 == \text{yes, because }x>0
+2\text{ and }-3 == -3,2
+x+y+z=1 == z+y+x = 1
+\frac{x}{3}+\frac{y}{4}=1 == 4x+3y=12
+4x+3y-12=0 == y=-\frac43x+4
+(x-1)^2+(y+2)^2=9 == x^2+y^2-2x+4y-4=0
+(x-1)^2+(y+2)^2=9 != (x+1)^2+(y-2)^2=9
+y=\sqrt{x} == \sqrt{x}
+\sin x=\frac12 == \sin(x)=0.5
+3x^2y == 3yx^2
+\frac{2x}{x^2-1} == \frac{1}{x-1}+\frac{1}{x+1}
+\frac{2^{n+1}-2}{3} == \frac{2(2^n-1)}{3}
+\frac{1-r^{n+1}}{1-r} == \frac{r^{n+1}-1}{r-1}
+n^2+n == n(n+1)
+(-1)^{n+1} == -(-1)^n
+(-1)^{n} == (-1)^{n+2}
+(-1)^{n} != (-1)^{n+1}
+2^{2n} == 4^n
+\binom{n}{2}+n == \binom{n+1}{2}
+\frac{(2n)!}{2^n n!} == \frac{(2n)!}{n!2^n}
+(n+1)! == (n+1)n!
+\lfloor \sqrt{10}\rfloor == 3
+\max(3,5) == \max(3,5)
+a_{n}=2a_{n-1}+1 == a_n=2a_{n-1}+1
+F_{n+2}=F_{n+1}+F_n == F_{n+2}=F_n+F_{n+1}
+|x|\le 1 == |x| \leq 1
+|x-2|<3 == -1<x<5
+|x|>2 == (-\infty,-2)\cup(2,\infty)
+x^2<4 == x^2 < 4
+2x+1>5 == x>2
+2x+1>5 == (2,\infty)
+-3x\ge 6 == x\le-2
+-3x\ge 6 != x\ge-2
+|x|<2 != x<2
+\sqrt[3]{x} == x^{1/3}
+\sqrt{\frac{a}{b}} == \frac{\sqrt{ab}}{b}
+\frac{\sqrt{a}}{\sqrt{b}} == \sqrt{\frac ab}
+\frac{a}{\sqrt a} == \sqrt a
+\sqrt{a^2b} == |a|\sqrt b
+\frac{1}{\sqrt{x+1}-\sqrt{x}} == \sqrt{x+1}+\sqrt{x}
+\sqrt{8x^3} == 2x\sqrt{2x}
+\ln\sqrt{x} == \frac12\ln x
+\ln\frac{x}{y} == \ln x-\ln y
+\log_a b == \frac{\ln b}{\ln a}
+\log_4 x == \frac12\log_2 x
+e^{-x} == \frac{1}{e^x}
+e^{2\ln x} == x^2
+\sinh x == \frac{e^x-e^{-x}}{2}
+\cos^2 x == \frac{1+\cos 2x}{2}
+\sin x\cos x == \frac12\sin 2x
+\sin^4x+\cos^4x == 1-\frac12\sin^2 2x
+\tan(x+\frac{\pi}{4}) == \frac{1+\tan x}{1-\tan x}
+\sin x+\cos x == \sqrt2\sin(x+\frac\pi4)
+\arctan\frac{1}{\sqrt3} == 30^\circ
+2\arctan 1 == \frac{\pi}{2}
+\tan 22.5^\circ == \sqrt2-1
+\sin 18^\circ == \frac{\sqrt5-1}{4}
+\cos 36^\circ == \frac{1+\sqrt5}{4}
+\sin\frac{\pi}{12} == \frac{\sqrt6-\sqrt2}{4}
+|x|\le 3 == [-3,3]
+|2x-1|<5 == (-2,3)
+|2x-1|<5 != [-2,3]
+3<|x-1| == (-\infty,-2)\cup(4,\infty)
+5-2x\ge 1 == x\le 2
+5-2x\ge 1 == (-\infty,2]
+5-2x\ge 1 != [2,\infty)
+x<2x-3 != (-\infty,2x-3)
+x<2x-3 == (3,\infty)
+|x|<-1 != (-1,1)
+x^2<4 != (-\infty,4)
+\sqrt{x}<2 != (-\infty,4)
+1<2x+1\le 5 == (0,2]
+|x+y|<2 != |x|<2
+n!2^n == 2^n n!
+y(|x|+1) == y|x|+y
+P(A|B)=\frac12 == 0.5
+P(A|B) != P(B|A)
 `;
