@@ -3,20 +3,25 @@
  * number measured on wrong work is worth nothing, so whatever does not add up ends the benchmark.
  */
 import type { RunView } from "../src/contract/run.ts";
-import { RollcallClient } from "../src/sdk/client.ts";
+import { type Counters, type Counts, startCounting } from "./counters.ts";
 import { Meter, type Usage } from "./measure.ts";
-import { type BenchedPlatform, startBaseline, startModel, startPlatform } from "./processes.ts";
-import { IN_FLIGHT, MODEL, workload } from "./workload.ts";
+import { playEval, playTraining, type Size } from "./play.ts";
+import { type Place, startBaseline, startModel, startPlatform } from "./processes.ts";
 
-export interface Case {
-  readonly rollouts: number;
-  readonly turns: number;
+export interface Case extends Size {
   readonly latency_ms: number;
+  /** Above 0, latencies are lognormal with this σ and `latency_ms` for their median. */
+  readonly latency_sigma: number;
+  readonly state: Place;
+  /** The same conversations as an eval, or as the rollouts of a training run. */
+  readonly kind: "eval" | "training";
 }
 
 export interface Side {
   readonly seconds: number;
   readonly usage: Usage;
+  /** Of workerd, and of the bare loop. */
+  readonly counts: Counts;
   readonly promptTokens: number;
 }
 
@@ -29,74 +34,68 @@ export interface Pair {
 const PROMPT_TOLERANCE = 0.05;
 
 /** `platformFirst` alternates from pair to pair, so that a machine growing warm or busy favours neither. */
-export async function runPair(work: Case, platformFirst: boolean): Promise<Pair> {
-  const platformBefore = platformFirst ? await runPlatform(work) : null;
-  const baseline = await runBaseline(work);
-  const platform = platformBefore ?? (await runPlatform(work));
+export async function runPair(work: Case, counters: Counters, platformFirst: boolean): Promise<Pair> {
+  const platformBefore = platformFirst ? await runPlatform(work, counters) : null;
+  const baseline = await runBaseline(work, counters);
+  const platform = platformBefore ?? (await runPlatform(work, counters));
   const apart = Math.abs(platform.promptTokens / baseline.promptTokens - 1);
-  if (apart > PROMPT_TOLERANCE) {
+  if (work.kind === "eval" && apart > PROMPT_TOLERANCE) {
     const sent = `${platform.promptTokens} and ${baseline.promptTokens} prompt tokens`;
     throw new Error(`the two sides sent different requests: ${sent}`);
   }
   return { platform, baseline };
 }
 
-/** From the POST that creates the run to its end as a client sees it; the boot is not in it. */
-async function runPlatform(work: Case): Promise<Side> {
-  await using model = disposed(await startModel(work.turns, work.latency_ms));
-  await using platform = disposed(await startPlatform());
+/** The boot is not in it. */
+export async function runPlatform(work: Case, counters: Counters): Promise<Side> {
+  await using model = disposed(await startModel(work.turns, work.latency_ms, work.latency_sigma));
+  await using platform = disposed(await startPlatform(work.state));
   const pids = { workerd: platform.workerdPid, platform: platform.pid, model: model.pid };
+  const play = work.kind === "eval" ? playEval : playTraining;
+  const measured = await measure(pids, platform.workerdPid, counters, () => play(platform, model.url, work));
+  const { run } = measured;
+  checkRun(run, work);
+  // A training run plays some rollouts more than it trains on, and asks the model for its tokens first.
+  if (work.kind === "eval") checkRequests(await model.requests(), work);
+  return { ...measured, promptTokens: run.report.usage.prompt_tokens };
+}
+
+async function runBaseline(work: Case, counters: Counters): Promise<Side> {
+  await using model = disposed(await startModel(work.turns, work.latency_ms, work.latency_sigma));
+  await using baseline = disposed(await startBaseline(model.url, work.rollouts, work.turns));
+  const pids = { baseline: baseline.pid, model: model.pid };
+  const measured = await measure(pids, baseline.pid, counters, () => baseline.run());
+  checkRequests(await model.requests(), work);
+  return { ...measured, promptTokens: measured.prompt_tokens };
+}
+
+async function measure<T>(
+  pids: Readonly<Record<string, number>>,
+  counted: number,
+  counters: Counters,
+  work: () => Promise<T>,
+): Promise<T & Pick<Side, "usage" | "counts">> {
+  const counting = await startCounting(counters, counted);
   const meter = new Meter(pids);
   try {
-    const { run, seconds } = await playRun(platform, model.url, work);
+    const done = await work();
     const usage = meter.stop();
-    checkRun(run, work);
-    checkRequests(await model.requests(), work);
-    return { seconds, usage, promptTokens: run.report.usage.prompt_tokens };
+    return { ...done, usage, counts: await counting.stop() };
   } finally {
     meter.cancel();
   }
 }
 
-async function runBaseline(work: Case): Promise<Side> {
-  await using model = disposed(await startModel(work.turns, work.latency_ms));
-  await using baseline = disposed(await startBaseline(model.url, work.rollouts, work.turns));
-  const meter = new Meter({ baseline: baseline.pid, model: model.pid });
-  try {
-    const { seconds, prompt_tokens } = await baseline.run();
-    const usage = meter.stop();
-    checkRequests(await model.requests(), work);
-    return { seconds, usage, promptTokens: prompt_tokens };
-  } finally {
-    meter.cancel();
-  }
-}
-
-export async function playRun(platform: Pick<BenchedPlatform, "url" | "key">, modelUrl: string, work: Case) {
-  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-  const started = performance.now();
-  const { id } = await client.createRun({
-    ...workload(work.turns).environment,
-    model: MODEL,
-    endpoint: { base_url: modelUrl },
-    num_examples: work.rollouts,
-    max_concurrent: IN_FLIGHT,
-  });
-  // The stream ends with the run: watching it is one request, where polling would be hundreds.
-  for await (const _event of client.events(id));
-  const seconds = (performance.now() - started) / 1000;
-  return { run: await client.getRun(id), seconds };
-}
-
-function checkRun(run: RunView, { rollouts, turns }: Case): void {
+function checkRun(run: RunView, { rollouts, turns, kind }: Case): void {
   const { calls, turns: played } = run.report;
-  const calm = calls === rollouts * turns && played === calls;
-  if (run.status === "completed" && run.counts.scored === rollouts && calm) return;
+  const { scored } = run.counts;
+  const whole = kind === "training" ? scored >= rollouts : scored === rollouts && calls === rollouts * turns;
+  if (run.status === "completed" && whole && played === calls) return;
   const found = JSON.stringify({ status: run.status, error: run.error, counts: run.counts, calls });
   throw new Error(`the run is not ${rollouts} scored rollouts of ${turns} turns: ${found}`);
 }
 
-function checkRequests(requests: number, { rollouts, turns }: Case): void {
+export function checkRequests(requests: number, { rollouts, turns }: Case): void {
   if (requests === rollouts * turns) return;
   throw new Error(`the model saw ${requests} requests, not ${rollouts * turns}`);
 }

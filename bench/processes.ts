@@ -4,6 +4,8 @@
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import * as z from "zod";
@@ -52,8 +54,8 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-export async function startModel(turns: number, latencyMs: number): Promise<Model> {
-  const child = forkHere("model.ts", [turns, latencyMs]);
+export async function startModel(turns: number, latencyMs = 0, sigma = 0): Promise<Model> {
+  const child = forkHere("model.ts", [turns, latencyMs, sigma]);
   const { url } = z.object({ url: z.string() }).parse(await told(child.process));
   return {
     ...child,
@@ -77,12 +79,18 @@ export async function startBaseline(modelUrl: string, rollouts: number, turns: n
   };
 }
 
-/** A platform on an empty directory, in memory where the machine has room. */
-export async function startPlatform(): Promise<BenchedPlatform> {
+/** Where a platform keeps its state: in memory where the machine has room, or in a folder of `TMPDIR` on a disk. */
+export type Place = "memory" | "disk";
+
+/** A platform on an empty directory, which is removed with it. */
+export async function startPlatform(place: Place = "memory"): Promise<BenchedPlatform> {
   const command = join(import.meta.dirname, "..", "bin", "rollcall.mjs");
-  const process_ = spawn(process.execPath, [command, "serve", "--ephemeral", "--json"], {
+  const folder = place === "disk" ? makeFolderOnDisk() : null;
+  const process_ = spawn(process.execPath, [command, "serve", ...(folder === null ? ["--ephemeral"] : []), "--json"], {
+    env: { ...process.env, ...(folder !== null && { ROLLCALL_DIR: folder }) },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  if (folder !== null) process_.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const child = adopt(process_);
   const ended = failure(process_, "the platform");
   const [line] = await Promise.race([once(createInterface(process_.stdout), "line"), ended]);
@@ -90,6 +98,16 @@ export async function startPlatform(): Promise<BenchedPlatform> {
   const ready = readReadyFile(directory);
   if (ready === null) throw new Error("the platform is gone again");
   return { ...child, url, key, workerdPid: ready.workerd_pid };
+}
+
+/** Linux's number of a file system in memory. */
+const TMPFS = 0x01021994;
+
+function makeFolderOnDisk(): string {
+  if (statfsSync(tmpdir()).type === TMPFS) {
+    throw new Error(`${tmpdir()} is in memory; set TMPDIR to a folder on a disk`);
+  }
+  return mkdtempSync(join(tmpdir(), "rollcall-bench-"));
 }
 
 function forkHere(file: string, args: readonly (string | number)[]) {

@@ -10,14 +10,13 @@ import { SourceMap } from "node:module";
 import { join } from "node:path";
 import { Log, LogLevel, Miniflare } from "miniflare";
 import { bundleWorker } from "../src/local/bundle.ts";
-
 import { migrate, seedApiKey } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare.ts";
 import { freePort, liveObjectCeiling, openFileLimit } from "../src/local/ports.ts";
 import { apiKeyOf, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
 import { hottest, type IsolateProfile } from "./hottest.ts";
 import { openInspectors } from "./inspector.ts";
-import { playRun } from "./pair.ts";
+import { playEval } from "./play.ts";
 import { startModel } from "./processes.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -28,7 +27,7 @@ const OUR_WORKER = "core:user:";
 
 const [rollouts = 1000, turns = 4] = process.argv.slice(2).map(Number);
 const directory = makeThrowAwayDirectory();
-const model = await startModel(turns, 0);
+const model = await startModel(turns);
 const bundle = await bundleWorker(ROOT);
 const port = await freePort(FIRST_PORT);
 const inspectorPort = await freePort(FIRST_INSPECTOR_PORT);
@@ -57,7 +56,8 @@ try {
   const inspectors = await openInspectors(inspectorPort);
   for (const inspector of inspectors) await inspector.startProfile();
   const platform = { url: `http://127.0.0.1:${port}`, key };
-  const { seconds } = await playRun(platform, model.url, { rollouts, turns, latency_ms: 0 });
+  const { run, seconds } = await playEval(platform, model.url, { rollouts, turns });
+  if (run.status !== "completed") throw new Error(`the run is ${run.status}: ${JSON.stringify(run.error)}`);
   const rate = (rollouts / seconds).toFixed(1);
   process.stdout.write(`${rollouts} × ${turns} in ${seconds.toFixed(1)} s (${rate}/s)\n`);
   const map = new SourceMap(JSON.parse(readFileSync(`${bundle}.map`, "utf8")));

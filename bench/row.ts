@@ -1,6 +1,17 @@
 /** One case's row: medians over its pairs for rates and CPU, the worst for memory and open files. */
+import type { Counts } from "./counters.ts";
 import type { Case, Pair, Side } from "./pair.ts";
 import { IN_FLIGHT } from "./workload.ts";
+
+export interface Instructions {
+  readonly workerd: number;
+  readonly baseline: number;
+  /** The kernel's, on their behalf; null where only the user's own are counted. */
+  readonly workerd_kernel: number | null;
+  readonly baseline_kernel: number | null;
+  /** Of the processes' own, median over the pairs. */
+  readonly ratio: number;
+}
 
 export interface Row extends Case {
   readonly in_flight: number;
@@ -11,6 +22,11 @@ export interface Row extends Case {
   readonly baseline_overhead_ms_per_turn: number;
   readonly workerd_cpu_ms_per_rollout: number;
   /** CPU seconds of one side, by process. */
+  /** Workerd's CPU a rollout ÷ the bare loop's, median over the pairs. */
+  readonly cpu_ratio: number;
+  /** Millions, of workerd and of the bare loop; null where they cannot be counted. */
+  readonly instructions_m_per_rollout: Instructions | null;
+  readonly fsyncs_per_rollout: number | null;
   readonly cpu_s: Readonly<Record<string, number>>;
   readonly baseline_cpu_s: Readonly<Record<string, number>>;
   /** Of workerd. */
@@ -37,6 +53,9 @@ export function rowOf(work: Case, pairs: readonly Pair[]): Row {
     overhead_ms_per_turn: overheadMs(work, secondsPerRollout),
     baseline_overhead_ms_per_turn: overheadMs(work, baselineSeconds),
     workerd_cpu_ms_per_rollout: rounded(((cpu["workerd"] ?? 0) * 1000) / work.rollouts, 2),
+    cpu_ratio: rounded(medianOf(pairs, cpuRatio), 3),
+    instructions_m_per_rollout: instructionsOf(work, pairs),
+    fsyncs_per_rollout: perRollout(work, platforms, "fsyncs", 1),
     cpu_s: cpu,
     baseline_cpu_s: medianByName(baselines),
     peak_rss_mb: Math.round(Math.max(...platforms.map(peak("peakRssMb")))),
@@ -48,9 +67,39 @@ export function rowOf(work: Case, pairs: readonly Pair[]): Row {
 }
 
 /** Little's law: time in flight = number in flight ÷ rate. */
-function overheadMs({ turns, rollouts, latency_ms }: Case, secondsPerRollout: number): number {
+function overheadMs({ turns, rollouts, latency_ms, latency_sigma }: Case, secondsPerRollout: number): number {
   const inFlight = Math.min(IN_FLIGHT, rollouts);
-  return rounded((inFlight * secondsPerRollout * 1000) / turns - latency_ms, 1);
+  const mean = latency_ms * Math.exp(latency_sigma ** 2 / 2);
+  return rounded((inFlight * secondsPerRollout * 1000) / turns - mean, 1);
+}
+
+function cpuRatio({ platform, baseline }: Pair): number {
+  return (platform.usage.cpuSeconds["workerd"] ?? Number.NaN) / (baseline.usage.cpuSeconds["baseline"] ?? Number.NaN);
+}
+
+function instructionsOf(work: Case, pairs: readonly Pair[]): Instructions | null {
+  const platforms = pairs.map(({ platform }) => platform);
+  const baselines = pairs.map(({ baseline }) => baseline);
+  const millions = (sides: readonly Side[], what: keyof Counts) => perRollout(work, sides, what, 2, 1e6);
+  const workerd = millions(platforms, "instructions");
+  const baseline = millions(baselines, "instructions");
+  if (workerd === null || baseline === null) return null;
+  const ratios = pairs.map(
+    (pair) => Number(pair.platform.counts.instructions) / Number(pair.baseline.counts.instructions),
+  );
+  return {
+    workerd,
+    baseline,
+    workerd_kernel: millions(platforms, "kernel_instructions"),
+    baseline_kernel: millions(baselines, "kernel_instructions"),
+    ratio: rounded(median(ratios), 3),
+  };
+}
+
+/** The median over the sides; null where it was not counted. */
+function perRollout({ rollouts }: Case, sides: readonly Side[], what: keyof Counts, digits: number, unit = 1) {
+  const counts = sides.flatMap(({ counts }) => counts[what] ?? []);
+  return counts.length === 0 ? null : rounded(median(counts) / unit / rollouts, digits);
 }
 
 function peak(what: "peakRssMb" | "peakOpenFiles"): (side: Side) => number {

@@ -27,11 +27,26 @@ export function workload(turns: number): Workload {
   return turns <= CALCULATOR_TURNS ? calculator() : guessNumber(turns);
 }
 
-/** The model's part: it only counts what it has said so far. */
-export function modelReply(turns: number, messages: readonly Message[]): Reply {
+/** The model's part: it only counts what it has said so far. With `tokens` it gives ids and logprobs, as an engine that trains does. */
+export function modelReply(turns: number, messages: readonly Message[], tokens = false): Reply {
   const said = messages.filter((message) => message.role === "assistant").length;
-  if (said + 1 >= turns) return "The answer is 48.";
-  return { tool_calls: [workload(turns).call] };
+  const parts = said + 1 >= turns ? { content: "The answer is 48." } : { tool_calls: [workload(turns).call] };
+  return tokens ? { ...parts, ...tokensOf(said) } : parts;
+}
+
+const QUESTION_TOKENS = 100;
+const ANSWER_TOKENS = 24;
+const RESULT_TOKENS = 8;
+
+/** Every prompt begins with the prompt and the answer before it, so that a conversation is one sample. */
+function tokensOf(said: number) {
+  const prompt = QUESTION_TOKENS + said * (ANSWER_TOKENS + RESULT_TOKENS);
+  const ids = Array.from({ length: prompt + ANSWER_TOKENS }, (_, at) => at);
+  return {
+    prompt_token_ids: ids.slice(0, prompt),
+    token_ids: ids.slice(prompt),
+    logprobs: Array<number>(ANSWER_TOKENS).fill(-0.25),
+  };
 }
 
 function calculator(): Workload {

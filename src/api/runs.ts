@@ -151,8 +151,7 @@ export const runOperations: readonly Operation[] = [
     id: "auditRun",
     route: "GET /v1/runs/{id}/audit",
     summary: "Compare what four records say of a run, and name what differs",
-    description:
-      "The run's counters, its rows counted anew, their projection in the database, and the stored trajectories.",
+    description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
   },

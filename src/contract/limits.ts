@@ -115,6 +115,9 @@ export const LIMITS = {
   subrequests: 500,
   /** Connections one invocation may hold open at once (production stops at 6). */
   parallelFetches: 6,
+  /** Rollouts one object plays at a time, as many as it may have connections; and in its life, since it keeps what they left. */
+  rolloutsPerHost: 6,
+  rolloutsPerHostInAll: 100,
   /** Objects one invocation may address, and rows or keys it may touch, before it yields to the next slice. */
   sliceObjects: 250,
   sliceRows: 1000,

@@ -101,7 +101,7 @@ export function unfinishedRuns(database: D1Database, scope: Scope, condition: SQ
     .$dynamic();
 }
 
-/** Brings the projection up to date. Fields left out stay as they are. */
+/** Brings the copy of how a run stands up to date. Fields left out stay as they are. */
 export async function updateRun(
   database: D1Database,
   scope: Scope,
@@ -169,7 +169,7 @@ function metadataIs(key: string, value: string): SQL {
   return sql`exists (select 1 from json_each(${runs.metadata}) where key = ${key} and value = ${value})`;
 }
 
-/** A run as the projection knows it, in the shape of the wire. Its object knows more while it runs. */
+/** A run as its row knows it, in the shape of the wire. Its object knows more while it runs. */
 export function runViewOf({ run, endpoint }: RunRecord): RunView {
   const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
   // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.

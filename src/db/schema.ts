@@ -2,15 +2,15 @@
  * The tables of D1.
  *
  * Invariants. Every table carries `org_id` and `project_id`, and every query but the look-up of a key filters by both.
- * Of keys, endpoints and accepted runs D1 is the authority; counts, reports and rollouts are a projection that a run's
- * object writes behind itself and may lag. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
+ * Of keys, endpoints and accepted runs D1 is the authority; a run's counts and report are a copy that its object writes
+ * behind itself and may lag. Rollouts have no row here: their run's object holds them. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import { index, integer, primaryKey, real, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import type { RunReport } from "../contract/report.ts";
-import type { Outcome, RunCounts, RunKind, RunStatus } from "../contract/run.ts";
+import type { RunCounts, RunKind, RunStatus } from "../contract/run.ts";
 import type { RunSpec } from "../contract/run-spec.ts";
 import type { DatasetView } from "../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../core/rubrics/verdict.ts";
@@ -175,44 +175,3 @@ export const judgeVerdicts = sqliteTable(
   (table) => [primaryKey({ columns: [table.org_id, table.key] })],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
-
-export const rollouts = sqliteTable(
-  "rollouts",
-  {
-    id: text().primaryKey(),
-    ...scope,
-    run_id: text().notNull(),
-    group_index: integer().notNull(),
-    slot: integer().notNull(),
-    attempt: integer().notNull(),
-    example_id: integer().notNull(),
-    task_key: text().notNull(),
-    outcome: text().$type<Outcome>().notNull(),
-    /** The failure class, the cause or the reason behind the outcome; null when scored. */
-    reason: text(),
-    /** Null = never scored; a score that was earned is a number, 0 included. */
-    reward: real(),
-    metrics: text({ mode: "json" }).$type<Record<string, number | null>>().notNull(),
-    stop_condition: text(),
-    is_truncated: integer({ mode: "boolean" }).notNull(),
-    turns: integer().notNull(),
-    /** Calls sent to the model, re-sent ones included. */
-    calls: integer().notNull(),
-    prompt_tokens: integer().notNull(),
-    completion_tokens: integer().notNull(),
-    /** What the rubric's judges cost, apart from the policy. */
-    judge_calls: integer().notNull().default(0),
-    judge_prompt_tokens: integer().notNull().default(0),
-    judge_completion_tokens: integer().notNull().default(0),
-    /** Micro-dollars; null where no judge was asked, or nobody can know. */
-    judge_micros: integer(),
-    /** SHA-256 of the stored trajectory, its name in the object store; null when none was stored. */
-    digest: text(),
-    /** The later attempt in the same slot that counts in its place. */
-    superseded_by: text(),
-    started_at: integer(),
-    ended_at: integer().notNull(),
-  },
-  (table) => [index("rollouts_by_run").on(table.run_id)],
-);
-export type RolloutRow = typeof rollouts.$inferSelect;

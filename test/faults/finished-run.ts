@@ -84,7 +84,7 @@ const audit: RunAudit = {
   ...{ object: "audit", run_id: RUN.id, holds: true, as_of: 1, counts, notes: [], violations: [] },
   sources: {
     ...{ counters: counts, run_rows: counts },
-    d1: { scored: 2, unscored: {}, failed: {}, cancelled: {}, drained_to: 2, rows: 2 },
+    d1: { ...counts, current: true },
     r2: { segments: 1, rollouts: 2, trajectories: 0 },
   },
 };

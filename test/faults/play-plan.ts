@@ -26,7 +26,7 @@ const ASK_EVERY_MS = 250;
 /** Then the run is nearly through, and a moment that has not come does not come. Longer than any back-off in it. */
 const NOTHING_ASKED_MS = 8000;
 const GETS_AT_ONCE = 8;
-const DRAINED_WITHIN_MS = 30_000;
+const WRITTEN_WITHIN_MS = 30_000;
 /** A platform that boots on a busy machine while its store is away. */
 const HEARS_WITHIN_MS = 60_000;
 
@@ -272,7 +272,7 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
     timed_out,
     events: run.finished_at === null ? [] : await eventsOf(rollcall, run.id),
     judgements,
-    audit: await auditDrained(rollcall, run.id, results.length),
+    audit: await auditWritten(rollcall, run.id),
   };
 }
 
@@ -298,12 +298,12 @@ async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[
   return events;
 }
 
-/** D1 follows the run: asked again until it has every row, or is given up on. */
-async function auditDrained(rollcall: RollcallClient, id: string, finished: number): Promise<RunAudit> {
-  const deadline = Date.now() + DRAINED_WITHIN_MS;
+/** D1 follows the run: asked again until it has caught up, or is given up on. */
+async function auditWritten(rollcall: RollcallClient, id: string): Promise<RunAudit> {
+  const deadline = Date.now() + WRITTEN_WITHIN_MS;
   for (;;) {
     const audit = await rollcall.auditRun(id);
-    if (audit.sources.d1.rows >= finished || Date.now() > deadline) return audit;
+    if (audit.sources.d1.current || Date.now() > deadline) return audit;
     await pause(ASK_EVERY_MS);
   }
 }

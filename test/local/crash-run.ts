@@ -5,7 +5,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { ResultRow, RunView } from "../../src/contract/run.ts";
+import { type ResultRow, RunView } from "../../src/contract/run.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";
@@ -42,8 +42,10 @@ export interface CrashAccount {
   readonly results: readonly ResultRow[];
   readonly model: ArithmeticModel;
   readonly crashes: readonly Crash[];
-  readonly d1: { rows: number; ids: number; turns: number; prompt: number; completion: number };
+  readonly d1: Pick<RunView, "status" | "counts" | "report">;
 }
+
+const RowInD1 = RunView.pick({ status: true, counts: true, report: true });
 
 /** Longer than a start takes to find the orphan. */
 const HELD_MS = 10_000;
@@ -66,7 +68,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
     const run = await ended(client(served), id, plan.endsWithinMs);
     const results: ResultRow[] = [];
     for await (const row of client(served).results(id)) results.push(row);
-    return { run, results, model, crashes, d1: await drained(directory, plan.rollouts) };
+    return { run, results, model, crashes, d1: await rowInD1(directory) };
   } finally {
     if (served !== null) {
       endGroup(served);
@@ -141,33 +143,18 @@ function client({ url, key }: Served): RollcallClient {
   return new RollcallClient({ baseUrl: url, apiKey: key });
 }
 
-/** D1's rollouts once they are all there: it follows the run by about a second. Read from its file, past every cache. */
-async function drained(directory: string, rollouts: number): Promise<CrashAccount["d1"]> {
+/** The run's row in D1 once it is whole: it follows the run by about a second. Read from its file, past every cache. */
+async function rowInD1(directory: string): Promise<CrashAccount["d1"]> {
   const folder = join(directory, "store", "d1", "miniflare-D1DatabaseObject");
   const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name)) ?? "";
   const database = new DatabaseSync(join(folder, file), { readOnly: true });
   try {
-    const read = () => readRollouts(database);
-    await until(() => read().rows >= rollouts, 10_000);
-    return read();
+    const read = () => database.prepare("select status, counts, report, finished_at from runs").get();
+    await until(() => read()?.["finished_at"] !== null, 10_000);
+    const row = read();
+    const [counts, report] = [row?.["counts"], row?.["report"]].map((text) => JSON.parse(String(text)));
+    return RowInD1.parse({ status: row?.["status"], counts, report });
   } finally {
     database.close();
   }
-}
-
-function readRollouts(database: DatabaseSync): CrashAccount["d1"] {
-  const row = database
-    .prepare(
-      `select count(*) as rows, count(distinct id) as ids, sum(turns) as turns,
-        sum(prompt_tokens) as prompt, sum(completion_tokens) as completion from rollouts`,
-    )
-    .get();
-  const column = (name: string) => Number(row?.[name]);
-  return {
-    rows: column("rows"),
-    ids: column("ids"),
-    turns: column("turns"),
-    prompt: column("prompt"),
-    completion: column("completion"),
-  };
 }

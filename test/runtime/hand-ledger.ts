@@ -18,16 +18,20 @@ const AGAIN = { classes: null, key: null, hash: "" } as const;
 export class Hand {
   readonly store: RunStore;
   readonly spec: RunSpec;
+  readonly #storage: DurableObjectStorage;
   now = 1000;
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
+    this.#storage = storage;
     this.store = new RunStore(storage, LEDGER_HOOKS);
     this.spec = { ...LEDGER_SPEC, ...given };
     this.store.create(this.spec);
   }
 
   rows(status: RolloutEntry["status"]): RolloutEntry[] {
-    return this.store.dispatchedAfter(-1, 1000).filter((row) => row.status === status);
+    return this.#storage.sql
+      .exec<RolloutEntry>("select * from rollouts where status = ? order by seq", status)
+      .toArray();
   }
 
   dispatch(count = pendingOf(this.spec, this.store.head())): void {

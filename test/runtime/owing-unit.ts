@@ -45,7 +45,7 @@ export async function owing(platform: Door, judge: string, later = judge) {
   };
   const endpoint_id = row.spec.judges?.["default"]?.endpoint_id ?? "";
   await within(async (run) => {
-    run.answered(report);
+    run.answered([report]);
     run.requestJudgements([{ unit: 1, endpoint_id, calls: 1 }]);
     await run.alarm();
   });

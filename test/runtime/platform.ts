@@ -2,13 +2,18 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { expect } from "vitest";
+import type { CancelReason } from "../../src/contract/errors.ts";
 import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
 import type { EventName } from "../../src/contract/event-names.ts";
 import { ResultRow, RolloutView, type RunCounts, RunView } from "../../src/contract/run.ts";
 import type { Scope } from "../../src/contract/scope.ts";
-import { rolloutId } from "../../src/core/ids.ts";
+import { type ParsedId, parseId, rolloutId } from "../../src/core/ids.ts";
+import type { Rollout } from "../../src/core/rollout/rollout.ts";
 import { insertKey } from "../../src/db/keys.ts";
 import { RunObject } from "../../src/index.ts";
+import type { PendingCall, TurnOutcome } from "../../src/runtime/contract/endpoint-wire.ts";
+import type { Delivery, RolloutSpec, RolloutStanding } from "../../src/runtime/contract/wire.ts";
+import { hostName } from "../../src/runtime/kit/names.ts";
 import { idMac, sha256Hex } from "../../src/runtime/kit/secrets.ts";
 import { RolloutObject } from "../../src/runtime/rollout/object.ts";
 import { checked } from "../api/validate-responses.ts";
@@ -41,10 +46,11 @@ export interface Door {
   readonly results: (id: string, query?: string) => Promise<ResultRow[]>;
   readonly rollout: (id: string) => Promise<RolloutView>;
   readonly runStub: (id: string) => DurableObjectStub;
-  readonly rolloutStub: (id: string) => DurableObjectStub;
+  /** The object that plays the rollout, once it was dispatched. */
+  readonly rolloutStub: (id: string) => Promise<DurableObjectStub>;
   /** Runs inside the run's object, with its instance and its storage. */
   readonly inRun: <T>(id: string, use: Inside<RunObject, T>) => Promise<T>;
-  readonly inRollout: <T>(id: string, use: Inside<RolloutObject, T>) => Promise<T>;
+  readonly inRollout: <T>(id: string, use: Inside<OneRollout, T>) => Promise<T>;
 }
 
 /** `orgId`: of an organisation that has a project already. */
@@ -80,8 +86,14 @@ export async function openPlatform(orgId?: string): Promise<Door> {
   };
   const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
   const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
+  // Tests put others in its place.
+  const { RUN } = env;
   const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
-  const rolloutStub = (id: string): DurableObjectStub => env.ROLLOUT.getByName(name(id));
+  const rolloutStub: Door["rolloutStub"] = async (id) => {
+    const { runId } = placeOfRollout(id);
+    const host = await inside(RUN.getByName(name(runId)), RunObject, (_, { storage }) => hostOf(storage, id));
+    return env.ROLLOUT.getByName(hostName(scope, runId, host));
+  };
   return {
     scope,
     ask,
@@ -97,8 +109,65 @@ export async function openPlatform(orgId?: string): Promise<Door> {
     runStub,
     rolloutStub,
     inRun: (id, use) => inside(runStub(id), RunObject, use),
-    inRollout: (id, use) => inside(rolloutStub(id), RolloutObject, use),
+    inRollout: async (id, use) =>
+      inside(await rolloutStub(id), RolloutObject, (object, state) => use(new OneRollout(object, id), state)),
   };
+}
+
+/** One rollout, asked of the object that plays it. Clock and alarm are the object's. */
+export class OneRollout {
+  readonly object: RolloutObject;
+  readonly #id: string;
+
+  constructor(object: RolloutObject, id: string) {
+    this.object = object;
+    this.#id = id;
+  }
+
+  set now(now: () => number) {
+    this.object.now = now;
+  }
+
+  alarm(): Promise<void> {
+    return this.object.alarm();
+  }
+
+  async start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding | undefined> {
+    return (await this.object.start([spec], sentAt))[0];
+  }
+
+  async ask(): Promise<RolloutStanding | undefined> {
+    return (await this.object.ask([this.#id]))[0];
+  }
+
+  async cancel(reason: CancelReason): Promise<RolloutStanding | undefined> {
+    return (await this.object.cancel([{ rollout_id: this.#id, reason }]))[0];
+  }
+
+  pendingCall(turn: number, call: number, by: Delivery): Promise<PendingCall | null> {
+    return this.object.pendingCall({ rollout_id: this.#id, turn, call }, by);
+  }
+
+  modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void> {
+    return this.object.modelAnswered({ rollout_id: this.#id, turn, call }, outcome);
+  }
+
+  read(): Rollout | null {
+    return this.object.read(this.#id);
+  }
+}
+
+function placeOfRollout(id: string): Extract<ParsedId, { kind: "rollout" }> {
+  const parsed = parseId(id, idMac(env.ROLLCALL_SECRET));
+  if (parsed?.kind !== "rollout") throw new TypeError(`${id} is not the id of a rollout`);
+  return parsed;
+}
+
+/** 0, which no object has, for a rollout that was never dispatched. */
+function hostOf({ sql }: DurableObjectStorage, id: string): number {
+  const tables = sql.exec("select 1 from sqlite_master where name = 'rollouts'").toArray();
+  if (tables.length === 0) return 0;
+  return Number(sql.exec("select host from rollouts where id = ?", id).toArray()[0]?.["host"] ?? 0);
 }
 
 export function inside<Instance, T>(

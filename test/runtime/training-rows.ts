@@ -57,7 +57,9 @@ export class TrainingLedger {
   }
 
   rows(status: RolloutEntry["status"]): RolloutEntry[] {
-    return this.store.dispatchedAfter(-1, 10_000).filter((row) => row.status === status);
+    return this.storage.sql
+      .exec<RolloutEntry>("select * from rollouts where status = ? order by seq", status)
+      .toArray();
   }
 
   group(index: number): RolloutEntry[] {

@@ -256,13 +256,13 @@ const AUDIT = question({
 
 function auditText({ run_id, holds, sources, notes, violations }: RunAudit): string {
   const { counters, run_rows, d1, r2 } = sources;
-  const { drained_to: _, rows: _rows, ...stored } = d1;
+  const { current, ...stored } = d1;
   const table = columns(
     ["record", "says"],
     [
       ["counters", namedCounts(flatCounts(counters))],
       ["rows of the run", namedCounts(flatCounts(run_rows))],
-      ["database", `${namedCounts(flatCounts(stored))} of ${countText(d1.drained_to)} written`],
+      ["database", `${namedCounts(flatCounts(stored))}${current ? "" : " (behind)"}`],
       ["object store", `${countText(r2.rollouts)} rollouts in ${countText(r2.segments)} segments`],
     ],
   );

@@ -47,7 +47,7 @@ export interface Unasked {
 /** A call without its endpoint's address and key. */
 export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
 
-/** A call that somebody else makes for a rollout's object. */
+/** A call that somebody else makes for a rollout, while the object that plays it sleeps. */
 export interface PendingCall extends TurnCall {
   readonly endpoint_id: string;
   /** Milliseconds its answer is waited for. */

@@ -12,7 +12,6 @@ import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
-  AuditRow,
   InFlightEntry,
   InFlightQuery,
   KeyRange,
@@ -86,8 +85,8 @@ export interface RunRpc {
   create(spec: RunSpec): Promise<void>;
   /** Which of these are still to be started, and how. Null, here and below: nobody created this run. */
   admit(places: readonly RolloutSlot[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
-  /** A rollout's final report. Repeated, it changes nothing. */
-  answered(report: RolloutReport): Promise<Answered>;
+  /** Final reports of rollouts. Repeated, they change nothing. What came of each, in their order. */
+  answered(reports: readonly RolloutReport[]): Promise<Answered[]>;
   /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
   unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
   /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
@@ -125,7 +124,6 @@ export interface RunRpc {
   /** What the run's own records say, all of one moment. */
   auditRecords(): Promise<RunRecords | null>;
   /** The next 1,000 finished rollouts after this end, without their trajectories. */
-  auditRows(after: number): Promise<AuditRow[]>;
   view(): Promise<LiveView | null>;
   /** The trainer's object has news: what is later than what is known here is taken over. */
   trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
@@ -157,19 +155,33 @@ export interface EndpointRpc {
   changed(): Promise<void>;
 }
 
+/** One call of the model, of one rollout: its turn, and which try of the turn. */
+export interface CallOf {
+  readonly rollout_id: string;
+  readonly turn: number;
+  readonly call: number;
+}
+
+/** A rollout that is asked to stop, and why. */
+export interface StopOrder {
+  readonly rollout_id: string;
+  readonly reason: CancelReason;
+}
+
+/** The object that plays up to `LIMITS.rolloutsPerHost` rollouts of a run at a time. It knows them by their ids. */
 export interface RolloutRpc {
-  /** Begins the rollout, once; repeated, says how it stands. A start sent too long ago begins nothing. */
-  start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding>;
-  /** How it stands; wakes it when it should be running and is not. */
-  ask(): Promise<RolloutStanding>;
-  cancel(reason: CancelReason): Promise<RolloutStanding>;
-  /** The call to be made for it; null when it waits for that one no longer, or another delivery makes it. */
-  pendingCall(turn: number, call: number, delivery: Delivery): Promise<PendingCall | null>;
+  /** Begins the rollouts, each once; repeated, says how they stand. A start sent too long ago begins nothing. */
+  start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]>;
+  /** How they stand, in the order asked for; wakes those that should be running and are not. */
+  ask(ids: readonly string[]): Promise<RolloutStanding[]>;
+  cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]>;
+  /** The call to be made; null when its rollout waits for that one no longer, or another delivery makes it. */
+  pendingCall(of: CallOf, delivery: Delivery): Promise<PendingCall | null>;
   /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
-  modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void>;
+  modelAnswered(of: CallOf, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
-  read(): Promise<Rollout | null>;
-  /** Frees the storage of a rollout whose report was acknowledged. False: its report is still to be acknowledged. */
+  read(id: string): Promise<Rollout | null>;
+  /** Frees the storage once all reports were acknowledged. False: a report is still to be. */
   free(): Promise<boolean>;
 }
 

@@ -29,11 +29,10 @@ export type LiveView = Pick<
   readonly training: TrainingView | null;
 };
 
-/** Counters that the object keeps beside those that the API shows. `drained`: ended rollouts whose row D1 has. */
+/** Counters that the object keeps beside those that the API shows. */
 export interface Tallies {
   readonly running: number;
   readonly finished: number;
-  readonly drained: number;
   readonly retried: number;
   readonly dead_letters: number;
 }
@@ -54,6 +53,8 @@ export interface RunRecords {
   readonly segments: readonly { first_seq: number; last_seq: number; key: string | null }[];
   /** Digests of the trajectories that must each be an object of R2. */
   readonly large: readonly string[];
+  /** What its ended rollouts spent, summed anew from its rows: turns, calls and tokens. */
+  readonly spent?: Tally;
   readonly settled: boolean;
   readonly status: Exclude<RunStatus, "queued" | "paused">;
   /** True when the row of the run in D1 should show this same state. */
@@ -63,25 +64,6 @@ export interface RunRecords {
   /** Only for a cancelled run that has not ended: when it must have ended, and the first rollouts it still waits for. */
   readonly draining?: { readonly ends_by: number; readonly rollouts: readonly string[] };
 }
-
-/** What the row of an ended rollout in D1 must hold, once it has been written there. */
-export type AuditRow = Pick<
-  RolloutEntry,
-  | "id"
-  | "outcome"
-  | "reason"
-  | "reward"
-  | "turns"
-  | "calls"
-  | "prompt_tokens"
-  | "completion_tokens"
-  | "judge_calls"
-  | "judge_prompt_tokens"
-  | "judge_completion_tokens"
-  | "judge_micros"
-  | "digest"
-  | "superseded_by"
-> & { finish_seq: number; drained: number };
 
 export interface TrainingRecords {
   readonly counters: Tally;
@@ -124,7 +106,7 @@ export type RolloutEntry = {
   outcome: Outcome | null;
   reason: string | null;
   superseded_by: string | null;
-  /** When the sweep next asks the object of the rollout how it stands, and how often it has asked. */
+  /** When the sweep next asks the object that plays the rollout how it stands, and how often it has asked. */
   ask_at: number;
   asks: number;
   /** How often in a row that object did not know the rollout, or did not answer. */
@@ -152,12 +134,13 @@ export type RolloutEntry = {
   reward: number | null;
   scores: string | null;
   scoring_errors: string | null;
+  /** The number of the object that plays it, from 1; null for one that takes over another's trajectory. */
+  host: number | null;
   /** `seq` of the rollout whose trajectory this one takes over; null for one that is played. */
   carries: number | null;
   steps: string | null;
   /** The number of its end in the run: 1 for the first, without gaps. */
   finish_seq: number | null;
-  drained: number;
   judge_calls: number;
   judge_prompt_tokens: number;
   judge_completion_tokens: number;

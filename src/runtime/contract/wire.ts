@@ -28,6 +28,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly scope: Scope;
   readonly run_id: string;
   readonly rollout_id: string;
+  /** The number of the object that plays it, among those of its run. */
+  readonly host: number;
   readonly example_id: number;
   readonly task_key: string;
   /** Whose task it is, in a run of a group of environments. */
@@ -53,7 +55,9 @@ export type RolloutStanding =
   | { readonly state: "running"; readonly next_event_at: number }
   | { readonly state: "answered" }
   | { readonly state: "expired" }
-  | { readonly state: "unknown" };
+  | { readonly state: "unknown" }
+  /** What is stored of it cannot be read. */
+  | { readonly state: "unreadable" };
 
 /** The final report of a rollout: everything its run keeps of it, short of scores. */
 export interface RolloutReport extends RolloutSlot {
@@ -91,6 +95,8 @@ export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` 
 /** One rollout to start. */
 export interface Starter extends RolloutSlot {
   readonly rollout_id: string;
+  /** The number of the object that plays it; null: none does, since it takes over what another one left. */
+  readonly host: number | null;
   /** It may have ended the process before: it is begun alone (suspects.ts). */
   readonly suspect?: boolean;
   /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
@@ -174,6 +180,8 @@ export interface SegmentMessage extends Address {
 export interface ModelCallMessage extends Address {
   readonly kind: "model_call";
   readonly rollout_id: string;
+  /** The number of the object that plays it. */
+  readonly host: number;
   readonly turn: number;
   /** Which try of the turn, from 1. */
   readonly call: number;

@@ -9,7 +9,7 @@ import {
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { guardedFetch, refusedUrl } from "../kit/guarded-fetch.ts";
+import { type FetchMeans, guardedFetch, refusedUrl } from "../kit/guarded-fetch.ts";
 import { secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
@@ -58,14 +58,15 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
 }
 
-/** `secrets`: values by name, opened beforehand. Chance and sql are each rollout's own. */
+/** `secrets`: values by name, opened beforehand. `calls`: how a call leaves. Chance and sql are each rollout's own. */
 export function rolloutCapabilities(
   env: Env,
   now: () => number,
   secrets: ReadonlyMap<string, string>,
+  calls: Required<Pick<FetchMeans, "turn" | "signal">>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
   const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { now, secret }) };
+  return { now, secret, fetch: guardedFetch(env, { now, secret, ...calls }) };
 }
 
 /** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */

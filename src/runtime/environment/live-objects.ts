@@ -1,8 +1,9 @@
 /**
- * The local ceiling on live objects. workerd keeps 3 files open per live object, for about 10 s after its last
- * use, and two sockets for each call under way; it dies when they run out. Deployed there is no ceiling (0) and nothing here does anything. Locally all objects
- * share one isolate, so a module-level map is the truth: every active run dispatches up to an equal share and never past
- * what the others leave, and finished rollouts are retired at once.
+ * The local ceiling on live objects. workerd keeps 3 files open per live object, for about 10 s after its last use, and
+ * two sockets for each call under way; it dies when they run out. Deployed there is no ceiling (0) and nothing here
+ * does anything. Locally all objects share one isolate, so a module-level map is the truth: every active run dispatches
+ * up to an equal share and never past what the others leave, and objects that have nothing to do are retired soon. Up
+ * to six rollouts share an object, and each counts for one all the same.
  */
 
 import type { RunSpec } from "../contract/wire.ts";
@@ -44,7 +45,7 @@ export function noteRunning(env: Env, runId: string, running: number, settled: b
   else liveByRun.set(runId, running * each);
 }
 
-/** True where an object should be taken out of memory as soon as it has nothing to do. */
+/** True where an object should be taken out of memory soon after it has nothing to do any more. */
 export function retiresAtOnce(env: Env): boolean {
   return isLocal(env);
 }

@@ -35,8 +35,14 @@ export interface StageClockParts {
 export class StageClock {
   /** Shown to tools as `call.signal`: nobody waits for them any more. */
   readonly signal = { aborted: false };
+  /** Aborted with the stage that is cut: nobody waits for the calls of its hook any more. */
+  #calls = new AbortController();
   readonly #parts: StageClockParts;
   #closingUntil: number | null = null;
+  /** Hooks' calls that wait for a connection: how many, since when, and how long they did before. */
+  #waiting = 0;
+  #waitingSince = 0;
+  #waitedMs = 0;
   /** Who is waited for, the outermost first: a tool within the reply it belongs to. */
   readonly #underWay: (() => void)[] = [];
 
@@ -49,10 +55,46 @@ export class StageClock {
     return Math.max(...Object.values(this.#parts.times));
   }
 
+  /** Milliseconds that the effect may take: a reply has tools in it, closing all of its handlers. */
+  longestOf(effect: "setup" | "reply" | "close" | "done"): number {
+    const { setup, turn, tool } = this.#parts.times;
+    if (effect === "setup") return setup;
+    return effect === "reply" ? Math.max(turn, tool) : LIMITS.closingMs;
+  }
+
+  /** For the calls that a hook makes now. */
+  get callSignal(): AbortSignal {
+    return this.#calls.signal;
+  }
+
+  /** Calls under way are hung up on; those to come are not. */
+  hangUp(): void {
+    this.#calls.abort();
+    this.#calls = new AbortController();
+  }
+
   /** Whoever is under way is waited for no longer. */
   interrupt(): void {
     this.signal.aborted = true;
+    this.hangUp();
     for (const cutShort of this.#underWay) cutShort();
+  }
+
+  /** Time in which a call of the hook under way waits for a connection counts for no stage. */
+  async untimed<T>(wait: Promise<T>): Promise<T> {
+    if (this.#waiting === 0) this.#waitingSince = this.#parts.now();
+    this.#waiting += 1;
+    try {
+      return await wait;
+    } finally {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#waitedMs += this.#parts.now() - this.#waitingSince;
+    }
+  }
+
+  /** Milliseconds in all. */
+  #waited(): number {
+    return this.#waitedMs + (this.#waiting === 0 ? 0 : this.#parts.now() - this.#waitingSince);
   }
 
   readonly limit: StageLimit = async (stage, what, work) => {
@@ -90,10 +132,19 @@ export class StageClock {
 
   async #inTime<T>(promise: Promise<T>, ms: number, what: string, whole = false): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<T>();
-    const timer = setTimeout(() => {
+    let counted = this.#waited();
+    const pass = () => {
+      const owed = this.#waited() - counted;
+      counted += owed;
+      if (owed > 0) {
+        timer = setTimeout(pass, owed);
+        return;
+      }
       this.signal.aborted = true;
+      this.hangUp();
       reject(new StageTimeoutError(`${what} did not settle within ${ms / 1000} s`, whole));
-    }, ms);
+    };
+    let timer = setTimeout(pass, ms);
     try {
       return await Promise.race([promise, late]);
     } finally {
@@ -114,7 +165,7 @@ function isThenable(work: unknown): boolean {
 const PROMPT_TICKS = 200;
 
 /** True when the promise settles, either way, without any I/O. */
-async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
+export async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = () => {
     settled = true;

@@ -7,7 +7,8 @@
  * until it awaits the outside or ends; where deaths go on all the same, until it ends, save deaths by a kill from outside,
  * which nothing that waits has any part in. So whoever is named when the process dies was alone. Two such deaths, after the
  * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
- * alarm that is repeated makes a suspect, of its rollout: what a consumer cannot finish its queue and the sweep give up.
+ * alarm that is repeated makes suspects, of the rollouts that it plays: what a consumer cannot finish its queue and the
+ * sweep give up.
  */
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
@@ -96,14 +97,17 @@ export class Suspect<Key extends string = SuspectKey> {
   readonly #stretches = new Set<Promise<void>>();
   /** What the platform itself computes for it at this moment. */
   readonly #computing = new Set<Promise<unknown>>();
+  readonly #died: boolean;
   #deaths = 0;
   #isNamed = false;
   #runs = false;
 
-  constructor(env: Env, run: () => Names<Key>, key: Key) {
+  /** `died`: whoever asks knows that the process before died, though nobody counts deaths: its alarm is repeated. */
+  constructor(env: Env, run: () => Names<Key>, key: Key, died = false) {
     this.#env = env;
     this.#run = run;
     this.#key = key;
+    this.#died = died;
   }
 
   /**
@@ -190,7 +194,7 @@ export class Suspect<Key extends string = SuspectKey> {
   async #named(): Promise<(() => void) | null> {
     const release = await takeTurn();
     try {
-      const died = (await lastEnd(this.#env)).deaths > 0;
+      const died = this.#died || (await lastEnd(this.#env)).deaths > 0;
       const accused = await retry(() => this.#run().accuse(this.#key, bootId(), died));
       if (accused === null) {
         release();

@@ -24,6 +24,8 @@ export interface FetchMeans {
   readonly secret: Capabilities["secret"];
   /** Makes a call when it is its turn; default: at once. */
   readonly turn?: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Ends calls that nobody waits for any more; asked for each call. */
+  readonly signal?: () => AbortSignal;
   /** The way out of the network, replaced by tests. */
   readonly send?: Send;
 }
@@ -38,13 +40,16 @@ async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, redirect = "follow", ...init }: FetchOptions,
-  { now, secret, send = (at, sent) => fetch(at, sent) }: FetchMeans,
+  { now, secret, signal: given, send = (at, sent) => fetch(at, sent) }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
   const at = allow(env, url);
   const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
   const controller = new AbortController();
+  const hungUp = given?.();
   const { signal } = controller;
+  const hangUp = () => controller.abort();
+  hungUp?.addEventListener("abort", hangUp);
   const first = { ...init, headers: { ...init.headers, ...signed }, signal };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
@@ -53,10 +58,12 @@ async function fetchOnce(
     const text = await wholeText(reply, LIMITS.fetchedBytes);
     return { status: reply.status, headers: reply.headers, text: async () => text };
   } catch (thrown) {
+    if (hungUp?.aborted) throw new InfraError(`nobody waits for ${url} any more`);
     if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
     throw bodyFault(thrown, url);
   } finally {
     clearTimeout(timer);
+    hungUp?.removeEventListener("abort", hangUp);
   }
 }
 

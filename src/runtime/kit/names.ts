@@ -8,9 +8,14 @@ export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
   return stub as RunRpc;
 }
 
-export function rolloutObject(env: Env, scope: Scope, rolloutId: string): RolloutRpc {
-  const stub: unknown = env.ROLLOUT.getByName(`org/${scope.orgId}/${scope.projectId}/${rolloutId}`);
+/** The object that plays rollouts of a run, by its number among those of the run. */
+export function rolloutHost(env: Env, scope: Scope, runId: string, host: number): RolloutRpc {
+  const stub: unknown = env.ROLLOUT.getByName(hostName(scope, runId, host));
   return stub as RolloutRpc;
+}
+
+export function hostName({ orgId, projectId }: Scope, runId: string, host: number): string {
+  return `org/${orgId}/${projectId}/${runId}/${host}`;
 }
 
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {

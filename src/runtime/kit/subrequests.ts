@@ -1,17 +1,18 @@
 /**
  * The counter every invocation's outgoing work goes through. Production stops an invocation at 10,000 subrequests and
  * holds at most 6 connections; the local runtime enforces neither, so a fan-out that is too wide would pass every local
- * test. This one throws above our own, lower, limits.
+ * test. This one throws above our own, lower, limits. An object that plays rollouts has one for all of them, without a
+ * limit in all (its alarm ends by the count) and with calls that wait for a connection in place of being refused.
  */
 import { LIMITS } from "../../contract/limits.ts";
+import { Turns } from "./turns.ts";
 
 /** Objects addressed at once: RPC holds no connection of the six, but a burst of cold objects costs memory. */
 const PARALLEL_OBJECTS = 32;
 
 export class Subrequests {
   #count = 0;
-  #open = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #connections = new Turns(() => LIMITS.parallelFetches);
   readonly #limit: number;
 
   constructor(limit: number = LIMITS.subrequests) {
@@ -24,25 +25,22 @@ export class Subrequests {
 
   /** One call to a service that holds a connection (fetch, R2, queues, D1). */
   async fetch<T>(call: () => Promise<T>): Promise<T> {
-    this.#spend();
-    if (this.#open >= LIMITS.parallelFetches) {
+    if (this.#connections.full) {
       throw new Error(`more than ${LIMITS.parallelFetches} connections open in one invocation`);
     }
-    this.#open += 1;
-    try {
-      return await call();
-    } finally {
-      this.#open -= 1;
-      this.#waiting.shift()?.();
-    }
+    return await this.inTurn(call);
   }
 
-  /** The same, waiting for a connection: for callers that know nothing of each other. */
-  async inTurn<T>(call: () => Promise<T>): Promise<T> {
-    while (this.#open >= LIMITS.parallelFetches) {
-      await new Promise<void>((free) => this.#waiting.push(free));
-    }
-    return await this.fetch(call);
+  /**
+   * The same, waiting for a connection, the longest waiting first: for callers that know nothing of each other. `during`
+   * hears of the wait, and what it throws gives the call up.
+   */
+  inTurn<T>(call: () => Promise<T>, during?: (wait: Promise<void>) => Promise<void>): Promise<T> {
+    const counted = async () => {
+      this.#spend();
+      return await call();
+    };
+    return this.#connections.run(counted, during);
   }
 
   /** One call to another object. */

@@ -1,6 +1,6 @@
 /**
  * What came of a model call, and what becomes of its rollout by it: the one place where a call's retry is decided.
- * Outcomes are plain values, since a call may be awaited elsewhere than in the rollout's object. Pure.
+ * Outcomes are plain values, since a call may be awaited elsewhere than in the object that plays the rollout. Pure.
  */
 import { ModelError, serializeError } from "../../contract/errors.ts";
 import { shortText } from "../../contract/shown-text.ts";

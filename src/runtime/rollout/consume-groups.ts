@@ -4,10 +4,12 @@
  */
 
 import { EnvError, serializeError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { RoutedRow } from "../../core/environments/contract.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import { buildTask, type RowError, taskKey } from "../../core/rollout/task.ts";
+import { sizeOf } from "../../core/size.ts";
 import {
   type GroupsMessage,
   type RolloutReport,
@@ -20,7 +22,7 @@ import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.t
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, Suspect } from "../environment/suspects.ts";
-import { rolloutObject, runObject } from "../kit/names.ts";
+import { rolloutHost, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.ts";
@@ -65,14 +67,34 @@ async function beginRollouts(
   const run = runObject(env, spec.scope, spec.run_id);
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
-  await subrequests.objectAll(admitted, async (member) => {
+  const orders: RolloutSpec[] = [];
+  const failures: RolloutReport[] = [];
+  for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
-    if ("failure" in order) {
-      await run.answered(order);
-    } else {
-      const rollout = rolloutObject(env, spec.scope, member.rollout_id);
-      await rollout.start(order, sentAt);
+    if ("failure" in order) failures.push(order);
+    else orders.push(order);
+  }
+  if (failures.length > 0) await subrequests.object(() => run.answered(failures));
+  await subrequests.objectAll(startsOf(orders), async ({ host, of }) => {
+    await rolloutHost(env, spec.scope, spec.run_id, host).start(of, sentAt);
+  });
+}
+
+/** Calls that start the rollouts: an object's together, as many as fit in one call. */
+function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; readonly of: readonly RolloutSpec[] }[] {
+  return [...Map.groupBy(orders, ({ host }) => host)].flatMap(([host, members]) => {
+    const starts: RolloutSpec[][] = [];
+    let characters = Number.POSITIVE_INFINITY;
+    for (const order of members) {
+      const size = sizeOf(order);
+      characters += size;
+      if (characters > LIMITS.rolloutCharacters / 2) {
+        starts.push([]);
+        characters = size;
+      }
+      starts.at(-1)?.push(order);
     }
+    return starts.map((of) => ({ host, of }));
   });
 }
 
@@ -115,8 +137,9 @@ async function orderOf(
   member: Starter,
   stored: Stored | RowsMissing,
 ): Promise<RolloutSpec | RolloutReport> {
-  const { group, slot, attempt, rollout_id } = member;
+  const { group, slot, attempt, rollout_id, host } = member;
   const { id, version } = spec.environment;
+  if (host === null) throw new TypeError(`${rollout_id} has no object that could play it`);
   if (environment === null) {
     const gone = new EnvError(`${id}@${version} is not in this deployment with the pinned code`);
     return failedAtStart(member, "environment_changed", gone, "environment_changed");
@@ -129,7 +152,7 @@ async function orderOf(
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };
     const call = { model, endpoint_id, sampling, limits, seed };
-    const place = { group, slot, attempt, rollout_id };
+    const place = { group, slot, attempt, rollout_id, host };
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched };
@@ -187,7 +210,7 @@ function exampleOf({ example_index, group }: Starter): number {
   return example_index ?? group;
 }
 
-/** A rollout that ends before its object exists: it has no task. `stops`: nor would any other of the run. */
+/** A rollout that ends before it was begun in an object: it has no task. `stops`: nor would any other of the run. */
 function failedAtStart(
   { group, slot, attempt, rollout_id }: Starter,
   failure: "environment" | "environment_changed",

@@ -1,12 +1,13 @@
 /**
- * Drives one rollout from where its storage left it to its end, inside the object's alarm.
+ * Drives one rollout from where its storage left it to its end, inside the alarm of the object, beside other rollouts.
  *
  * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
- * write is safe), its answer is written when it arrives, and the environment's reply, the new state and the next intent
- * follow in one write; when the hook does no I/O both reach the disk in the same sync. Whatever is lost by a kill is
- * done again from the last write: environment code is deterministic given its state, and the call carries the same
- * idempotency key. `drive` returns when the rollout is done or must wait. The answer to a call that is away is written by
- * the object, not here: while one is, nothing is awaited between reading the rollout and moving it on.
+ * write is safe). Its answer, the environment's reply, the new state and the next intent are one write if the hook does
+ * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
+ * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
+ * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one. The answer to a call
+ * that is away is written by hosted.ts, not here: while one is, nothing is awaited between reading the rollout and
+ * moving it on.
  */
 import {
   type CancelReason,
@@ -20,7 +21,7 @@ import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, isAway, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import type { HoldCall } from "../endpoint/call.ts";
-import type { StageClock } from "../environment/stage-clock.ts";
+import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";
 import { Apart } from "../run/apart.ts";
@@ -28,8 +29,6 @@ import { afterCall, waitingFor } from "./call-outcome.ts";
 import type { Departure, ModelDriver } from "./model-driver.ts";
 import type { RolloutStore } from "./store.ts";
 
-/** One alarm may last 15 minutes; a call or a hook may take 10. */
-export const ALARM_BUDGET_MS = 4 * 60_000;
 /** What came of a call whose time passed while it was away. */
 const OVERDUE = { kind: "aborted" } as const;
 
@@ -44,8 +43,8 @@ export interface DriverParts {
   readonly clock: StageClock;
   /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
   readonly deadline: number;
-  /** How long one alarm goes on before it hands over to the next one. */
-  readonly alarmBudgetMs: number;
+  /** Whether a step that may take so many milliseconds may begin: not once the object's alarm hands over to its next one. */
+  readonly mayBegin: (longestMs: number) => boolean;
   /** Resolves when everything that was written is on disk. */
   readonly onDisk: () => Promise<void>;
   /** Set where what comes next may have ended the process before. */
@@ -89,8 +88,7 @@ export class RolloutDriver {
   }
 
   async drive(from: Rollout): Promise<Drive> {
-    const { store, now, alarmBudgetMs, deadline } = this.#parts;
-    const until = now() + alarmBudgetMs;
+    const { store, now, deadline } = this.#parts;
     let rollout = this.#resume(from);
     for (let first = true; ; first = false) {
       rollout = this.#interruptStored(await this.#inTurn(rollout));
@@ -102,7 +100,7 @@ export class RolloutDriver {
       const at = now();
       const notBefore = effect.kind === "sample" ? effect.not_before : 0;
       // However short its time, an alarm takes one step: else none would ever be taken.
-      if (notBefore > at || (at > until && !first)) {
+      if (notBefore > at || !(first || this.#mayBegin(effect))) {
         // One whose call is away is stored as it is, and from here on the answer may come.
         if (!isAway(rollout)) store.save(rollout);
         await this.#letGo();
@@ -111,6 +109,13 @@ export class RolloutDriver {
       }
       rollout = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#perform(effect, rollout);
     }
+  }
+
+  /** One that was told to stop is kept waiting by none. */
+  #mayBegin(effect: Effect): boolean {
+    const { spec, clock, mayBegin } = this.#parts;
+    if (this.#cancel !== null) return true;
+    return mayBegin(effect.kind === "sample" ? spec.limits.call_timeout_s * 1000 : clock.longestOf(effect.kind));
   }
 
   /** Handles are not held through a wait: whoever goes on opens them again. */
@@ -133,6 +138,7 @@ export class RolloutDriver {
   async #inTurn(rollout: Rollout): Promise<Rollout> {
     if (this.#cancel === null || this.#hadItsTurn) return rollout;
     this.#hadItsTurn = true;
+    this.#parts.store.keepAnswer();
     await ENDS.turn();
     return isAway(rollout) ? (this.#parts.store.load() ?? rollout) : rollout;
   }
@@ -158,10 +164,11 @@ export class RolloutDriver {
   }
 
   async #sample(before: Rollout): Promise<Rollout> {
-    const { spec, store, now, deadline } = this.#parts;
+    const { spec, store, now, deadline, mayBegin } = this.#parts;
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
     let rollout = before;
+    const left = Promise.withResolvers<void>();
     const departure: Departure = {
       from: before,
       waitMs,
@@ -170,17 +177,19 @@ export class RolloutDriver {
         const at = spec.policy_version === undefined ? {} : { at: now() };
         rollout = advance(before, { type: "sent", ...(until !== undefined && { until }), ...at });
         store.save(rollout);
+        left.resolve();
         return rollout;
       },
+      mayLeave: () => mayBegin(waitMs),
       stay: () => {
         const { turns, intent } = rollout;
         const stored = waitingFor(store.load(), turns.length, intent?.calls ?? 0);
         if (stored !== null) store.save(before);
       },
     };
-    const outcome = isAway(before) ? OVERDUE : await this.#depart(departure, () => rollout);
+    const outcome = isAway(before) ? OVERDUE : await this.#depart(departure, () => rollout, left.promise);
     // Its answer may be here by now, faster than this object heard that the message is gone.
-    if (outcome.kind === "away") return store.load() ?? rollout;
+    if (outcome.kind === "away" || outcome.kind === "later") return store.load() ?? rollout;
     const at = now();
     // Cut short by what the next step handles.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
@@ -190,11 +199,14 @@ export class RolloutDriver {
   }
 
   /** A call that could not leave, because a store is away, must not make the hook before it run again. */
-  async #depart(departure: Departure, current: () => Rollout): ReturnType<ModelDriver["call"]> {
+  async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<ModelDriver["call"]> {
     const { model, store } = this.#parts;
     const before = current();
     try {
-      return await model.call(departure);
+      const calling = model.call(departure);
+      // It waits for a connection, or for its endpoint to be opened: what came before is on disk meanwhile.
+      if (!(await settlesAtOnce(Promise.race([calling, left]))) && current() === before) store.save(before);
+      return await calling;
     } catch (thrown) {
       if (current() === before) store.save(before);
       throw thrown;
@@ -234,10 +246,20 @@ export class RolloutDriver {
 
   /** What a hook came to. Only what this process did not begin can be a suspect. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+    const { store } = this.#parts;
+    // Whatever else computes, and may end the process meanwhile.
+    if (this.#suspect !== null) store.keepAnswer();
     const suspect = await this.#suspected();
     this.#hookRan = true;
-    return suspect === null ? await besideSuspects(work) : await suspect.run(work);
+    return suspect === null ? await keptMeanwhile(store, () => besideSuspects(work)) : await suspect.run(work);
   }
+}
+
+/** What a hook came to. One that waits for anything has the answer before it on disk meanwhile. */
+async function keptMeanwhile<T>(store: RolloutStore, work: () => Promise<T>): Promise<T> {
+  const working = work();
+  if (!(await settlesAtOnce(working))) store.keepAnswer();
+  return await working;
 }
 
 /** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */

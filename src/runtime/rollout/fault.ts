@@ -1,5 +1,5 @@
 /**
- * What becomes of a rollout whose object threw, outside of its hooks. Pure.
+ * What becomes of a rollout when something throws outside of its hooks; those beside it in the object go on. Pure.
  *
  * Invariants. What environment code throws ends its rollout, wherever it was called. What is refused for what it is would be
  * refused for ever, and ends it too. A fault of our own code stays until the code is another one; that of a call to another
@@ -22,6 +22,8 @@ const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError"];
 export interface FailedTries {
   readonly failed: number;
   readonly faults: number;
+  /** When the next one is due, in epoch milliseconds. */
+  readonly until?: number;
 }
 export const NO_TRIES: FailedTries = { failed: 0, faults: 0 };
 

@@ -1,13 +1,13 @@
 /**
- * Who waits for the model: the rollout's object inside its alarm, which recovers at once and is billed for the wait, or
- * a queue consumer, which is billed for what it computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
+ * Who waits for the model: the object that plays the rollout, inside its alarm, which recovers at once and is billed
+ * for the wait (once for all that its rollouts wait side by side), or a queue consumer, which is billed for what it
+ * computes, while the object sleeps. Chosen per deployment (MODEL_DRIVER).
  *
  * Invariants. `leave` makes the intent durable and is called right before the call, or its message, leaves; a call that
  * could not leave was none. Whoever makes a call uses the same idempotency key. Retries are not decided here.
  */
 import { RolloutError } from "../../contract/errors.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
-import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
@@ -16,9 +16,10 @@ import type { Delivery, ModelCallMessage, RolloutSpec } from "../contract/wire.t
 import { callEndpoint, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { logError } from "../kit/log.ts";
-import { rolloutObject } from "../kit/names.ts";
+import { rolloutHost } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { unlessAborted } from "../kit/turns.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 
 export interface Departure {
@@ -30,11 +31,18 @@ export interface Departure {
   readonly leave: (until?: number) => Rollout;
   /** Nothing left after all. */
   readonly stay: () => void;
+  /** False once a call that has waited must not leave any more. */
+  readonly mayLeave: () => boolean;
 }
 
+type NoOutcome = { readonly kind: "away" } | { readonly kind: "later" };
+
 export interface ModelDriver {
-  /** Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. */
-  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | { readonly kind: "away" }>;
+  /**
+   * Calls the model for the outstanding turn. `away`: the answer comes by itself, or its time passes. `later`: it waited for
+   * a connection until it might not leave any more.
+   */
+  readonly call: (departure: Departure) => Promise<TurnOutcome | Unasked | NoOutcome>;
   /** Nobody waits for the call in flight any more. */
   readonly abort: () => void;
 }
@@ -68,31 +76,50 @@ function askedSampling(
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
-/** The call lives and dies with the object's alarm. */
-export function awaitInAlarm(spec: RolloutSpec, environment: AnyEnvironment, open: OpenEndpoint): ModelDriver {
+/** The call lives and dies with the object's alarm. Its time begins when a connection of the object is free for it. */
+export function awaitInAlarm(
+  spec: RolloutSpec,
+  environment: AnyEnvironment,
+  open: OpenEndpoint,
+  calls: Subrequests,
+): ModelDriver {
   let controller = new AbortController();
   return {
-    call: async ({ from, waitMs, leave }) => {
+    call: async ({ from, waitMs, leave, mayLeave }) => {
       controller = new AbortController();
+      const { signal } = controller;
       const call = turnCall(spec, from, environment);
       if ("kind" in call) return call;
       const send = () => {
         leave();
         return call;
       };
-      return await callEndpoint({ open, call: send, waitMs, controller });
+      const way = { open, call: send, waitMs, controller };
+      let waited = false;
+      try {
+        return await calls.inTurn(
+          async () => (waited && !mayLeave() ? { kind: "later" } : await callEndpoint(way)),
+          (wait) => {
+            waited = true;
+            return unlessAborted(wait, signal);
+          },
+        );
+      } catch (thrown) {
+        if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
+        throw thrown;
+      }
     },
     abort: () => controller.abort(),
   };
 }
 
 /** The call is a message: its consumer asks for the prompt, calls, and hands the answer back. */
-export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number): ModelDriver {
+export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number, calls: Subrequests): ModelDriver {
   return {
     call: async ({ waitMs, leave, stay }) => {
-      const message = callMessage(spec, leave(now() + waitMs));
       try {
-        await queue.send(message);
+        // Its time counts from its departure, and not from when it began to wait for a connection.
+        await calls.inTurn(() => queue.send(callMessage(spec, leave(now() + waitMs))));
       } catch (thrown) {
         stay();
         throw thrown;
@@ -105,9 +132,9 @@ export function awaitInQueue(spec: RolloutSpec, queue: Queue, now: () => number)
 }
 
 function callMessage(spec: RolloutSpec, { turns, intent }: Rollout): ModelCallMessage {
-  const { scope, run_id, rollout_id } = spec;
+  const { scope, run_id, rollout_id, host } = spec;
   const call = intent?.calls ?? 0;
-  return { kind: "model_call", scope, run_id, rollout_id, turn: turns.length, call };
+  return { kind: "model_call", scope, run_id, rollout_id, host, turn: turns.length, call };
 }
 
 /** Throws for a value that is neither. */
@@ -119,9 +146,9 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
 }
 
 /**
- * `model-calls`: makes a call for a rollout whose object sleeps. The object says what to ask and whether it still waits:
- * a message that arrives twice or late makes no call. One whose consumer failed or died makes it again, under the same
- * idempotency key, and the first answer counts.
+ * `model-calls`: makes a call for a rollout that waits in an object. The object says what to ask, and whether the
+ * rollout still waits: a message that arrives twice or late makes no call. One whose consumer failed or died makes it
+ * again, under the same idempotency key, and the first answer counts.
  *
  * A cancel cannot reach whoever makes the call, and one that hangs would keep its place from the calls of others for
  * the rest of its time. So the consumer looks from time to time whether the rollout is over, and hangs up then.
@@ -130,13 +157,14 @@ export function awaitsInQueue({ MODEL_DRIVER: driver }: Env): boolean {
 /** `firstLookMs`: tests shrink it. */
 export async function makeModelCall(
   env: Env,
-  { scope, rollout_id, turn, call }: ModelCallMessage,
+  message: ModelCallMessage,
   delivery: Delivery,
   subrequests: Subrequests,
   firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
-  const asking = rolloutObject(env, scope, rollout_id);
-  const pending = await subrequests.object(() => asking.pendingCall(turn, call, delivery));
+  const { scope, run_id, host } = message;
+  const asking = rolloutHost(env, scope, run_id, host);
+  const pending = await subrequests.object(() => asking.pendingCall(message, delivery));
   if (pending === null) return;
   const { endpoint_id, wait_ms, ...asked } = pending;
   const makeIt = (controller: AbortController) =>
@@ -148,23 +176,27 @@ export async function makeModelCall(
         controller,
       }),
     );
-  const isOver = () => isRolloutOver(env, scope, rollout_id, subrequests);
+  const isOver = () => isRolloutOver(env, message, subrequests);
   const outcome = await hangUpOnceOver(makeIt, isOver, firstLookMs);
-  // Its time is up, or its rollout is over: the object's own alarm is due or was, and knows what else is over.
+  // Its time is up, or its rollout is over: the alarm of the object is due or was, and knows what else is over.
   if (outcome.kind === "aborted") return;
   await retry(() => {
-    const waiting = rolloutObject(env, scope, rollout_id);
-    return subrequests.object(() => waiting.modelAnswered(turn, call, outcome));
+    const waiting = rolloutHost(env, scope, run_id, host);
+    return subrequests.object(() => waiting.modelAnswered(message, outcome));
   });
 }
 
 /** An object that does not answer says nothing about its rollout: the call goes on. */
-async function isRolloutOver(env: Env, scope: Scope, rolloutId: string, subrequests: Subrequests): Promise<boolean> {
+async function isRolloutOver(
+  env: Env,
+  { scope, run_id, host, rollout_id }: ModelCallMessage,
+  subrequests: Subrequests,
+): Promise<boolean> {
   try {
-    const { state } = await subrequests.object(() => rolloutObject(env, scope, rolloutId).ask());
-    return state !== "running";
+    const [standing] = await subrequests.object(() => rolloutHost(env, scope, run_id, host).ask([rollout_id]));
+    return standing?.state !== "running";
   } catch (thrown) {
-    logError("rollout does not answer", rolloutId, thrown);
+    logError("rollout does not answer", rollout_id, thrown);
     return false;
   }
 }

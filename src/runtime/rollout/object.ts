@@ -1,30 +1,20 @@
 /**
- * One rollout, one object.
+ * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerHost` at a time: they share its storage, its alarm,
+ * its connections and the calls that start them and report them. Each keeps its own rows, deadline, tries and end.
  *
- * Invariants. The constructor writes nothing; the first `start` makes the schema, and any other call on an object
- * without a spec answers `unknown` and writes nothing. The turn loop lives in `alarm()`, which the runtime repeats
- * after a crash, so nothing here arms a far alarm before the loop ends, and the handler never throws. The final report
- * is repeated until the run acknowledges it; then the object only waits to be freed. What can never be stored or
- * reported for what it is ends the rollout instead, with a report that can.
+ * Invariants. The constructor writes nothing; the first `start` makes the table, and any other call about a rollout that
+ * was never started answers `unknown` and writes nothing. All rollouts are played inside `alarm()`, which the runtime
+ * repeats after a crash, so nothing here arms a far alarm before the handler ends, and a fresh instance goes on with every
+ * rollout that is not over. One that is due goes on whatever those beside it wait for, until the handler hands over to
+ * its next one: no step begins that could end later than `ALARM_MS` after the handler began, since the platform would end
+ * it. Only a rollout that was told to stop closes all the same.
  */
 
 import { DurableObject } from "cloudflare:workers";
-import {
-  type CancelReason,
-  EnvError,
-  type FailureClass,
-  RolloutError,
-  type SerializedError,
-  serializeError,
-} from "../../contract/errors.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment, PlayedEnvironment } from "../../core/environments/any-environment.ts";
-import { forkedRollout } from "../../core/rollout/fork.ts";
-import { openHarness } from "../../core/rollout/harness.ts";
-import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
-import { buildTask } from "../../core/rollout/task.ts";
-import type { PendingCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { RolloutRpc, Serves } from "../contract/rpc.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+import type { PendingCall, TurnOutcome } from "../contract/endpoint-wire.ts";
+import type { Answered, CallOf, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
 import {
   type Delivery,
   type RolloutReport,
@@ -32,324 +22,296 @@ import {
   type RolloutStanding,
   START_MESSAGE_LIFE_MS,
 } from "../contract/wire.ts";
-import { callHolder, endpointOpener } from "../endpoint/call.ts";
-import { rolloutCapabilities } from "../environment/capabilities.ts";
-import { pinnedEnvironment } from "../environment/environments.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
-import { StageClock, stageTimes } from "../environment/stage-clock.ts";
-import type { Suspect } from "../environment/suspects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
-import { openSecrets } from "../kit/secret-values.ts";
-import { RefusedValueError } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import {
-  bareReport,
-  finishedTrajectory,
-  NOTHING_LEFT,
-  reportOf,
-  storableTrajectory,
-} from "../trajectory/rollout-report.ts";
-import { storeTrajectory } from "../trajectory/store.ts";
-import { afterCall, waitingFor } from "./call-outcome.ts";
-import { ALARM_BUDGET_MS, endedWithoutHooks, RolloutDriver } from "./driver.ts";
-import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { awaitInAlarm, awaitInQueue, awaitsInQueue, type ModelDriver, turnCall } from "./model-driver.ts";
-import { rehearse, rolloutSuspect } from "./rehearsal.ts";
-import { sqlOf } from "./sql-object.ts";
-import { RolloutStore } from "./store.ts";
+import { FactsTable } from "./facts.ts";
+import { HostedRollout } from "./hosted.ts";
 
-/** After the last use, where objects are retired at once: long enough for a reply to leave. */
-const RETIRE_AFTER_MS = 30;
+/** The platform ends an alarm after 15 minutes. */
+const ALARM_MS = 14 * 60_000;
+/** What a call or a hook may take at most: with it none begins that is more than 4 minutes late. */
+const LONGEST_STEP_MS = 10 * 60_000;
+/** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
+const ALARM_CALLS = 4000;
+/** One that could not even say why it failed is tried again after this. */
+const BROKEN_RETRY_MS = 30_000;
+/** Reports of rollouts that end together go in one call. */
+const GATHER_REPORTS_MS = 10;
+/** After its last use, where objects are retired at once: long enough for the run's next rollouts to come. */
+const RETIRE_AFTER_MS = 1000;
+
+/** A report on its way to the run, and who waits to hear what came of it. */
+interface WaitingReport {
+  readonly report: RolloutReport;
+  readonly answered: (answer: Answered) => void;
+  readonly failed: (why: unknown) => void;
+}
 
 export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   /** How long one alarm goes on; tests shrink it. */
-  alarmBudgetMs = ALARM_BUDGET_MS;
-  readonly #store: RolloutStore;
-  #driver: RolloutDriver | null = null;
-  #running = false;
-  /** Requests about a call that is away, while they are served. */
+  alarmMs = ALARM_MS;
+  readonly #table: FactsTable;
+  readonly #calls = new Subrequests(Number.POSITIVE_INFINITY);
+  /** Every rollout that was begun here; true for those that are over. Read once. */
+  #begun: Map<string, boolean> | null = null;
+  /** Those that are not over, once they were looked at. */
+  readonly #rollouts = new Map<string, HostedRollout>();
+  readonly #playing = new Set<string>();
+  /** When those that wait go on, in epoch milliseconds. One that is neither here nor played is due. */
+  readonly #wakeAt = new Map<string, number>();
+  /** The alarm under way: when its last step may begin, in milliseconds and in calls. */
+  #alarm: { readonly until: number; readonly calls: number } | null = null;
+  /** Those of which what is stored could not be read when they were last looked at. */
+  readonly #unreadable = new Set<string>();
+  #changed: () => void = () => undefined;
+  #reports: WaitingReport[] = [];
+  #reportSoon: ReturnType<typeof setTimeout> | undefined;
+  #retireLater: ReturnType<typeof setTimeout> | undefined;
+  /** Requests while they are served. */
   #attending = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#store = new RolloutStore(ctx.storage.sql);
+    this.#table = new FactsTable(ctx.storage.sql);
   }
 
-  async start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding> {
-    if (this.#store.spec() !== null) return await this.#standing();
-    if (this.now() - sentAt > START_MESSAGE_LIFE_MS) return { state: "expired" };
-    this.#store.begin(spec);
-    await this.ctx.storage.setAlarm(this.now());
-    return { state: "running", next_event_at: this.now() };
-  }
-
-  async ask(): Promise<RolloutStanding> {
-    if (this.#store.spec() === null) return { state: "unknown" };
-    const standing = await this.#standing();
-    this.#retireSoon();
-    return standing;
-  }
-
-  async cancel(reason: CancelReason): Promise<RolloutStanding> {
-    if (this.#store.spec() === null) return { state: "unknown" };
-    if (!this.#store.acknowledged()) {
-      this.#store.requestCancel(reason);
-      this.#driver?.cancel(reason);
-      // One that sleeps until its next try must hear of it now.
-      if (!this.#running) await this.ctx.storage.setAlarm(this.now());
-    }
-    return await this.#standing();
-  }
-
-  async pendingCall(turn: number, call: number, by: Delivery): Promise<PendingCall | null> {
-    const spec = this.#store.spec();
-    if (spec === null || this.#store.cancelRequest() !== null) return null;
-    return await this.#attend(async () => {
-      const rollout = waitingFor(this.#store.load(), turn, call);
-      const wait_ms = (rollout?.intent?.away_until ?? 0) - this.now();
-      if (rollout === null || wait_ms <= 0) return null;
-      const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-      // Where its code is gone the rollout ends with that when the call's time has passed.
-      if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
-      const asked = turnCall(spec, rollout, environment);
-      if ("kind" in asked) {
-        await this.#noteOutcome(spec, rollout, asked);
-        return null;
+  async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {
+    const late = this.now() - sentAt > START_MESSAGE_LIFE_MS;
+    const fresh = late ? [] : specs.filter(({ rollout_id }) => !this.#isBegun(rollout_id));
+    try {
+      for (const spec of fresh) {
+        this.#rollout(spec.rollout_id).begin(spec);
+        this.#all().set(spec.rollout_id, false);
       }
-      return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
-    });
+    } finally {
+      // Also for those that were begun before one that could not be.
+      if (fresh.length > 0) await this.#attend(() => this.#wake());
+    }
+    const standing = ({ rollout_id }: RolloutSpec): Promise<RolloutStanding> | RolloutStanding =>
+      late && !this.#isBegun(rollout_id) ? { state: "expired" } : this.#standing(rollout_id);
+    return await Promise.all(specs.map(standing));
   }
 
-  async modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void> {
-    const spec = this.#store.spec();
-    if (spec === null) return;
-    await this.#attend(async () => {
-      const rollout = waitingFor(this.#store.load(), turn, call);
-      if (rollout === null) return;
-      await this.#noteOutcome(spec, rollout, outcome);
-      // On disk before it is acknowledged: whoever holds the answer holds the only one.
-      await this.ctx.storage.sync();
-    });
-  }
-
-  async #noteOutcome(spec: RolloutSpec, rollout: Rollout, outcome: TurnOutcome | Unasked) {
-    this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.now() }));
-    await this.ctx.storage.setAlarm(this.now());
-  }
-
-  read(): Rollout | null {
-    const spec = this.#store.spec();
+  async ask(ids: readonly string[]): Promise<RolloutStanding[]> {
+    const standings = await Promise.all(ids.map((id) => this.#standing(id)));
     this.#retireSoon();
-    return spec === null ? null : this.#store.load();
+    return standings;
   }
 
-  /** The trajectory stays in R2. */
+  async cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]> {
+    for (const { rollout_id, reason } of orders) {
+      if (this.#isUnderWay(rollout_id) && this.#isReadable(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
+    }
+    return await this.ask(orders.map(({ rollout_id }) => rollout_id));
+  }
+
+  async pendingCall(of: CallOf, by: Delivery): Promise<PendingCall | null> {
+    if (!this.#isUnderWay(of.rollout_id)) return null;
+    return await this.#attend(() => this.#rollout(of.rollout_id).pendingCall(of, by));
+  }
+
+  async modelAnswered(of: CallOf, outcome: TurnOutcome): Promise<void> {
+    if (!this.#isUnderWay(of.rollout_id)) return;
+    await this.#attend(() => this.#rollout(of.rollout_id).modelAnswered(of, outcome));
+  }
+
+  read(id: string): Rollout | null {
+    this.#retireSoon();
+    return this.#isBegun(id) ? this.#rollout(id).read() : null;
+  }
+
+  /** The trajectories stay in R2. */
   async free(): Promise<boolean> {
-    if (this.#store.spec() === null) return true;
-    if (!this.#store.acknowledged()) return false;
-    await this.ctx.storage.deleteAll();
-    this.#store.forget();
+    if (this.#underWay().some((id) => this.#isReadable(id))) return false;
+    if (this.#all().size > 0) {
+      await this.ctx.storage.deleteAll();
+      this.#table.forget();
+      this.#begun = null;
+    }
     this.#retireSoon();
     return true;
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
-    const spec = this.#store.spec();
-    if (spec === null || this.#store.acknowledged() || this.#running) return;
-    this.#running = true;
-    try {
-      const wakeAt = await this.#run(spec, info?.isRetry ?? false);
-      this.#noteTries(NO_TRIES);
-      if (wakeAt !== null) await this.#wakeBy(wakeAt);
-    } catch (thrown) {
-      await this.#failedWith(spec, thrown);
-    } finally {
-      this.#running = false;
-      this.#driver = null;
-      this.#retireSoon();
+    if (this.#alarm !== null) {
+      this.#changed();
+      return;
     }
-  }
-
-  /** What passes is waited for; what does not ends the rollout. */
-  async #failedWith(spec: RolloutSpec, thrown: unknown): Promise<void> {
-    const tries = withFailed(this.#store.failedTries(), thrown);
+    this.#alarm = { until: this.now() + this.alarmMs, calls: this.#calls.count + ALARM_CALLS };
     try {
-      if (await this.#endedBy(spec, faultOf(thrown, tries))) {
-        logError("rollout ended", spec.rollout_id, thrown);
-        return;
+      // However short its time, what is due has one step.
+      this.#begin(info?.isRetry ?? false, () => true);
+      while (this.#playing.size > 0) {
+        await this.#change();
+        this.#begin(false, (rollout) => rollout.cancelled || this.#mayBegin(LONGEST_STEP_MS));
       }
-    } catch (again) {
-      logError("rollout cannot be ended", spec.rollout_id, again);
+    } finally {
+      this.#alarm = null;
     }
-    // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
-    logError("rollout waits for the platform", spec.rollout_id, thrown);
-    this.#noteTries(tries);
-    await this.#wakeBy(this.now() + platformWaitMs(tries.failed));
+    if (this.#underWay().length > 0) await this.ctx.storage.setAlarm(this.#nextWake());
+    this.#retireSoon();
   }
 
-  async #endedBy(spec: RolloutSpec, fault: RolloutFault): Promise<boolean> {
-    if (fault.kind === "waits") return false;
-    const stored = this.#store.load();
-    if (fault.kind === "environment") {
-      const rollout = this.#ended(spec, stored, "environment", fault.error);
-      this.#store.save(rollout);
-      await this.#report(spec, rollout);
-    } else {
-      const report = reportOf(spec, stored ?? this.#bareRollout(spec), NOTHING_LEFT, null);
-      await this.#tell(spec, bareReport(report, fault.why), new Subrequests());
+  /** Plays what is due. `again`: this alarm was begun before, and its process ended. */
+  #begin(again: boolean, may: (rollout: HostedRollout) => boolean): void {
+    const now = this.now();
+    for (const id of this.#underWay()) {
+      if (this.#playing.has(id) || (this.#wakeAt.get(id) ?? 0) > now) continue;
+      if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
+      else if (may(this.#rollout(id))) this.#play(id, again);
     }
-    return true;
   }
 
-  #noteTries(tries: FailedTries): void {
+  #mayBegin(longestMs: number): boolean {
+    if (this.#alarm === null) return false;
+    return this.now() + longestMs <= this.#alarm.until && this.#calls.count <= this.#alarm.calls;
+  }
+
+  /** Looks at what is stored of it, unless it was looked at before. */
+  #isReadable(id: string): boolean {
     try {
-      this.#store.noteTries(tries);
+      void this.#rollout(id).cancelled;
+      this.#unreadable.delete(id);
     } catch (thrown) {
-      logError("tries are counted in memory", this.ctx.id.toString(), thrown);
+      logError("rollout cannot be read", id, thrown);
+      this.#unreadable.add(id);
+      this.#rollouts.delete(id);
     }
+    return !this.#unreadable.has(id);
   }
 
-  /** What was heard while the alarm ran may have asked for an earlier one. */
-  async #wakeBy(at: number): Promise<void> {
-    const asked = await this.ctx.storage.getAlarm();
-    await this.ctx.storage.setAlarm(Math.min(at, asked ?? at));
-  }
-
-  /** `again`: this alarm was begun before, and its process ended. */
-  async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
-    const stored = this.#store.load();
-    const bare = () => stored ?? this.#bareRollout(spec);
-    const ended = await rehearse(this.env, spec, this.#isSuspect(again), stored, bare, this.now);
-    if (ended !== null) return await this.#report(spec, ended, trajectoryOf(ended));
-    if (stored?.phase === "done") return await this.#report(spec, stored);
-    const begun = await this.#begin(spec, stored, again);
-    if (begun.rollout.phase === "done" || begun.driver === null) {
-      return await this.#report(spec, begun.rollout);
-    }
-    this.#driver = begun.driver;
-    // As it is stored now: the answer to a call that was away may have come since.
-    const drive = await begun.driver.drive(this.#store.load() ?? begun.rollout);
-    return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
-  }
-
-  async #begin(
-    spec: RolloutSpec,
-    stored: Rollout | null,
-    again: boolean,
-  ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
-    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-    if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
-    const { rollout_id: id, task_key } = spec;
-    const rollout =
-      stored ??
-      (spec.from && forkedRollout(id, spec.from, this.now())) ??
-      newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.now());
-    const suspect = await rolloutSuspect(this.env, spec, this.#isSuspect(again));
-    return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
-  }
-
-  async #driverOf(
-    spec: RolloutSpec,
-    environment: AnyEnvironment,
-    rollout: Rollout,
-    suspect: Suspect | null,
-  ): Promise<RolloutDriver> {
-    const { env, now } = this;
-    const { scope, limits } = spec;
-    const secrets = await openSecrets(env, scope, environment.needs, now());
-    const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
-    const clock = new StageClock({ times: stageTimes(limits), deadline, now });
-    const capabilities = rolloutCapabilities(env, now, secrets);
-    const sql = sqlOf(this.ctx, this.#store);
-    const harness = openHarness(environment, rollout, {
-      rolloutId: spec.rollout_id,
-      signal: clock.signal,
-      limit: clock.limit,
-      unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
-      capabilities: suspect?.watchedCapabilities(capabilities) ?? capabilities,
-      sql: suspect?.watchedSql(sql) ?? sql,
-      secrets: [...secrets.values()],
-      seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
+  #play(id: string, again: boolean): void {
+    this.#wakeAt.delete(id);
+    this.#playing.add(id);
+    const rollout = this.#rollout(id);
+    const played = rollout.play(again).catch((thrown: unknown) => {
+      logError("rollout cannot be played", id, thrown);
+      return this.now() + BROKEN_RETRY_MS;
     });
-    return new RolloutDriver({
-      spec,
-      store: this.#store,
-      harness,
-      model: this.#modelOf(spec, environment),
-      hold: callHolder(env, spec, now),
-      now,
-      clock,
-      deadline,
-      alarmBudgetMs: this.alarmBudgetMs,
-      onDisk: () => this.ctx.storage.sync(),
-      suspect,
+    void played.then((wakeAt) => {
+      this.#playing.delete(id);
+      if (wakeAt === null) this.#end(id);
+      // What was heard meanwhile may have asked for an earlier time.
+      else this.#wakeAt.set(id, Math.min(wakeAt, this.#wakeAt.get(id) ?? wakeAt));
+      this.#changed();
     });
   }
 
-  /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
-  #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
-    return { resumed: !this.#store.ranHere(), again };
+  #end(id: string): void {
+    this.#all().set(id, true);
+    this.#rollouts.delete(id);
+    this.#wakeAt.delete(id);
   }
 
-  #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
-    const { env, now } = this;
-    if (awaitsInQueue(env)) return awaitInQueue(spec, env.MODEL_CALLS, now);
-    const open = endpointOpener(env, spec.scope, spec.endpoint_id, now);
-    return awaitInAlarm(spec, environment, open);
+  /** Resolves when a rollout came or stopped, or the next one is due. */
+  async #change(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#changed = resolve;
+    const next = this.#mayBegin(LONGEST_STEP_MS) ? this.#nextWake() : Number.POSITIVE_INFINITY;
+    const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
+    await promise;
+    clearTimeout(timer);
   }
 
-  /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
-  #changed(spec: RolloutSpec, stored: Rollout | null): Rollout {
-    const { id, version } = spec.environment;
-    const error = serializeError(
-      new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
-    );
-    return this.#ended(spec, stored, "environment_changed", error);
+  /** The earliest time at which one that is not played is due. */
+  #nextWake(): number {
+    const idle = this.#underWay().filter((id) => !this.#playing.has(id));
+    return idle.reduce((first, id) => Math.min(first, this.#wakeAt.get(id) ?? this.now()), Number.POSITIVE_INFINITY);
   }
 
-  #ended(spec: RolloutSpec, stored: Rollout | null, failure: FailureClass, error: SerializedError): Rollout {
-    const from = stored ?? this.#bareRollout(spec);
-    return endedWithoutHooks(from, { failure, error }, this.now());
+  /** Lets whatever is due go on. An alarm under way sees to it, and needs none behind it: a crash repeats it. */
+  async #wake(): Promise<void> {
+    if (this.#alarm === null) await this.ctx.storage.setAlarm(this.now());
+    this.#changed();
   }
 
-  /** One that has nothing but its row. */
-  #bareRollout({ rollout_id, task_key, example_id, row }: RolloutSpec): Rollout {
-    const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
-    return newRollout({ id: rollout_id, task_key, ...bare }, this.now());
-  }
-
-  /** The trajectory to R2, then the report to the run; both may be repeated. */
-  async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<number | null> {
-    const subrequests = new Subrequests();
-    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
-    const { digest, text } = trajectory;
-    const inline = await subrequests.fetch(() => storeTrajectory(this.env, spec, digest, text));
-    await this.#tell(spec, reportOf(spec, rollout, trajectory, inline), subrequests);
-    return null;
-  }
-
-  async #tell(spec: RolloutSpec, report: RolloutReport, subrequests: Subrequests): Promise<void> {
-    const run = runObject(this.env, spec.scope, spec.run_id);
-    const { known, refused } = await subrequests.object(() => run.answered(report));
-    if (refused !== undefined) throw new RefusedValueError(refused);
-    if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
-    this.#store.acknowledge();
-  }
-
-  async #standing(): Promise<RolloutStanding> {
-    if (this.#store.acknowledged()) {
-      this.#retireSoon();
-      return { state: "answered" };
-    }
+  async #standing(id: string): Promise<RolloutStanding> {
+    const over = this.#all().get(id);
+    if (over === undefined) return { state: "unknown" };
+    if (over) return { state: "answered" };
+    if (!this.#isReadable(id)) return { state: "unreadable" };
+    const at = this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
+    if (this.#alarm !== null) return { state: "running", next_event_at: at ?? this.now() };
     const alarm = await this.ctx.storage.getAlarm();
-    // While alarm() runs there is no pending alarm; a rollout that has neither was lost and is woken.
-    if (alarm === null && !this.#running) await this.ctx.storage.setAlarm(this.now());
-    return { state: "running", next_event_at: this.#driver?.nextEventAt ?? alarm ?? this.now() };
+    // Neither played nor to be: it was lost, and is woken.
+    if (alarm === null) await this.#wake();
+    return { state: "running", next_event_at: alarm === null ? this.now() : (at ?? alarm) };
+  }
+
+  #all(): Map<string, boolean> {
+    this.#begun ??= this.#table.rollouts();
+    return this.#begun;
+  }
+
+  #underWay(): string[] {
+    return [...this.#all()].flatMap(([id, over]) => (over ? [] : [id]));
+  }
+
+  #isBegun(id: string): boolean {
+    return this.#all().has(id);
+  }
+
+  #isUnderWay(id: string): boolean {
+    return this.#all().get(id) === false;
+  }
+
+  #rollout(id: string): HostedRollout {
+    const known = this.#rollouts.get(id);
+    if (known !== undefined) return known;
+    const rollout = new HostedRollout(
+      {
+        ctx: this.ctx,
+        env: this.env,
+        now: () => this.now(),
+        table: this.#table,
+        calls: this.#calls,
+        share: () => Math.max(1, Math.floor(LIMITS.parallelFetches / this.#playing.size)),
+        mayBegin: (longestMs) => this.#mayBegin(longestMs),
+        wake: async () => {
+          this.#wakeAt.set(id, this.now());
+          await this.#wake();
+        },
+        report: (spec, report) => this.#report(spec, report),
+      },
+      id,
+    );
+    if (this.#all().get(id) !== true) this.#rollouts.set(id, rollout);
+    return rollout;
+  }
+
+  #report(spec: RolloutSpec, report: RolloutReport): Promise<Answered> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+    this.#reports.push({ report, answered: resolve, failed: reject });
+    const all = this.#reports.length >= this.#playing.size;
+    if (all) void this.#sendReports(spec);
+    else this.#reportSoon ??= setTimeout(() => void this.#sendReports(spec), GATHER_REPORTS_MS);
+    return promise;
+  }
+
+  /** All rollouts here are of one run. */
+  async #sendReports({ scope, run_id }: RolloutSpec): Promise<void> {
+    clearTimeout(this.#reportSoon);
+    this.#reportSoon = undefined;
+    const waiting = this.#reports.splice(0);
+    const send = async (some: readonly WaitingReport[]) => {
+      const run = runObject(this.env, scope, run_id);
+      const answers = await run.answered(some.map(({ report }) => report));
+      for (const [index, { answered }] of some.entries()) answered(answers[index] ?? { known: false });
+    };
+    try {
+      await send(waiting);
+    } catch (thrown) {
+      const [only, ...others] = waiting;
+      // What is wrong with one is not the failure of those that went with it.
+      if (others.length > 0) await Promise.all(waiting.map((one) => send([one]).catch(one.failed)));
+      else only?.failed(thrown);
+    }
   }
 
   async #attend<T>(work: () => Promise<T>): Promise<T> {
@@ -365,14 +327,11 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** Local only: takes an idle object out of memory, which frees its file descriptors. Storage and alarm stay. */
   #retireSoon(): void {
     if (!retiresAtOnce(this.env)) return;
-    setTimeout(() => {
-      if (!this.#running && this.#attending === 0) this.ctx.abort("retired");
+    clearTimeout(this.#retireLater);
+    this.#retireLater = setTimeout(() => {
+      const idle = this.#alarm === null && this.#attending === 0;
+      const soon = this.now() + RETIRE_AFTER_MS;
+      if (idle && [...this.#wakeAt.values()].every((at) => at > soon)) this.ctx.abort("retired");
     }, RETIRE_AFTER_MS);
   }
-}
-
-/** Milliseconds the rollout may take; infinity where nobody says. */
-function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: PlayedEnvironment): number {
-  const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
-  return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
 }

@@ -15,7 +15,7 @@ import { givenUp } from "./driver.ts";
 export interface Circumstances {
   /** This process did not come to what is next. */
   readonly resumed: boolean;
-  /** Its alarm was begun before, and its process ended. */
+  /** The alarm of its object was begun before, and its process ended. */
   readonly again: boolean;
 }
 
@@ -28,7 +28,7 @@ export async function rolloutSuspect(
   if (!resumed) return null;
   const { deaths } = await lastEnd(env);
   if (deaths === 0 && !again) return null;
-  return new Suspect(env, () => runObject(env, scope, run_id), `rollout/${group}/${slot}/${attempt}`);
+  return new Suspect(env, () => runObject(env, scope, run_id), `rollout/${group}/${slot}/${attempt}`, again);
 }
 
 /** The rollout as it ends when it must not be tried again; null when it goes on. `bare`: as it stands. */

@@ -1,6 +1,7 @@
 /**
- * The database of one rollout, for `can.sql`: a facet of the rollout's object. It has storage of its own, which nothing of
- * the platform's is in, and it goes with the object's (`deleteAll` takes facets along).
+ * The database of one rollout, for `can.sql`: a facet of the object that plays it. It has storage of its own, which
+ * nothing of the platform's and nothing of another rollout is in. It goes once the rollout is over, with the object's
+ * storage at the latest (`deleteAll` takes facets along).
  *
  * Invariants. A call's answer is in the journal in the transaction of what the call did, and leaves this object only when
  * both are on disk; so a rollout never knows more than its database. The journal is in the key-value part of the
@@ -21,13 +22,11 @@ import {
 } from "../../core/environments/rollout-sql.ts";
 import type { SqlDatabase } from "../../core/sql/database.ts";
 import type { RolloutSqlRpc, Serves } from "../contract/rpc.ts";
+import type { RolloutSlot } from "../contract/wire.ts";
 import type { RolloutStore } from "./store.ts";
 
 /** Rows read on of a query that gave too many: its tables stay locked until it has ended. */
 const READ_ON = 100_000;
-
-/** Every facet of an object has a name. */
-const FACET = "sql";
 
 export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
   #writes: number | null = null;
@@ -60,10 +59,24 @@ export class RolloutSqlObject extends DurableObject<Env> implements Serves<Rollo
   }
 }
 
-/** For the hooks of the rollout that this object is. */
-export function sqlOf(ctx: DurableObjectState, store: Pick<RolloutStore, "writes" | "noteSql">): SqlRunner {
+/** Every facet of an object has a name, and each of its rollouts a facet. */
+function facetOf({ group, slot, attempt }: RolloutSlot): string {
+  return `sql/${group}/${slot}/${attempt}`;
+}
+
+/** The rollout is over: nobody asks its database any more. */
+export function dropDatabase(ctx: DurableObjectState, place: RolloutSlot): void {
+  ctx.facets.delete(facetOf(place));
+}
+
+/** For the hooks of one rollout of the object. */
+export function sqlOf(
+  ctx: DurableObjectState,
+  place: RolloutSlot,
+  store: Pick<RolloutStore, "writes" | "noteSql">,
+): SqlRunner {
   const database = (): RolloutSqlRpc => {
-    const stub: unknown = ctx.facets.get(FACET, () => ({ class: ctx.exports.RolloutSqlObject }));
+    const stub: unknown = ctx.facets.get(facetOf(place), () => ({ class: ctx.exports.RolloutSqlObject }));
     return stub as RolloutSqlRpc;
   };
   return {

@@ -1,39 +1,22 @@
 /**
- * What one rollout keeps in its own SQLite.
+ * What one rollout keeps in the storage of the object that plays it (facts.ts).
  *
- * One table, `facts`, of JSON text in chunks: kind 0 the spec, 1 the head (the rollout without its turns), 2 a cancel
- * request, 3 the acknowledgement, 4 a tool that must not run twice and has begun, 5 the turns, an item each. The table is made by `begin`: an object that was never begun holds nothing. This object is its
- * only writer, so what is on disk is read once, and a turn answered since the head was written needs no second write of
- * the head. What a hook leaves for its own repetition goes with the write of its outcome: kind 4, and the sql calls it
- * made, which the rollout's database keeps under the number of heads written until then. Rollouts stored by earlier
- * releases are migrated as they are read. Kind 7 is who makes the call that is away; 8 the tries in a row that came to nothing.
+ * Invariants. The object is the only writer, so what is on disk is read once, and a turn answered since the head was
+ * written needs no second write of the head. An answer is written with what the environment made of it, in one write;
+ * whoever is about to do anything that leaves the object calls `keepAnswer` first. What a hook leaves for its own
+ * repetition goes with the write of its outcome: a tool that must not run twice, and the sql calls it made, which the
+ * rollout's database keeps under the number of heads written until then. Rollouts stored by earlier releases are migrated
+ * as they are read.
  */
 import type { CancelReason } from "../../contract/errors.ts";
-import { LIMITS } from "../../contract/limits.ts";
-import { cutBefore } from "../../contract/shown-text.ts";
 import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { lastIds } from "../../core/rollout/tokens.ts";
 import type { Delivery, RolloutSpec } from "../contract/wire.ts";
 import { bootId } from "../environment/suspects.ts";
+import { FACT, type FactsTable } from "./facts.ts";
 import { type FailedTries, NO_TRIES } from "./fault.ts";
-
-/** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
-const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);
-
-type Chunk = { kind: number; item: number; part: number; parts: number; text: string };
-
-const KIND = {
-  spec: 0,
-  head: 1,
-  cancel: 2,
-  acknowledged: 3,
-  unrepeatable: 4,
-  turns: 5,
-  taker: 7,
-  tries: 8,
-} as const;
 
 /** Ids are in the turns, and the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
@@ -68,23 +51,30 @@ interface Facts {
 }
 
 export class RolloutStore {
-  readonly #sql: SqlStorage;
+  readonly #table: FactsTable;
+  readonly #id: string;
   #askedSql = false;
   #begunHere = false;
   #facts: Facts | null = null;
+  /** The rollout with an answer that is not written yet. */
+  #unwritten: Rollout | null = null;
 
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
+  constructor(table: FactsTable, id: string) {
+    this.#table = table;
+    this.#id = id;
   }
 
-  /** The spec, or null for an object that was never begun (or was freed). Writes nothing. */
-  spec(): RolloutSpec | null {
-    return this.#read().spec;
+  /** Of a rollout that was begun. */
+  spec(): RolloutSpec {
+    const { spec } = this.#read();
+    if (spec === null) throw new TypeError(`${this.#id} was never begun`);
+    return spec;
   }
 
+  /** To be called for a rollout of which nothing is stored. */
   begin(spec: RolloutSpec): void {
-    createChunks(this.#sql);
-    this.#write(KIND.spec, spec).spec = spec;
+    this.#facts = { ...factsOf(new Map()), spec };
+    this.#table.write(this.#id, [[FACT.spec, 0, spec]]);
     this.#begunHere = true;
   }
 
@@ -94,13 +84,9 @@ export class RolloutStore {
     return head === null ? this.#begunHere : head.boot === bootId();
   }
 
-  /** Forgets what was read of a storage that was deleted. */
-  forget(): void {
-    this.#facts = null;
-  }
-
   /** The rollout as last saved, or null before its first save. */
   load(): Rollout | null {
+    if (this.#unwritten !== null) return this.#unwritten;
     const { head, turns } = this.#read();
     if (head === null) return null;
     const { answered, boot: _, writes: __, ...rollout } = head;
@@ -109,17 +95,19 @@ export class RolloutStore {
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
   }
 
-  /** Writes what came of a model call. */
+  /** What came of a model call. An answer is written with the environment's reply, or by `keepAnswer` before. */
   saveOutcome(rollout: Rollout): void {
-    if (rollout.phase === "reply") this.#saveAnswer(rollout);
+    if (rollout.phase === "reply") this.#unwritten = rollout;
     else this.save(rollout);
   }
 
-  /** Writes the turn just answered; everything else follows from it. */
-  #saveAnswer(rollout: Rollout): void {
-    const { turns } = rollout;
+  /** Writes the turn just answered, if that is still to be done; everything else follows from it. */
+  keepAnswer(): void {
+    const turns = this.#unwritten?.turns ?? [];
     const last = turns.at(-1);
-    if (last !== undefined) this.#writeTurn(last);
+    if (last === undefined) return;
+    this.#table.write(this.#id, [[FACT.turns, last.index, last]]);
+    this.#unwritten = null;
     this.#read().turns = turns;
   }
 
@@ -127,13 +115,16 @@ export class RolloutStore {
   save(rollout: Rollout): void {
     const { turns, last_ids: _, ...rest } = rollout;
     const facts = this.#read();
-    for (const turn of turns) {
-      if (facts.turns[turn.index] !== turn) this.#writeTurn(turn);
-    }
-    facts.turns = turns;
+    const changed = turns.filter((turn) => facts.turns[turn.index] !== turn);
     const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1 };
-    this.#write(KIND.head, head).head = head;
-    if (facts.unrepeatable !== null) deleteChunks(this.#sql, KIND.unrepeatable);
+    this.#table.write(this.#id, [
+      ...changed.map((turn) => [FACT.turns, turn.index, turn] as const),
+      [FACT.head, 0, head],
+    ]);
+    this.#unwritten = null;
+    facts.turns = turns;
+    facts.head = head;
+    if (facts.unrepeatable !== null) this.#table.delete(this.#id, FACT.unrepeatable);
     facts.unrepeatable = null;
     this.#askedSql = false;
   }
@@ -145,6 +136,7 @@ export class RolloutStore {
 
   /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
   noteSql(): void {
+    this.keepAnswer();
     this.#askedSql = true;
   }
 
@@ -158,7 +150,7 @@ export class RolloutStore {
   }
 
   requestCancel(reason: CancelReason): void {
-    this.#write(KIND.cancel, reason).cancel = reason;
+    this.#write(FACT.cancel, reason).cancel = reason;
   }
 
   /** True once the run has acknowledged the final report. */
@@ -167,7 +159,7 @@ export class RolloutStore {
   }
 
   acknowledge(): void {
-    this.#write(KIND.acknowledged, true).acknowledged = true;
+    this.#write(FACT.acknowledged, true).acknowledged = true;
   }
 
   /** The tool that was begun and must not run twice; null when there is none. */
@@ -177,8 +169,9 @@ export class RolloutStore {
 
   /** To be called right before the tool is. */
   beginUnrepeatable(tool: string): void {
+    this.keepAnswer();
     const begun = { turn: this.#read().turns.length, tool };
-    this.#write(KIND.unrepeatable, begun).unrepeatable = begun;
+    this.#write(FACT.unrepeatable, begun).unrepeatable = begun;
   }
 
   /**
@@ -190,7 +183,7 @@ export class RolloutStore {
     const taken = taker !== null && taker.turn === turn && taker.call === call;
     if (taken && (taker.id !== by.id || taker.attempt >= by.attempt)) return false;
     const next: Taker = { turn, call, ...by };
-    this.#write(KIND.taker, next).taker = next;
+    this.#write(FACT.taker, next).taker = next;
     return true;
   }
 
@@ -201,22 +194,18 @@ export class RolloutStore {
   /** Kept in memory where it cannot be written; on disk because an object may be retired between two tries. */
   noteTries(tries: FailedTries): void {
     const facts = this.#read();
-    const same = facts.tries.failed === tries.failed && facts.tries.faults === tries.faults;
+    const same = facts.tries.failed === tries.failed && facts.tries.until === tries.until;
     facts.tries = tries;
-    if (!same) this.#write(KIND.tries, tries);
+    if (!same) this.#write(FACT.tries, tries);
   }
 
-  #writeTurn(turn: Turn): void {
-    writeChunks(this.#sql, KIND.turns, turn.index, turn);
-  }
-
-  #write(kind: number, value: unknown): Facts {
-    writeChunks(this.#sql, kind, 0, value);
+  #write(kind: (typeof FACT)[keyof typeof FACT], value: unknown): Facts {
+    this.#table.write(this.#id, [[kind, 0, value]]);
     return this.#read();
   }
 
   #read(): Facts {
-    this.#facts ??= factsOf(readChunks(this.#sql));
+    this.#facts ??= factsOf(this.#table.read(this.#id));
     return this.#facts;
   }
 }
@@ -225,74 +214,17 @@ export class RolloutStore {
 function factsOf(stored: Map<number, unknown[]>): Facts {
   const first = <T>(kind: number) => (stored.get(kind)?.[0] as T | undefined) ?? null;
   return {
-    spec: first<RolloutSpec>(KIND.spec),
-    head: migratedHead(first<Head>(KIND.head)),
-    turns: (stored.get(KIND.turns) ?? []) as Turn[],
-    cancel: first<CancelReason>(KIND.cancel),
-    acknowledged: first<boolean>(KIND.acknowledged) === true,
-    unrepeatable: first<Unrepeatable>(KIND.unrepeatable),
-    taker: first<Taker>(KIND.taker),
-    tries: first<FailedTries>(KIND.tries) ?? NO_TRIES,
+    spec: first<RolloutSpec>(FACT.spec),
+    head: migratedHead(first<Head>(FACT.head)),
+    turns: (stored.get(FACT.turns) ?? []) as Turn[],
+    cancel: first<CancelReason>(FACT.cancel),
+    acknowledged: first<boolean>(FACT.acknowledged) === true,
+    unrepeatable: first<Unrepeatable>(FACT.unrepeatable),
+    taker: first<Taker>(FACT.taker),
+    tries: first<FailedTries>(FACT.tries) ?? NO_TRIES,
   };
 }
 
 function migratedHead(head: Head | null): Head | null {
   return head === null ? null : (migrateRollout(head) as Head);
-}
-
-/**
- * JSON text in SQLite, in chunks. A row in production may hold 2 MB and the local runtime does not check: nothing here
- * writes a row over `LIMITS.rowBytes`, wherever it runs.
- *
- * Invariants. The table's name is the one an environment's sql cannot reach (`PLATFORM_TABLE`). Every row says how many parts its value has, and part 0 is always rewritten: what a longer value left
- * behind when a shorter one took its place is beyond that count, and never read.
- */
-export function createChunks(sql: SqlStorage): void {
-  sql.exec(
-    "create table if not exists facts (kind integer, item integer, part integer, parts integer not null, text text not null, primary key (kind, item, part)) without rowid",
-  );
-}
-
-export function writeChunks(sql: SqlStorage, kind: number, item: number, value: unknown): void {
-  const parts = partsOf(JSON.stringify(value));
-  for (const [part, text] of parts.entries()) {
-    const { length } = parts;
-    sql.exec("insert or replace into facts values (?, ?, ?, ?, ?)", kind, item, part, length, text);
-  }
-}
-
-/** Every item of the kind. */
-export function deleteChunks(sql: SqlStorage, kind: number): void {
-  sql.exec("delete from facts where kind = ?", kind);
-}
-
-/** Every item, by kind and in order, parsed; empty where the table was never made. Writes nothing. */
-export function readChunks(sql: SqlStorage): Map<number, unknown[]> {
-  const kinds = new Map<number, string[]>();
-  const table = sql.exec("select 1 from sqlite_master where name = 'facts'").toArray();
-  if (table.length === 0) return new Map();
-  let parts = 1;
-  for (const row of sql.exec<Chunk>("select * from facts order by kind, item, part")) {
-    if (row.part === 0) parts = row.parts;
-    if (row.part >= parts) continue;
-    const items = kinds.get(row.kind) ?? [];
-    items[row.item] = (items[row.item] ?? "") + row.text;
-    kinds.set(row.kind, items);
-  }
-  const parsed = [...kinds].map(([kind, texts]): [number, unknown[]] => [
-    kind,
-    texts.map((text): unknown => JSON.parse(text)),
-  ]);
-  return new Map(parsed);
-}
-
-/** Never cuts between the halves of a surrogate pair: each half alone would be stored as a replacement character. */
-function partsOf(text: string): string[] {
-  const parts: string[] = [];
-  for (let from = 0; from < text.length; ) {
-    const cut = cutBefore(text, from + CHUNK_CHARACTERS);
-    parts.push(text.slice(from, cut));
-    from = cut;
-  }
-  return parts;
 }

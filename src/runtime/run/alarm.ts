@@ -6,13 +6,12 @@ export interface RunClock {
   readonly now: number;
   /** When the first silent rollout or unit is to be asked; null when nothing is in flight. */
   readonly askAt: number | null;
-  /** Finished rollouts that D1 does not have yet. */
-  readonly undrained: number;
-  readonly lastDrainAt: number;
-  /** Drains that failed in a row. */
-  readonly drainFailures: number;
-  /** True when the run's own row in D1 is behind. */
+  /** True when the run's row in D1 is behind. */
   readonly rowStale: boolean;
+  /** When it was last written, or tried to. */
+  readonly rowTriedAt: number;
+  /** How often in a row that failed. */
+  readonly rowFailures: number;
   /** Rollouts that must still be told to stop. */
   readonly untold: boolean;
   /** True when rollouts could be dispatched now and were not. */
@@ -29,28 +28,26 @@ export interface RunClock {
   readonly deadlineAt: number | null;
 }
 
-/** A full batch is written at once, a part of one after a second: D1 takes batches, not rows. */
-export const DRAIN_ROWS = 100;
-const DRAIN_AFTER_MS = 1000;
-const LONGEST_DRAIN_WAIT_MS = 60_000;
+/** The row follows the run, written once a second at most. */
+const ROW_EVERY_MS = 1000;
+const LONGEST_ROW_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
   const { askAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
-  const all = [askAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, drainAt(clock)];
+  const all = [askAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
   const due = all.filter((at) => at !== null);
   if (clock.untold || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }
 
-/** When the outbox is to be drained; null when it is empty. */
-export function drainAt(
-  clock: Pick<RunClock, "now" | "undrained" | "lastDrainAt" | "drainFailures" | "rowStale">,
-): number | null {
-  if (clock.undrained === 0 && !clock.rowStale) return null;
-  if (clock.drainFailures > 0) {
-    const wait = DRAIN_AFTER_MS * 2 ** Math.min(clock.drainFailures, 10);
-    return clock.lastDrainAt + Math.min(LONGEST_DRAIN_WAIT_MS, wait);
-  }
-  return clock.undrained >= DRAIN_ROWS ? clock.now : clock.lastDrainAt + DRAIN_AFTER_MS;
+/** When the run's row in D1 is to be written; null while it says what is so. */
+export function rowDueAt({
+  rowStale,
+  rowTriedAt,
+  rowFailures,
+}: Pick<RunClock, "rowStale" | "rowTriedAt" | "rowFailures">): number | null {
+  if (!rowStale) return null;
+  const wait = ROW_EVERY_MS * 2 ** Math.min(rowFailures, 10);
+  return rowTriedAt + Math.min(LONGEST_ROW_WAIT_MS, wait);
 }

@@ -133,9 +133,9 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
     paused: false,
     settled_at: null,
     deadline_from: now,
-    // All objects there were may be freed already; those to come are not.
-    freed: head.freed === -1 ? store.lastSeq() : head.freed,
   });
+  // Objects there were may be freed already: what is to come gets others.
+  store.hosts.forget();
   store.dropEnd();
   appendEvent(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused);
 }

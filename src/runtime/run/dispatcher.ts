@@ -12,7 +12,7 @@ import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts"
 import { leaseRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
 import { logError } from "../kit/log.ts";
-import { rolloutObject } from "../kit/names.ts";
+import { rolloutHost } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -159,14 +159,17 @@ export class Dispatcher {
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
     const standings = new Standings(this.#env, spec, subrequests);
+    const reasonOf = (row: RolloutEntry) => cancelReasonOf(this.#store.head(), row) ?? "user";
     // All at once: they are awake, and each stops its call before any of them has ended.
     const width = LIMITS.sliceObjects;
-    const tellOne = async (row: RolloutEntry) => {
-      const reason = cancelReasonOf(this.#store.head(), row) ?? "user";
-      const heard = await standings.of(row, (rollout) => rollout.cancel(reason));
-      this.#told(spec, this.#store.bySeq(row.seq), reason, heard);
+    const tellThose = async ([host, of]: readonly [number | null, RolloutEntry[]]) => {
+      const orders = of.map((row) => ({ rollout_id: row.id, reason: reasonOf(row) }));
+      const heard = await standings.of(host, of, (rollouts) => rollouts.cancel(orders));
+      for (const [index, row] of of.entries()) {
+        this.#told(spec, this.#store.bySeq(row.seq), reasonOf(row), heard[index] ?? UNKNOWN);
+      }
     };
-    await subrequests.objectAll(rows, tellOne, width);
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], tellThose, width);
   }
 
   /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
@@ -207,15 +210,20 @@ export class Dispatcher {
 
   async #ask(spec: RunSpec, rows: readonly RolloutEntry[], subrequests: Subrequests): Promise<void> {
     const standings = new Standings(this.#env, spec, subrequests);
-    await subrequests.objectAll(rows, async (asked) => {
-      const heard = await standings.of(asked, (rollout) => rollout.ask());
-      if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
-      else this.#unreadable.delete(asked.seq);
-      const row = this.#store.bySeq(asked.seq);
-      const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
-      this.toScore(unit);
-      if (resend && row !== null) this.#places.push(placeOf(row));
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], async ([host, of]) => {
+      const ids = of.map(({ id }) => id);
+      const heard = await standings.of(host, of, (rollouts) => rollouts.ask(ids));
+      for (const [index, row] of of.entries()) this.#heard(spec, row, heard[index] ?? UNKNOWN);
     });
+  }
+
+  #heard(spec: RunSpec, asked: RolloutEntry, heard: Heard): void {
+    if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
+    else this.#unreadable.delete(asked.seq);
+    const row = this.#store.bySeq(asked.seq);
+    const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+    this.toScore(unit);
+    if (resend && row !== null) this.#places.push(placeOf(row));
   }
 
   #sweepSegments(now: number): void {
@@ -237,13 +245,15 @@ export function placeOf(row: RolloutEntry): RolloutSlot {
   return { group: row.group_index, slot: row.slot, attempt: row.attempt };
 }
 
-/** No rollout has this id. It is out of memory again before the next slice: finished objects leave at once. */
-const NOBODY = "nobody";
+const UNKNOWN = { state: "unknown" } as const;
+/** No object has this number, and no rollout this id. */
+const NOBODY = { host: 0, id: "nobody" } as const;
 
 /**
- * How rollouts stand that a run asks, one slice of them. An object that fails says nothing about its rollout, unless its
- * storage is damaged: then it will never answer. A disk that is full, or files that run out, look the same from here but
- * hit every object that is opened, so one that nobody ever used is opened first.
+ * How rollouts stand that a run asks, one slice of them, an object's together. An object that fails says nothing about
+ * its rollouts, unless its storage is damaged: then it will never answer for any of them. A disk that is full, or files
+ * that run out, look the same from here but hit every object that is opened, so one that nobody ever used is opened
+ * first.
  */
 class Standings {
   readonly #env: Env;
@@ -257,15 +267,20 @@ class Standings {
     this.#subrequests = subrequests;
   }
 
-  async of({ id, carries }: RolloutEntry, ask: (rollout: RolloutRpc) => Promise<RolloutStanding>): Promise<Heard> {
-    // One that takes over another's trajectory has no object: whoever starts it reports for it.
-    if (this.#spec.rescore !== undefined || carries !== null) return { state: "unknown" };
+  /** Of the rollouts of one object, in their order. */
+  async of(
+    host: number | null,
+    rows: readonly RolloutEntry[],
+    ask: (rollouts: RolloutRpc) => Promise<RolloutStanding[]>,
+  ): Promise<readonly Heard[]> {
+    // Those that take over others' trajectories have no object: whoever starts them reports for them.
+    if (host === null) return rows.map(() => UNKNOWN);
     try {
-      return await ask(rolloutObject(this.#env, this.#spec.scope, id));
+      return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host));
     } catch (thrown) {
-      logError("rollout does not answer", id, thrown);
+      logError("rollouts do not answer", rows.map(({ id }) => id).join(", "), thrown);
       const damaged = isUnreadable(thrown) && (await this.#othersOpen());
-      return { state: damaged ? "unreadable" : "unreachable" };
+      return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
     }
   }
 
@@ -276,8 +291,8 @@ class Standings {
 
   async #open(): Promise<boolean> {
     try {
-      const nobody = rolloutObject(this.#env, this.#spec.scope, NOBODY);
-      await this.#subrequests.object(() => nobody.read());
+      const nobody = rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, NOBODY.host);
+      await this.#subrequests.object(() => nobody.read(NOBODY.id));
       return true;
     } catch (thrown) {
       logError("no object opens", this.#spec.run_id, thrown);

@@ -16,10 +16,12 @@ import {
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { Answered } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
@@ -52,11 +54,20 @@ export function dispatch(
       };
     });
     const askAt = now + FIRST_ASK_MS;
+    let { hosts } = head;
+    const hostOf = (carries: number | null) => {
+      if (spec.rescore !== undefined || carries !== null) return null;
+      return store.hosts.take(() => {
+        hosts += 1;
+        return hosts;
+      });
+    };
     for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
-      store.addRollout(place, { id: idOf(place), at: now, askAt, carries });
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host: hostOf(carries) });
     }
     store.saveHead({
       ...head,
+      hosts,
       dispatched: head.dispatched + count,
       retries_dispatched: head.retries_dispatched + retries.length,
       in_flight: head.in_flight + count,
@@ -82,21 +93,33 @@ function dispatchRetries(
     return { row, place, carries: isAnswered(row) ? row.seq : null };
   });
   for (const { row, place } of next) {
-    // D1 has the row as it was: it is written there once more.
-    store.setRollout(row.seq, { superseded_by: idOf(place), drained: 0 });
+    store.setRollout(row.seq, { superseded_by: idOf(place) });
     store.retries.drop(row.seq);
     // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
     if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
   }
-  const head = store.head();
-  const drained = head.drained - before.reduce((sum, row) => sum + row.drained, 0);
-  store.saveHead({ ...head, drained });
   return next;
 }
 
 /** What ended well and wants a score, or another, is scored as it stands: nothing is sampled again. */
 function isAnswered({ outcome, digest }: RolloutEntry): boolean {
   return (outcome === "scored" || outcome === "unscored") && digest !== null;
+}
+
+/** What came of a report: the unit that is now complete, if any. */
+type Taken = Answered & { readonly unit?: number | null };
+
+/** Final reports. One that cannot be stored for what it is is refused by itself. */
+export function answerAll(
+  store: RunStore,
+  spec: RunSpec,
+  reports: readonly RolloutReport[],
+  now: number,
+): readonly Taken[] {
+  const together = orRefusal(() => store.transaction(() => reports.map((report) => answer(store, spec, report, now))));
+  if (!("refused" in together)) return together;
+  if (reports.length === 1) return [{ known: true, ...together }];
+  return reports.flatMap((report) => answerAll(store, spec, [report], now));
 }
 
 /** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
@@ -110,6 +133,7 @@ export function answer(
     const row = store.rollout(report);
     if (row === null) return { known: false, unit: null };
     if (row.status !== "running") return { known: true, unit: null };
+    store.hosts.leave(row.host);
     const columns = columnsOf(report);
     const head = store.head();
     store.saveHead({
@@ -177,6 +201,7 @@ export function giveUp(
     const current = store.bySeq(row.seq);
     if (current === null || current.status !== from) return null;
     if (from === "running") {
+      store.hosts.drop(current.host);
       const head = store.head();
       store.saveHead({ ...head, running: head.running - 1 });
     }

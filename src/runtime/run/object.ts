@@ -30,7 +30,6 @@ import { LeaseKeeper } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
-import { orRefusal } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
@@ -41,9 +40,9 @@ import { exportPage } from "./export-page.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { answer, cutSegment, fold, requestCancel } from "./ledger.ts";
+import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
-import { auditRows, recordsOf } from "./records.ts";
+import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
@@ -118,14 +117,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
 
-  answered(report: RolloutReport): Answered {
+  answered(reports: readonly RolloutReport[]): Answered[] {
     const spec = this.#open();
-    if (spec === null) return { known: false };
-    const taken = orRefusal(() => answer(this.#store, spec, report, this.now()));
-    if ("refused" in taken) return { known: true, ...taken };
-    this.#dispatcher.toScore(taken.unit);
+    if (spec === null) return reports.map(() => ({ known: false }));
+    const taken = answerAll(this.#store, spec, reports, this.now());
+    for (const { unit = null } of taken) this.#dispatcher.toScore(unit);
     this.#gather(spec);
-    return { known: taken.known };
+    return taken.map(({ unit: _, ...answered }) => answered);
   }
 
   async unitsToScore(asked: readonly number[], hold = false) {
@@ -205,7 +203,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // The database is told at once: it lets what an ended run names be deleted.
-    this.#chores.drainSoon();
+    this.#chores.writeRowSoon();
     if (this.#open() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
@@ -237,10 +235,6 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   auditRecords() {
     const spec = this.#open();
     return spec && recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords);
-  }
-
-  auditRows(after: number) {
-    return this.#open() === null ? [] : auditRows(this.ctx.storage.sql, after);
   }
 
   view() {
@@ -316,7 +310,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#dispatcher.sweep(spec, subrequests);
     for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
-    await this.#chores.drain(spec, subrequests);
+    await this.#chores.writeRow(spec, subrequests);
     await this.#chores.free(spec, subrequests);
   }
 

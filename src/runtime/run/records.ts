@@ -5,7 +5,7 @@
 import { countOutcomes } from "../../contract/audit.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunCounts } from "../../contract/run.ts";
-import type { AuditRow, RunRecords } from "../contract/run-records.ts";
+import type { RunRecords, Tally } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { countsOf } from "./report.ts";
 import type { RunHead } from "./schema.ts";
@@ -14,18 +14,6 @@ import { slotsOf } from "./standing.ts";
 /** For minutes rollouts are told to stop, those that do not answer too; then each has the time of its closing. */
 const TOLD_MS = 15 * 60_000;
 const ROLLOUTS_NAMED = 3;
-
-export function auditRows(sql: SqlStorage, after: number): AuditRow[] {
-  return sql
-    .exec<AuditRow>(
-      `select id, outcome, reason, reward, turns, calls, prompt_tokens, completion_tokens,
-        judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros, digest, superseded_by,
-        finish_seq, drained from rollouts where finish_seq > ? order by finish_seq limit ?`,
-      after,
-      LIMITS.sliceRows,
-    )
-    .toArray();
-}
 
 /** `trainingOf`: the same of its training, by whoever knows its tables. */
 export function recordsOf(
@@ -40,13 +28,13 @@ export function recordsOf(
     )
     .toArray();
   const rows = countRows(sql);
-  const { running, finished, drained, retried, dead_letters } = head;
+  const { running, finished, retried, dead_letters } = head;
   const draining = drainingOf(sql, spec, head);
   return {
     counters: countsOf(spec, head),
     run_rows: countsOfRows(sql, slotsOf(spec, head), rows),
     tallies: {
-      counters: { running, finished, drained, retried, dead_letters },
+      counters: { running, finished, retried, dead_letters },
       run_rows: { ...rows.tallies, retried: rows.again + rows.waiting },
     },
     last_end: rows.last_end,
@@ -54,12 +42,23 @@ export function recordsOf(
     segmented: head.segmented,
     segments,
     large: largeTrajectories(sql, head, segments),
+    spent: spentBy(sql),
     settled: head.settled_at !== null,
     status: head.status,
     row_current: head.row_current,
     training: trainingOf(sql, head),
     ...(draining && { draining }),
   };
+}
+
+function spentBy(sql: SqlStorage): Tally {
+  return sql
+    .exec<Record<string, number>>(
+      `select sum(turns) as turns, sum(calls) as calls, sum(prompt_tokens) as prompt_tokens,
+        sum(completion_tokens) as completion_tokens, sum(judge_calls) as judge_calls
+      from rollouts where status = 'done'`,
+    )
+    .one();
 }
 
 function drainingOf(
@@ -81,7 +80,7 @@ function countRows(sql: SqlStorage) {
   const row = sql
     .exec<Record<string, number>>(
       `select count(*) as dispatched, total(status != 'done') as in_flight, total(status = 'running') as running,
-        count(finish_seq) as finished, ifnull(max(finish_seq), 0) as last_end, total(drained) as drained,
+        count(finish_seq) as finished, ifnull(max(finish_seq), 0) as last_end,
         total(attempt > 0) as again,
         (select count(*) from retries) as waiting, (select count(*) from dead_letters) as dead_letters,
         (select count(*) from (select 1 from rollouts group by group_index, slot
@@ -100,7 +99,6 @@ function countRows(sql: SqlStorage) {
     tallies: {
       running: of("running"),
       finished: of("finished"),
-      drained: of("drained"),
       dead_letters: of("dead_letters"),
     },
   };

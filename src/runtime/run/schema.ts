@@ -8,14 +8,15 @@ import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
-  // `carries`: `seq` of the attempt whose trajectory this one takes over. `member`: whose task it is, of a group of
-  // environments. `steps` (what single turns are worth) and `judgements` are JSON.
+  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over.
+  // `member`: whose task it is, of a group of environments. `steps` (what single turns are worth) and `judgements` are
+  // JSON.
   `create table if not exists rollouts (
     seq integer primary key autoincrement,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
     ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
-    told integer not null default 0, cancel text, carries integer,
+    told integer not null default 0, cancel text, host integer, carries integer,
     example_id integer, task_key text, member text, digest text, said text, bytes integer not null default 0,
     stop_condition text, is_truncated integer not null default 0,
     turns integer not null default 0, calls integer not null default 0,
@@ -24,12 +25,11 @@ export const RUN_SCHEMA = [
     reward real, scores text, scoring_errors text, steps text,
     judge_calls integer not null default 0, judge_prompt_tokens integer not null default 0,
     judge_completion_tokens integer not null default 0, judge_micros integer, judgements text,
-    finish_seq integer, drained integer not null default 0,
+    finish_seq integer,
     unique (group_index, slot, attempt))`,
   "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
   "create index if not exists rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
   "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
-  "create index if not exists rollouts_undrained on rollouts (finish_seq) where drained = 0 and finish_seq is not null",
   // Ended rollouts whose next attempt is still to be dispatched.
   "create table if not exists retries (seq integer primary key)",
   // Requests made with an Idempotency-Key: a repeat changes nothing.
@@ -86,17 +86,17 @@ export interface RunHead {
   readonly unscored: Readonly<Record<string, number>>;
   readonly failed: Readonly<Record<string, number>>;
   readonly cancelled: Readonly<Record<string, number>>;
-  /** Ends numbered so far, and how far they are cut into segments and written to D1. */
+  /** Ends numbered so far, and how far they are cut into segments. */
   readonly finished: number;
   readonly segmented: number;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
-  readonly drained: number;
   readonly last_event: number;
   readonly settled_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
-  /** Rollout objects freed, in order of `seq`; -1 once all are. */
+  /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
+  readonly hosts: number;
   readonly freed: number;
   /** Messages a queue gave up on. */
   readonly dead_letters: number;
@@ -130,10 +130,10 @@ export const NEW_HEAD: RunHead = {
   finished: 0,
   segmented: 0,
   unsegmented_bytes: 0,
-  drained: 0,
   last_event: 0,
   settled_at: null,
   row_current: false,
+  hosts: 0,
   freed: 0,
   dead_letters: 0,
   given_up: 0,

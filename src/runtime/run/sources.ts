@@ -37,7 +37,7 @@ export function startersIn(store: RunStore, places: readonly RolloutSlot[], susp
   return places.flatMap((place) => {
     const row = store.rollout(place);
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
-    const group = store.training.group(row.group_index);
+    const group = head.training === null ? null : store.training.group(row.group_index);
     const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
     if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;
@@ -47,10 +47,8 @@ export function startersIn(store: RunStore, places: readonly RolloutSlot[], susp
 }
 
 function starterOf(row: RolloutEntry): Starter {
-  const { group_index: group, slot, attempt, id: rollout_id, carries } = row;
+  const { group_index: group, slot, attempt, id: rollout_id, host, carries } = row;
   const place = { group, slot, attempt };
   // The attempt before, always: a retry makes the next one in its slot.
-  return carries === null
-    ? { ...place, rollout_id }
-    : { ...place, rollout_id, carries: { ...place, attempt: attempt - 1 } };
+  return { ...place, rollout_id, host, ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }) };
 }

@@ -2,6 +2,7 @@
  * A run's own SQLite: reads and single-row writes. What they mean together stands in ledger.ts.
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
+import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
@@ -12,9 +13,11 @@ import type { LeaseSlot } from "../endpoint/run-lease.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
+import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
+import { RowsInFlight } from "./rows-in-flight.ts";
 import { NEW_HEAD, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
@@ -41,10 +44,13 @@ export class RunStore {
   readonly retries: RetryStore;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
+  readonly hosts = new Hosts();
   readonly hooks: LedgerHooks;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
+  /** Told of every write to `rollouts`: this store is the only one that writes there. */
+  readonly #inFlight = new RowsInFlight();
 
   constructor(storage: DurableObjectStorage, hooks: LedgerHooks) {
     this.hooks = hooks;
@@ -100,28 +106,35 @@ export class RunStore {
       });
     } catch (thrown) {
       this.#head = before;
+      this.hosts.forget();
+      this.#inFlight.forget();
       throw thrown;
     } finally {
       this.#inTransaction = false;
     }
   }
 
-  /** `carries`: the ended attempt whose trajectory it takes over; null: it samples one. */
+  /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    { id, at, askAt, carries }: { id: string; at: number; askAt: number; carries: number | null },
+    how: { id: string; at: number; askAt: number; carries: number | null; host: number | null },
   ): void {
-    const place = { group_index: group, slot, attempt };
-    this.#rows.insert("rollouts", { ...place, id, status: "running", started_at: at, ask_at: askAt, carries });
+    const { id, at, askAt, carries, host } = how;
+    this.#inFlight.remember(
+      this.#rows.one<RolloutEntry>(
+        `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries, host)
+          values (?, ?, ?, ?, 'running', ?, ?, ?, ?) returning *`,
+        ...[group, slot, attempt, id, at, askAt, carries, host],
+      ),
+    );
   }
 
-  rollout({ group, slot, attempt }: RolloutSlot): RolloutEntry | null {
-    return this.#rows.one<RolloutEntry>(
-      "select * from rollouts where group_index = ? and slot = ? and attempt = ?",
-      group,
-      slot,
-      attempt,
-    );
+  rollout(place: RolloutSlot): RolloutEntry | null {
+    const { group, slot, attempt } = place;
+    const known = this.#inFlight.inSlot(place);
+    if (known !== undefined) return known;
+    const query = "select * from rollouts where group_index = ? and slot = ? and attempt = ?";
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>(query, group, slot, attempt));
   }
 
   /** The latest attempt in the place that has ended. */
@@ -136,6 +149,17 @@ export class RunStore {
 
   setRollout(seq: number, columns: Partial<RolloutEntry>): void {
     this.#rows.set("rollouts", { seq }, columns);
+    this.#inFlight.change(seq, columns);
+  }
+
+  /** Asks those of the group that run to stop. */
+  cancelGroup(group: number, reason: CancelReason): void {
+    this.#sql.exec(
+      "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
+      reason,
+      group,
+    );
+    this.#inFlight.forget();
   }
 
   group(group: number): RolloutEntry[] {
@@ -155,7 +179,9 @@ export class RunStore {
   }
 
   bySeq(seq: number): RolloutEntry | null {
-    return this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq);
+    const known = this.#inFlight.bySeq(seq);
+    if (known !== undefined) return known;
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq));
   }
 
   /** Not done, and silent past the time they were to be asked. */
@@ -180,6 +206,7 @@ export class RunStore {
   askAll(now: number): void {
     // What was due anyway stays so: its silence counts, a restart's does not.
     this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
+    this.#inFlight.forget();
     this.#sql.exec("update segments set ask_at = 0 where key is null");
     this.judging.askAll(now);
   }
@@ -217,22 +244,6 @@ export class RunStore {
     );
   }
 
-  undrained(limit: number): RolloutEntry[] {
-    return this.#rows.all<RolloutEntry>(
-      "select * from rollouts where drained = 0 and finish_seq is not null order by finish_seq limit ?",
-      limit,
-    );
-  }
-
-  /** Those that are still as they were written; the others are to be written again. Says how many. */
-  setDrained(rows: readonly RolloutEntry[]): number {
-    return rows.filter(({ seq, superseded_by }) => {
-      const same = "seq = ? and superseded_by is ?";
-      this.#sql.exec(`update rollouts set drained = 1 where ${same}`, seq, superseded_by);
-      return this.#rows.one<{ n: number }>("select changes() as n")?.n === 1;
-    }).length;
-  }
-
   /** Places whose attempt that counts is scored. */
   scoredSlots(): number {
     const scored = "outcome = 'scored' and superseded_by is null";
@@ -252,10 +263,6 @@ export class RunStore {
       `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
       finishSeq,
     );
-  }
-
-  dispatchedAfter(seq: number, limit: number): RolloutEntry[] {
-    return this.#rows.all<RolloutEntry>("select * from rollouts where seq > ? order by seq limit ?", seq, limit);
   }
 
   lastSeq(): number {

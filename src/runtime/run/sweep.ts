@@ -55,10 +55,10 @@ const UNSCORED = {
 } as const;
 
 /**
- * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: its object does not open,
- * and others do.
+ * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: its own object says so, or
+ * does not open, and others do.
  */
-export type Heard = RolloutStanding | { readonly state: "unreachable" | "unreadable" };
+export type Heard = RolloutStanding | { readonly state: "unreachable" };
 
 export const UNREADABLE = "the storage of its object cannot be read";
 

@@ -72,15 +72,6 @@ export class TrainingStore {
     );
   }
 
-  /** Asks those of the group that run to stop. */
-  cancelMembers(group: number, reason: string): void {
-    this.#sql.exec(
-      "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
-      reason,
-      group,
-    );
-  }
-
   shippedFor(step: number): TrainGroup[] {
     return this.#rows.all<TrainGroup>("select * from train_groups where step = ? order by position", step);
   }

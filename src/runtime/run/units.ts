@@ -54,6 +54,6 @@ export function holdUnits(store: RunStore, units: readonly Unit[], now: number):
 }
 
 function memberOf(store: RunStore, row: RolloutEntry): Member {
-  const { group_index: group, slot, attempt, id: rollout_id, digest } = row;
-  return { group, slot, attempt, rollout_id, digest, text: store.trajectory(row.seq) };
+  const { group_index: group, slot, attempt, id: rollout_id, host, digest } = row;
+  return { group, slot, attempt, rollout_id, host, digest, text: store.trajectory(row.seq) };
 }

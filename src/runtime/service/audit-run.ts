@@ -1,9 +1,9 @@
 /**
- * The audit of a run: counters and rows from its object, the projection in D1, the objects in R2, compared.
+ * The audit of a run: counters and rows from its object, the run's row in D1, the objects in R2, compared.
  *
- * Rows are compared 1,000 at a time: a run of 100,000 rollouts takes 100 calls of its object, 100 queries and two lists
- * of keys, and holds one slice in memory. Nothing is stopped meanwhile. What was on its way while we looked is no
- * violation: where something differs everything is looked at once more, and only what is broken both times counts.
+ * The object counts its rows itself, in one call; keys of R2 are listed 1,000 at a time. Nothing is stopped meanwhile.
+ * What was on its way while we looked is no violation: where something differs everything is looked at once more, and
+ * only what is broken both times counts.
  */
 import {
   type AuditRule,
@@ -13,12 +13,12 @@ import {
   flatCounts,
   type RunAudit,
 } from "../../contract/audit.ts";
+import type { RunReport } from "../../contract/report.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type AuditedRollout, countRollouts, rolloutsById } from "../../db/rollouts.ts";
 import { getRun, type RunRecord, runViewOf } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
-import type { AuditRow, RunRecords } from "../contract/run-records.ts";
+import type { RunRecords, Tally } from "../contract/run-records.ts";
 import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { damagedMessage, failedForStorage, goneMessage, isUnreadable } from "../kit/storage-faults.ts";
@@ -29,14 +29,6 @@ interface ObjectAudit {
   readonly counted: RunAudit["sources"]["r2"];
   readonly notes: string[];
   readonly violations: AuditViolation[];
-}
-
-interface Audited {
-  readonly id: string;
-  readonly run: RunRpc;
-  readonly records: RunRecords;
-  /** Rows of the run that D1 counts. */
-  readonly rows: number;
 }
 
 /** A look of a run of a million rollouts; production stops at 10,000 an invocation. */
@@ -50,7 +42,7 @@ export async function auditRun(env: Env, scope: Scope, id: string, now: number):
   if (!found.ok) return found;
   const { record, object } = found.value;
   const absent = await absence(env, id, object);
-  if (absent !== null) return { ok: true, value: await auditWithout(env, scope, record, absent, now) };
+  if (absent !== null) return { ok: true, value: auditWithout(record, absent, now) };
   const first = await look(env, scope, id, object, now);
   if (first.violations.length === 0) return { ok: true, value: auditOf(id, now, first) };
   const broken = new Set(first.violations.map(({ rule }) => rule));
@@ -70,13 +62,12 @@ async function absence(env: Env, id: string, object: RunRpc): Promise<string | n
 }
 
 /** The counts are those that D1 was told last; what the object counted nobody knows. */
-async function auditWithout(env: Env, scope: Scope, record: RunRecord, detail: string, now: number): Promise<RunAudit> {
+function auditWithout(record: RunRecord, detail: string, now: number): RunAudit {
   const { id, counts } = runViewOf(record);
-  const d1 = await countRollouts(env.DB, scope, id);
   const sources = {
     counters: UNCOUNTED,
     run_rows: UNCOUNTED,
-    d1: { ...d1, drained_to: 0 },
+    d1: { ...counts, current: false },
     r2: { segments: 0, rollouts: 0, trajectories: 0 },
   };
   const violations = [violation("object_missing", detail)];
@@ -93,20 +84,23 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number
   const subrequests = new Subrequests(SUBREQUESTS);
   const records = await subrequests.object(() => run.auditRecords());
   if (records === null) throw new Error(`run ${id} has no object`);
-  // Counted before the run's rows are read: whatever is in D1 by now, the run knows.
-  const d1 = await subrequests.fetch(() => countRollouts(env.DB, scope, id));
-  const inDatabase = await auditDatabase(env, scope, { id, run, records, rows: d1.rows }, subrequests);
+  const inDatabase = await auditDatabase(env, scope, id, records, subrequests);
   const inStore = await auditObjects(env, scope, id, records, subrequests);
   const { counters, run_rows, tallies } = records;
   return {
     sources: {
       counters,
       run_rows,
-      d1: { ...d1, drained_to: tallies.counters.drained },
+      d1: inDatabase.counted,
       r2: inStore.counted,
     },
     notes: [...deadLetters(tallies.counters.dead_letters), ...inStore.notes],
-    violations: [...auditRecords(records), ...findOverdue(records, now), ...inDatabase, ...inStore.violations],
+    violations: [
+      ...auditRecords(records),
+      ...findOverdue(records, now),
+      ...inDatabase.violations,
+      ...inStore.violations,
+    ],
   };
 }
 
@@ -188,70 +182,29 @@ function violation(rule: AuditRule, detail: string): AuditViolation {
   return { rule, detail };
 }
 
-/** What D1 says of a run, held to the run's own rows: one row each once drained, with what the rollout ended with. */
-export async function auditDatabase(
+/** The run's row in D1: what it says, held to the run's own counters once nothing more will change it. */
+async function auditDatabase(
   env: Env,
   scope: Scope,
-  audited: Audited,
+  id: string,
+  { settled, row_current: current, status, counters, spent }: RunRecords,
   subrequests: Subrequests,
-): Promise<AuditViolation[]> {
-  const broken: AuditViolation[] = [];
-  let found = 0;
-  for (let after = 0; ; ) {
-    const rows = await subrequests.object(() => audited.run.auditRows(after));
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    after = last.finish_seq;
-    const ids = rows.map(({ id }) => id);
-    const stored = await subrequests.fetch(() => rolloutsById(env.DB, scope, ids));
-    found += stored.length;
-    const byId = new Map(stored.map((row) => [row.id, row]));
-    broken.push(...rows.flatMap((row) => auditRow(row, byId.get(row.id))));
-  }
-  if (audited.rows > found) {
-    const detail = `${audited.rows - found} rows of the run are of rollouts it does not know`;
-    broken.push({ rule: "d1_has_no_other_row", detail });
-  }
-  return [...broken, ...(await auditRunRow(env, scope, audited, subrequests))];
+): Promise<{ readonly counted: RunAudit["sources"]["d1"]; readonly violations: AuditViolation[] }> {
+  const record = await subrequests.fetch(() => getRun(env.DB, scope, id));
+  if (record === null) throw new Error(`run ${id} has no row`);
+  const { counts, status: stored, report } = runViewOf(record);
+  const counted = { ...counts, current };
+  if (!settled || !current) return { counted, violations: [] };
+  const differ = [
+    ...differences({ status: stored, ...flatCounts(counts) }, { status, ...flatCounts(counters) }),
+    ...(spent === undefined ? [] : differences(spentIn(report), spent)),
+  ];
+  return { counted, violations: differ.map((detail) => violation("d1_run_matches", detail)) };
 }
 
-function auditRow(row: AuditRow, stored: AuditedRollout | undefined): AuditViolation[] {
-  if (stored === undefined) {
-    if (row.drained === 0) return [];
-    return [{ rule: "d1_has_every_row", detail: `${row.id} was written and is not there` }];
-  }
-  const differ = differences(endingOf(stored), endingOf(row));
-  // The other way round a later attempt came while we looked.
-  if (row.drained === 1 && row.superseded_by !== null) {
-    const { superseded_by } = row;
-    differ.push(...differences({ superseded_by: stored.superseded_by }, { superseded_by }));
-  }
-  return differ.map((detail) => ({ rule: "d1_row_matches", detail: `${row.id} ${detail}` }));
-}
-
-/** How it ended. Rewards pass through JSON on their way to D1. */
-function endingOf(row: AuditRow | AuditedRollout): Record<string, unknown> {
-  const { outcome, reason, turns, calls, prompt_tokens, completion_tokens, digest } = row;
-  const { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros } = row;
-  const reward = row.reward?.toPrecision(12) ?? null;
-  const judges = { judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros };
-  const policy = { turns, calls, prompt_tokens, completion_tokens };
-  return { outcome, reason, ...policy, ...judges, digest, reward };
-}
-
-/** The run's own row, once nothing more will change it. */
-async function auditRunRow(
-  env: Env,
-  scope: Scope,
-  { id, records }: Audited,
-  subrequests: Subrequests,
-): Promise<AuditViolation[]> {
-  const { settled, row_current, status, counters } = records;
-  if (!settled || !row_current) return [];
-  const stored = (await subrequests.fetch(() => getRun(env.DB, scope, id)))?.run;
-  const there = { status: stored?.status, ...(stored?.counts && flatCounts(stored.counts)) };
-  const here = { status, ...flatCounts(counters) };
-  return differences(there, here).map((detail) => ({ rule: "d1_run_matches", detail }));
+function spentIn({ turns, calls, usage }: RunReport): Tally {
+  const { prompt_tokens, completion_tokens, judge } = usage;
+  return { turns, calls, prompt_tokens, completion_tokens, judge_calls: judge?.calls ?? 0 };
 }
 
 /**

@@ -10,7 +10,7 @@ import { contextTokens } from "../../core/verifiers/metadata.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
 import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
-import { rolloutObject } from "../kit/names.ts";
+import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { judgeUsage, metricsOf } from "../run/report-sums.ts";
 import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
@@ -135,7 +135,8 @@ async function liveTrajectory(
   if (digest !== null) {
     return await readTrajectory(env, { scope, run_id }, { digest, text }, new Subrequests());
   }
-  const rollout = await rolloutObject(env, scope, entry.id).read();
+  if (entry.host === null) return null;
+  const rollout = await rolloutHost(env, scope, run_id, entry.host).read(entry.id);
   return rollout === null ? null : trajectoryOf(rollout);
 }
 

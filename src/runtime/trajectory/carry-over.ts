@@ -64,8 +64,8 @@ export async function carryOver(
       carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NO_SOURCE, subrequests),
     );
     await subrequests.objectAll(reports, async (report) => {
-      const { refused } = await run.answered(report);
-      if (refused !== undefined) await run.answered(bareReport(report, refused));
+      const [answer] = await run.answered([report]);
+      if (answer?.refused !== undefined) await run.answered([bareReport(report, answer.refused)]);
     });
   }
 }

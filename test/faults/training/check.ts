@@ -21,9 +21,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     const ended = ends.reduce((sum, count) => sum + count, in_flight + scored);
     return planned === pending + dispatched && dispatched === ended ? [] : [JSON.stringify(counts)];
   },
-  audit: ({ audit, results }) => [
+  audit: ({ audit }) => [
     ...audit.violations.map(({ rule, detail }) => `${rule}: ${detail}`),
-    ...(audit.sources.d1.rows === results.length ? [] : ["D1 has not caught up"]),
+    ...(audit.sources.d1.current ? [] : ["D1 has not caught up"]),
   ],
   steps_in_order: ({ taken, lineage }) => {
     const steps = lineage.map((id) => taken.find((it) => it.manifest.batch_id === id)?.manifest.step);

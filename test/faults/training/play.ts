@@ -23,7 +23,7 @@ import type { TrainingPlan } from "./plan.ts";
 const PATIENCE_MS = 60_000;
 const ASK_EVERY_MS = 100;
 /** A lost message costs its deadline, half a minute at most, and there may be several in a row. */
-const DRAINED_WITHIN_MS = 60_000;
+const WRITTEN_WITHIN_MS = 60_000;
 
 /** A batch as the trainer got it. */
 export interface Taken {
@@ -111,7 +111,7 @@ class Scene {
     for await (const row of this.#client().results(id)) results.push(row);
     return {
       ...{ plan: this.#plan, run, results, taken: this.#taken, lineage: this.#disk.lineage },
-      audit: await this.#audited(id, results.length),
+      audit: await this.#audited(id),
       recovery_ms: this.#recovery,
       faults: {
         crashes: crashes.length - this.#crashes.length,
@@ -218,12 +218,12 @@ class Scene {
     }
   }
 
-  /** D1 follows the run: asked again until it has every row, or is given up on. */
-  async #audited(id: string, finished: number): Promise<RunAudit> {
-    const until = Date.now() + DRAINED_WITHIN_MS;
+  /** D1 follows the run: asked again until it has caught up, or is given up on. */
+  async #audited(id: string): Promise<RunAudit> {
+    const until = Date.now() + WRITTEN_WITHIN_MS;
     for (;;) {
       const audit = await this.#client().auditRun(id);
-      if (audit.sources.d1.rows >= finished || Date.now() > until) return audit;
+      if (audit.sources.d1.current || Date.now() > until) return audit;
       await pause(ASK_EVERY_MS);
     }
   }

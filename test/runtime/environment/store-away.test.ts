@@ -4,6 +4,7 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, ToolEnv, tool } from "../../../src/core/entry.ts";
 import { forgetEndpoint } from "../../../src/runtime/endpoint/call.ts";
+import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
@@ -78,7 +79,9 @@ test("a tool does not run again when the database is away as the next call leave
 });
 
 async function endpointOf(rollout: string): Promise<string> {
-  const spec = await platform.inRollout(rollout, (_, { storage }) => new RolloutStore(storage.sql).spec());
+  const spec = await platform.inRollout(rollout, (_, { storage }) =>
+    new RolloutStore(new FactsTable(storage.sql), rollout).spec(),
+  );
   if (spec === null) throw new Error("the rollout was never begun");
   return spec.endpoint_id;
 }

@@ -169,11 +169,11 @@ async function tryOnce(id: string): Promise<void> {
     await storage.deleteAlarm();
     await rollout.alarm();
   });
-  await evictDurableObject(platform.rolloutStub(rolloutAt(id)));
+  await evictDurableObject(await platform.rolloutStub(rolloutAt(id)));
 }
 
-async function standing(id: string): Promise<string> {
-  return (await platform.inRollout(rolloutAt(id), (rollout) => rollout.ask())).state;
+async function standing(id: string): Promise<string | undefined> {
+  return (await platform.inRollout(rolloutAt(id), (rollout) => rollout.ask()))?.state;
 }
 
 test("a fault of the platform's own code is tried so many times, and then its rollout ends as the platform's failure", async () => {

@@ -22,10 +22,10 @@ test("a rollout that outlasts its alarms goes on in the next one, and makes no c
   await requestsOf(model, 1);
   const id = rolloutAt(run.id);
   // From its next alarm on, each one is over after a single step.
-  const alarms = await platform.inRollout(id, (rollout) => {
+  const alarms = await platform.inRollout(id, ({ object: rollout }) => {
     const times: number[] = [];
     const alarm = rollout.alarm.bind(rollout);
-    rollout.alarmBudgetMs = -1;
+    rollout.alarmMs = -1;
     rollout.alarm = () => {
       times.push(Date.now());
       return alarm();

@@ -17,8 +17,8 @@ async function heldOf(id: string, count: number): Promise<ModelCallMessage[]> {
   for (;;) {
     const messages = held.given.filter((body): body is ModelCallMessage => isCallOf(body, id));
     if (messages.length >= count) return messages;
-    const { state } = await platform.inRollout(id, (rollout) => rollout.ask());
-    if (state === "answered") return messages;
+    const standing = await platform.inRollout(id, (rollout) => rollout.ask());
+    if (standing?.state === "answered") return messages;
     // Over a real socket: what the object waits for gets its turn.
     await requestsOf(id);
   }
@@ -106,7 +106,7 @@ test("a message that comes again because its consumer died makes the call again,
   const asked = await platform.inRollout(id, (rollout) => rollout.pendingCall(turn, call, { id: "0", attempt: 1 }));
   expect(asked).not.toBeNull();
   // A copy of it finds the call taken, also after the object was evicted; the next try of the same message takes it over.
-  await evictDurableObject(platform.rolloutStub(id));
+  await evictDurableObject(await platform.rolloutStub(id));
   await calls([message]);
   expect(await requestsOf(model)).toEqual([]);
   expect(await deliver("model-calls", [message], { attempts: 2 })).toEqual(["0"]);
@@ -211,7 +211,7 @@ test("an object that was evicted while its call was away takes the answer as if 
   for (let sent = 1; ; sent += 1) {
     const messages = await heldOf(id, sent);
     if (messages.length < sent) break;
-    await evictDurableObject(platform.rolloutStub(id));
+    await evictDurableObject(await platform.rolloutStub(id));
     await calls(messages.slice(sent - 1));
   }
   const ended = await platform.ended(run.id);
@@ -259,9 +259,10 @@ test("a queue that refuses a message costs no try: it is sent again as it was", 
 
 test("an object nobody created waits for no call and writes nothing", async () => {
   const stub: DurableObjectStub = env.ROLLOUT.getByName(crypto.randomUUID());
+  const of = { rollout_id: "ro_1", turn: 0, call: 1 };
   await inside(stub, RolloutObject, async (rollout, { storage }) => {
-    expect(await rollout.pendingCall(0, 1, { id: "message", attempt: 1 })).toBeNull();
-    await rollout.modelAnswered(0, 1, { kind: "prompt_too_long" });
+    expect(await rollout.pendingCall(of, { id: "message", attempt: 1 })).toBeNull();
+    await rollout.modelAnswered(of, { kind: "prompt_too_long" });
     expect(storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray()).toEqual([]);
   });
 });

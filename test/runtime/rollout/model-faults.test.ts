@@ -89,7 +89,7 @@ test("a restart gives no new budget: what was tried before it counts", async () 
   const id = rolloutAt(run.id);
   for (const sent of [1, 2]) {
     await requestsOf(model, sent);
-    await evictDurableObject(platform.rolloutStub(id));
+    await evictDurableObject(await platform.rolloutStub(id));
   }
   expect((await platform.ended(run.id)).counts.failed).toEqual({ provider: 1 });
   expect((await requestsOf(model)).length).toBe(3);

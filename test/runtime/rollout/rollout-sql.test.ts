@@ -1,25 +1,24 @@
-/** The database of a rollout in workerd: a facet of its object, where a query may do what it likes and nothing else. */
-import { runInDurableObject } from "cloudflare:test";
-import { beforeAll, expect, test } from "vitest";
+/** The database of a rollout in workerd: a facet of the object that plays it, where a query may do what it likes and nothing else. */
+import { beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
 import type { RolloutSqlRpc } from "../../../src/runtime/contract/rpc.ts";
 import { HOSTILE } from "../../core/sql/hostile.ts";
 import { registerDesk } from "../desk.ts";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { script } from "../script.ts";
 
 let platform: Door;
+let run: string;
 let id: string;
 beforeAll(async () => {
   registerDesk();
   platform = await openPlatform();
-  const run = await platform.finish({
-    environment: "desk",
-    model: script(["Done."]),
-    num_examples: 1,
-  });
-  id = rolloutAt(run.id);
+  const model = script([{ fault: { kind: "hang" } }]);
+  // Under way for as long as it is asked.
+  run = (await platform.start({ environment: "desk", model, num_examples: 1 })).id;
+  id = rolloutAt(run);
+  await requestsOf(model, 1);
 });
 
 let asked = 0;
@@ -35,7 +34,7 @@ function execAt(
   place: SqlPlace,
   query: string,
   params: readonly SqlValue[] = [],
-  facet = "sql",
+  facet = "sql/0/0/0",
 ): Promise<SqlOutcome> {
   return platform.inRollout(id, async (_, { facets, exports }) => {
     const stub: unknown = facets.get(facet, () => ({ class: exports.RolloutSqlObject }));
@@ -52,10 +51,7 @@ const refusal = {
 const wrong = (message: RegExp) => ({ error: expect.stringMatching(message) });
 
 test("an environment that needs sql has a database of its own beside its rollout's object", async () => {
-  expect(await platform.rollout(id)).toMatchObject({
-    outcome: "scored",
-    state: { notes: "first" },
-  });
+  expect(await platform.rollout(id)).toMatchObject({ status: "running", state: { notes: "" } });
   expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
   const tables = await platform.inRollout(id, (_, { storage }) =>
     storage.sql.exec("select name from sqlite_master where name like 'n%'").toArray(),
@@ -70,7 +66,7 @@ test("nothing of the platform's is in it: any name may be taken, and every table
   });
   expect(await exec("drop table facts")).toEqual({ rows: [] });
   const rollout = await platform.rollout(id);
-  expect(rollout).toMatchObject({ outcome: "scored", turns: [{ index: 0 }] });
+  expect(rollout).toMatchObject({ status: "running", state: { notes: "" } });
 });
 
 test("a call is all or nothing there too, and SQLite's words are the same", async () => {
@@ -151,14 +147,13 @@ test("a call asked again gets its answer; once its hook's outcome is stored it i
   );
 });
 
-test("it goes with its object", async () => {
-  const run = await platform.finish({
-    environment: "desk",
-    model: script(["Done."]),
-    num_examples: 1,
+test("it goes once its rollout is over", async () => {
+  expect(await exec("create table mine(x)")).toEqual({ rows: [] });
+  await platform.post(`/v1/runs/${run}/cancel`, {});
+  await platform.ended(run);
+  await vi.waitFor(async () => {
+    const standing = await platform.inRollout(id, (rollout) => rollout.ask());
+    expect(standing).toEqual({ state: "answered" });
   });
-  id = rolloutAt(run.id);
-  expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
-  await runInDurableObject(platform.rolloutStub(id), (_, { storage }) => storage.deleteAll());
-  expect(await exec("select text from notes")).toEqual(wrong(/no such table: notes/));
+  expect(await exec("select x from mine")).toEqual(wrong(/no such table: mine/));
 });

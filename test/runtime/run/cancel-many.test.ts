@@ -49,11 +49,11 @@ test("the rollouts of a slice are told all at once: none waits for what others d
   const all = Promise.withResolvers<void>();
   const cancel = RolloutObject.prototype.cancel;
   // Nobody answers before everybody was told.
-  vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (this: RolloutObject, reason) {
-    heard += 1;
+  vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (this: RolloutObject, orders) {
+    heard += orders.length;
     if (heard === many) all.resolve();
     await all.promise;
-    return await cancel.call(this, reason);
+    return await cancel.call(this, orders);
   });
   await platform.post(`/v1/runs/${run.id}/cancel`, {});
   expect((await platform.ended(run.id)).counts.cancelled).toEqual({ user: many });

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { trajectoryKey } from "../../../src/runtime/kit/names.ts";
 import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
+import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
 import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -27,9 +28,7 @@ function startOf(run_id: string, sent_at = Date.now()): RunMessage {
 }
 
 async function specOfRollout(id: string): Promise<RolloutSpec> {
-  const spec = await platform.inRollout(id, (_, state) => new RolloutStore(state.storage.sql).spec());
-  if (spec === null) throw new Error("the rollout was never begun");
-  return spec;
+  return await platform.inRollout(id, (_, { storage }) => new RolloutStore(new FactsTable(storage.sql), id).spec());
 }
 
 test("a start delivered again 1 s, 1 h or 3 days after the end makes no model call, also once storage was freed", async () => {
@@ -58,7 +57,7 @@ test("a start delivered again 1 s, 1 h or 3 days after the end makes no model ca
   for (const wait of [HOUR, 3 * DAY]) {
     expect(await startAfter(wait)).toEqual({ state: "expired" });
     expect(await deliver("rollout-groups", [startOf(run.id)])).toEqual(["0"]);
-    expect(await runDurableObjectAlarm(platform.rolloutStub(id))).toBe(false);
+    expect(await runDurableObjectAlarm(await platform.rolloutStub(id))).toBe(false);
   }
   expect((await requestsOf(model)).length).toBe(1);
   expect((await platform.run(run.id)).counts.scored).toBe(1);
@@ -70,7 +69,7 @@ test("a start message older than ten minutes is acked and starts nothing", async
   const row = await acceptedOnly(platform, template.id, { model });
   await createLossy(platform, row);
   expect(await deliver("rollout-groups", [startOf(row.id, Date.now() - 601_000)])).toEqual(["0"]);
-  const stub = platform.rolloutStub(rolloutAt(row.id));
+  const stub = await platform.rolloutStub(rolloutAt(row.id));
   expect(await runDurableObjectAlarm(stub)).toBe(false);
   expect(await requestsOf(model)).toEqual([]);
 });
@@ -144,7 +143,7 @@ async function answeredUnscored(changes: Partial<RunSpec> = {}) {
     ...{ digest, bytes: text.length, trajectory: null, stop_condition, is_truncated: false },
     ...{ turns: 1, calls: 1, usage, started_at, ended_at },
   };
-  await lossy.within((run) => run.answered(report));
+  await lossy.within((run) => run.answered([report]));
   return { ...lossy, id: row.id, model, report };
 }
 
@@ -178,14 +177,14 @@ test("a rollout whose scores never come ends unscored, with no reward, and the r
 
 test("a report, a scores message and the scores themselves may each come twice and count once", async () => {
   const { within, id, report } = await answeredUnscored();
-  expect(await within((run) => run.answered(report))).toEqual({ known: true });
+  expect(await within((run) => run.answered([report]))).toEqual([{ known: true }]);
   const message = { kind: "scores", scope: platform.scope, run_id: id, units: [1, 1] } as const;
   expect(await deliver("rollout-scores", [message, message])).toEqual(["0", "1"]);
   const first = await platform.ended(id);
   expect(first.counts).toMatchObject({ dispatched: 1, in_flight: 0, scored: 1 });
   await deliver("rollout-scores", [message]);
   await platform.inRun(id, (run) => {
-    run.answered({ ...report, failure: "provider" });
+    run.answered([{ ...report, failure: "provider" }]);
     const record = { rollout_id: report.rollout_id, reward: 0, scores: [], scoring_errors: [] };
     run.scored([{ group: 0, slot: 0, attempt: 0, record: { ...record, unscored: null } }]);
   });
@@ -242,7 +241,7 @@ test("a large trajectory stays an object of its own until the run knows the segm
 
 test("a report of a rollout the run never dispatched is refused and changes nothing", async () => {
   const { within, report, id } = await answeredUnscored();
-  expect(await within((run) => run.answered({ ...report, slot: 7 }))).toEqual({ known: false });
+  expect(await within((run) => run.answered([{ ...report, slot: 7 }]))).toEqual([{ known: false }]);
   expectLaw((await platform.run(id)).counts);
 });
 
@@ -265,7 +264,7 @@ test("an object that does not answer holds up neither its neighbours nor the run
   const { groups, within } = await createLossy(platform, row);
   const broken = () => Promise.reject(new Error("broken"));
   await platform.inRollout(rolloutAt(row.id), (rollout) => {
-    Object.defineProperty(rollout, "ask", { value: broken, configurable: true });
+    Object.defineProperty(rollout.object, "ask", { value: broken, configurable: true });
   });
   const overdue = Date.now() + 5001;
   const next = await within(async (run) => {

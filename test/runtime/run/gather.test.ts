@@ -86,7 +86,7 @@ class Ledger {
   }
 
   rows(status?: RolloutEntry["status"]): RolloutEntry[] {
-    const rows = this.store.dispatchedAfter(-1, 1000);
+    const rows = this.#storage.sql.exec<RolloutEntry>("select * from rollouts order by seq").toArray();
     return status === undefined ? rows : rows.filter((row) => row.status === status);
   }
 
@@ -168,6 +168,7 @@ class Ledger {
     expect(rows.filter(({ status }) => status === "running").length).toBe(running);
     expect(ended.filter(({ outcome }) => outcome === "scored").length).toBe(scored);
     expect(new RunStore(this.#storage, LEDGER_HOOKS).head()).toEqual(head);
+    this.#expectRemembered(rows);
     this.#expectEndsFinal(ended);
   }
 
@@ -179,10 +180,17 @@ class Ledger {
     expect(states).not.toContain("running");
   }
 
+  /** What the store remembers of a row is what is stored. */
+  #expectRemembered(rows: readonly RolloutEntry[]): void {
+    expect(rows.map(({ seq }) => this.store.bySeq(seq))).toEqual(rows);
+    const slots = rows.map(({ group_index: group, slot, attempt }) => ({ group, slot, attempt }));
+    expect(slots.map((slot) => this.store.rollout(slot))).toEqual(rows);
+  }
+
   #expectEndsFinal(ended: readonly RolloutEntry[]): void {
     const numbers = ended.map((row) => row.finish_seq ?? 0).sort((a, b) => a - b);
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
-    for (const { superseded_by: _, drained: __, asks: ___, ask_at: ____, ...row } of ended) {
+    for (const { superseded_by: _, asks: __, ask_at: ___, ...row } of ended) {
       const text = JSON.stringify(row);
       expect(this.#ended.get(row.seq) ?? text).toBe(text);
       this.#ended.set(row.seq, text);

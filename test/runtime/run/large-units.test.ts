@@ -38,7 +38,7 @@ async function answeredLarge() {
       ...{ digest, bytes: LARGE, trajectory: null, stop_condition, is_truncated: false },
       ...{ turns: 1, calls: 1, usage, started_at, ended_at },
     };
-    await lossy.within((run) => run.answered(report));
+    await lossy.within((run) => run.answered([report]));
   }
   return { ...lossy, id: row.id };
 }

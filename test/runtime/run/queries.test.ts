@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { findKey, insertKey } from "../../../src/db/keys.ts";
-import { getRollout, insertRollouts, type NewRollout } from "../../../src/db/rollouts.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/db/runs.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 
@@ -66,70 +65,6 @@ test("an update changes what it names, in its own project only", async () => {
   await updateRun(env.DB, newScope(), run.id, { status: "running" });
   const read = await getRun(env.DB, scope, run.id);
   expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
-});
-
-function rolloutRow(id: string, changes: Partial<NewRollout> = {}): NewRollout {
-  return {
-    id,
-    run_id: "run_1",
-    group_index: 0,
-    slot: 0,
-    attempt: 0,
-    example_id: 0,
-    task_key: "t",
-    outcome: "unscored",
-    reason: "scorer",
-    reward: null,
-    metrics: { length: 3, judged: null },
-    stop_condition: null,
-    is_truncated: true,
-    turns: 1,
-    calls: 2,
-    prompt_tokens: 3,
-    completion_tokens: 4,
-    judge_calls: 0,
-    judge_prompt_tokens: 0,
-    judge_completion_tokens: 0,
-    judge_micros: null,
-    digest: null,
-    superseded_by: null,
-    started_at: null,
-    ended_at: 9,
-    ...changes,
-  };
-}
-
-test("a hundred rollouts are written in one call and keep every value, null rewards included", async () => {
-  const scope = newScope();
-  const ids = Array.from({ length: 100 }, () => `ro_${crypto.randomUUID()}`);
-  await insertRollouts(
-    env.DB,
-    scope,
-    ids.map((id) => rolloutRow(id)),
-  );
-  const count = await env.DB.prepare("select count(*) as n from rollouts where org_id = ?")
-    .bind(scope.orgId)
-    .first("n");
-  expect(count).toBe(100);
-  const last = ids.at(-1) ?? "";
-  expect(await getRollout(env.DB, scope, last)).toEqual({
-    ...rolloutRow(last),
-    org_id: scope.orgId,
-    project_id: scope.projectId,
-  });
-  expect(await getRollout(env.DB, newScope(), last)).toBeNull();
-});
-
-test("a rollout delivered again stays as it was first written", async () => {
-  const scope = newScope();
-  const id = `ro_${crypto.randomUUID()}`;
-  await insertRollouts(env.DB, scope, [rolloutRow(id, { outcome: "scored", reward: 0 })]);
-  await insertRollouts(env.DB, scope, [rolloutRow(id, { reward: 1 })]);
-  expect(await getRollout(env.DB, scope, id)).toMatchObject({ outcome: "scored", reward: 0 });
-});
-
-test("no rollouts are no call", async () => {
-  await expect(insertRollouts(env.DB, newScope(), [])).resolves.toBeUndefined();
 });
 
 test("a key is found by its hash and added once", async () => {

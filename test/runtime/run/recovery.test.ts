@@ -49,7 +49,7 @@ test("a rollout evicted between two tries wakes by its alarm, and calls again un
   const model = script([failing]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
   await requestsOf(model, 1);
-  await evictDurableObject(platform.rolloutStub(rolloutAt(run.id)));
+  await evictDurableObject(await platform.rolloutStub(rolloutAt(run.id)));
   expect((await platform.ended(run.id)).counts.scored).toBe(1);
   expect([...(await keysByCount(model)).values()]).toEqual([2]);
 });
@@ -73,7 +73,7 @@ test("a rollout in flight whose alarm was lost is woken by being asked how it st
   const model = script([{ fault: waits, times: 1, reply: "\\boxed{4}" }]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
   await requestsOf(model, 1);
-  await evictDurableObject(platform.rolloutStub(rolloutAt(run.id)));
+  await evictDurableObject(await platform.rolloutStub(rolloutAt(run.id)));
   await platform.inRollout(rolloutAt(run.id), async (rollout, { storage }) => {
     rollout.now = () => Date.now() + 3_700_000;
     await storage.deleteAlarm();

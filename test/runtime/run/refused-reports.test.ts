@@ -41,7 +41,7 @@ async function expectEndedOnce(id: string): Promise<void> {
 /** Until the rollout has noted that its run has its report. */
 async function acknowledged(id: string): Promise<void> {
   const ask = () => platform.inRollout(id, (rollout) => rollout.ask());
-  while ((await ask()).state !== "answered") await platform.inRollout(id, (rollout) => rollout.alarm());
+  while ((await ask())?.state !== "answered") await platform.inRollout(id, (rollout) => rollout.alarm());
 }
 
 test("a rollout whose report is refused for what it is ends as the platform's failure, and its run ends", async () => {
@@ -54,7 +54,7 @@ test("a kill after the smaller report, before the rollout has noted it, leaves o
     throw new Error("killed here");
   });
   await platform.ended(id);
-  await evictDurableObject(platform.rolloutStub(rolloutAt(id)));
+  await evictDurableObject(await platform.rolloutStub(rolloutAt(id)));
   await acknowledged(rolloutAt(id));
   expect(killed.mock.calls.length).toBe(2);
   killed.mockRestore();

@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RolloutSpec, RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
 import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
-import { drainAt, nextRunAlarm, type RunClock } from "../../../src/runtime/run/alarm.ts";
+import { nextRunAlarm, type RunClock, rowDueAt } from "../../../src/runtime/run/alarm.ts";
 import { scoresMessages } from "../../../src/runtime/run/queues.ts";
 import { inside } from "../platform.ts";
 
@@ -47,7 +48,7 @@ test("a seventh connection opened past the fan-out is refused, and one that fail
 
 const SPEC: RolloutSpec = {
   scope: { orgId: "org_1", projectId: "pj_1" },
-  ...{ run_id: "run_1", rollout_id: "ro_1", group: 0, slot: 0, attempt: 0 },
+  ...{ run_id: "run_1", rollout_id: "ro_1", host: 1, group: 0, slot: 0, attempt: 0 },
   ...{ example_id: 0, task_key: "key", row: {}, seed: 0 },
   environment: { id: "gsm8k", version: "1.0.0", digest: "sha256:00" },
   environment_args: {},
@@ -70,9 +71,9 @@ const LONG_TEXTS = ["語".repeat(1_300_000), "😀".repeat(700_000), `x${"😀".
 test("a spec longer than a row is kept in rows that are each within the limit, and read back the same", async () => {
   for (const text of LONG_TEXTS) {
     const { same, longest } = await inStorage((sql) => {
-      new RolloutStore(sql).begin(specWith(text));
+      new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith(text));
       const rows = sql.exec("select max(length(cast(text as blob))) as bytes from facts").one();
-      const read = new RolloutStore(sql).spec();
+      const read = new RolloutStore(new FactsTable(sql), "ro_1").spec();
       return { same: read?.row["text"] === text, longest: Number(rows["bytes"]) };
     });
     expect(same).toBe(true);
@@ -82,9 +83,9 @@ test("a spec longer than a row is kept in rows that are each within the limit, a
 
 test("a shorter value that replaces a longer one is read without the longer one's tail", async () => {
   const read = await inStorage((sql) => {
-    new RolloutStore(sql).begin(specWith("a".repeat(1_500_000)));
-    new RolloutStore(sql).begin(specWith("short"));
-    return new RolloutStore(sql).spec();
+    new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith("a".repeat(1_500_000)));
+    new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith("short"));
+    return new RolloutStore(new FactsTable(sql), "ro_1").spec();
   });
   expect(read).toEqual(specWith("short"));
 });
@@ -93,10 +94,9 @@ const NOW = 1_000_000;
 const SETTLED: RunClock = {
   now: NOW,
   askAt: null,
-  undrained: 0,
-  lastDrainAt: NOW - 200,
-  drainFailures: 0,
   rowStale: false,
+  rowTriedAt: NOW - 200,
+  rowFailures: 0,
   untold: false,
   canDispatch: false,
   freeAt: null,
@@ -107,26 +107,24 @@ const SETTLED: RunClock = {
 };
 
 const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
-  ["a settled, drained and freed run has none", {}, null],
-  ["a settled and drained run only the one that frees", { freeAt: NOW + 5 }, NOW + 5],
+  ["a settled, written and freed run has none", {}, null],
+  ["a settled and written run only the one that frees", { freeAt: NOW + 5 }, NOW + 5],
   ["a run that waits none before its first deadline", { askAt: NOW + 60_000 }, NOW + 60_000],
   ["what is overdue is now, never the past", { askAt: 0 }, NOW],
   ["the endpoint is asked when its lease wants it", { endpointAt: NOW + 7 }, NOW + 7],
   ["rollouts that fit are dispatched now", { canDispatch: true, askAt: NOW + 9 }, NOW],
   ["rollouts to tell of a cancel are told now", { untold: true, askAt: NOW + 9 }, NOW],
-  ["part of a batch is written a second after the last", { undrained: 3 }, NOW + 800],
-  ["a full batch is written at once", { undrained: 100 }, NOW],
-  ["a stale row is written like part of a batch", { rowStale: true }, NOW + 800],
-  ["a failed drain waits twice as long", { undrained: 100, drainFailures: 1 }, NOW + 1800],
-  ["failed drains wait a minute at most", { undrained: 1, drainFailures: 40 }, NOW + 59_800],
+  ["a row that is behind is written a second after the last", { rowStale: true }, NOW + 800],
+  ["a row that could not be written waits twice as long", { rowStale: true, rowFailures: 1 }, NOW + 1800],
+  ["one that fails and fails waits a minute at most", { rowStale: true, rowFailures: 40 }, NOW + 59_800],
 ];
 
 test.each(ALARMS)("next alarm of a run: %s", (_what, clock, at) => {
   expect(nextRunAlarm({ ...SETTLED, ...clock })).toBe(at);
 });
 
-test("an empty outbox has nothing to drain, however often it failed before", () => {
-  expect(drainAt({ ...SETTLED, drainFailures: 3 })).toBeNull();
+test("a row that says what is so is not written, however often that failed before", () => {
+  expect(rowDueAt({ ...SETTLED, rowFailures: 3 })).toBeNull();
 });
 
 test("a message to score whole groups asks for no more trajectories than an invocation may read", () => {

@@ -2,8 +2,10 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { RunView } from "../../../src/contract/run.ts";
 import { mintRunId, rolloutId } from "../../../src/core/ids.ts";
+import { hostName } from "../../../src/runtime/kit/names.ts";
 import { idMac } from "../../../src/runtime/kit/secrets.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
+import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 import { everythingStored } from "../stored.ts";
@@ -15,14 +17,15 @@ beforeAll(async () => {
 
 const one = { environment: "gsm8k", dataset: questions(1) };
 
-/** Tables and keys of the two objects that these ids name for whoever asks. */
-async function keptBy(door: Door, run: string, rollout: string): Promise<string[]> {
+/** Tables and keys of the run's object, and of the first one that would play its rollouts. */
+async function keptBy(door: Door, run: string): Promise<string[]> {
   const kept = (_object: unknown, { storage }: DurableObjectState) => {
     const tables = storage.sql.exec<{ name: string }>("select name from sqlite_master").toArray();
     const names = tables.map(({ name }) => name).filter((name) => !name.startsWith("_cf_"));
     return [...names, ...Array.from(storage.kv.list(), ([key]) => key)];
   };
-  return (await Promise.all([door.inRun(run, kept), door.inRollout(rollout, kept)])).flat();
+  const host: DurableObjectStub = env.ROLLOUT.getByName(hostName(door.scope, run, 1));
+  return (await Promise.all([door.inRun(run, kept), inside(host, RolloutObject, kept)])).flat();
 }
 
 function pathsOf(run: string, rollout: string): [method: string, path: string][] {
@@ -43,7 +46,7 @@ async function expectNothingThere(door: Door, run: string, rollout: string): Pro
     expect({ path, status: response.status }).toEqual({ path, status: 404 });
     expect(await response.json()).toMatchObject({ error: { code: "not_found" } });
   }
-  expect(await keptBy(door, run, rollout)).toEqual([]);
+  expect(await keptBy(door, run)).toEqual([]);
 }
 
 test("an id nobody minted is a 404 and leaves nothing behind", async () => {

@@ -61,7 +61,7 @@ export function voidGroup(
   const groups_open = training.groups_open - 1;
   const counted = withDropped({ ...training, groups_open }, reason, spec.rollouts_per_example);
   store.saveHead({ ...head, training: counted });
-  store.training.cancelMembers(group_index, cancelled);
+  store.cancelGroup(group_index, cancelled);
   // Only the group that was opened last can have members that never started.
   const last = group_index === training.groups_opened - 1;
   return last ? endUnstarted(store, spec, cancelled, ending) : [];

@@ -60,37 +60,6 @@ CREATE TABLE `judge_verdicts` (
 	PRIMARY KEY(`org_id`, `key`)
 );
 --> statement-breakpoint
-CREATE TABLE `rollouts` (
-	`id` text PRIMARY KEY NOT NULL,
-	`org_id` text NOT NULL,
-	`project_id` text NOT NULL,
-	`run_id` text NOT NULL,
-	`group_index` integer NOT NULL,
-	`slot` integer NOT NULL,
-	`attempt` integer NOT NULL,
-	`example_id` integer NOT NULL,
-	`task_key` text NOT NULL,
-	`outcome` text NOT NULL,
-	`reason` text,
-	`reward` real,
-	`metrics` text NOT NULL,
-	`stop_condition` text,
-	`is_truncated` integer NOT NULL,
-	`turns` integer NOT NULL,
-	`calls` integer NOT NULL,
-	`prompt_tokens` integer NOT NULL,
-	`completion_tokens` integer NOT NULL,
-	`judge_calls` integer DEFAULT 0 NOT NULL,
-	`judge_prompt_tokens` integer DEFAULT 0 NOT NULL,
-	`judge_completion_tokens` integer DEFAULT 0 NOT NULL,
-	`judge_micros` integer,
-	`digest` text,
-	`superseded_by` text,
-	`started_at` integer,
-	`ended_at` integer NOT NULL
-);
---> statement-breakpoint
-CREATE INDEX `rollouts_by_run` ON `rollouts` (`run_id`);--> statement-breakpoint
 CREATE TABLE `runs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,

@@ -1,0 +1,64 @@
+/**
+ * What --check compares: how many times the bare loop's work a rollout costs, as it was recorded. Both sides are measured
+ * in one sitting, so no figure of another machine is in it. Instructions say the same wherever they are counted; CPU time
+ * stands in for them where they cannot be, and says something only on the kind of processor it was recorded on.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import { EXIT, type ExitCode } from "../src/cli/exit.ts";
+import type { Row } from "./row.ts";
+
+const FILE = join(import.meta.dirname, "recorded.json");
+/** A ratio may be worse than the recorded one by so much. */
+const TOLERANCE = 0.05;
+
+const Ratio = z.object({ ratio: z.number(), date: z.string(), cpu: z.string() });
+const Recorded = z.object({ instructions: Ratio.nullable(), cpu_time: Ratio.nullable() });
+export type Recorded = z.infer<typeof Recorded>;
+type Measure = keyof Recorded;
+
+export interface Verdict {
+  readonly exit: ExitCode;
+  readonly measure: Measure;
+  readonly ratio: number;
+  /** Null where nothing comparable is recorded. */
+  readonly recorded: number | null;
+  readonly says: string;
+}
+
+export function readRecorded(): Recorded {
+  return Recorded.parse(JSON.parse(readFileSync(FILE, "utf8")));
+}
+
+/** `cpu`: the processor's name. */
+export function compare(row: Row, recorded: Recorded, cpu: string): Verdict {
+  const { measure, ratio } = ratioOf(row);
+  const what = `${measure.replace("_", " ")} of workerd ÷ of the bare loop: ${ratio}`;
+  const before = recorded[measure];
+  if (before === null) {
+    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, says: `${what}; none is recorded (--record)` };
+  }
+  if (measure === "cpu_time" && before.cpu !== cpu) {
+    const says = `${what}; the recorded one is of another processor (${before.cpu})`;
+    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, says };
+  }
+  const worse = ratio / before.ratio - 1;
+  const exit = worse > TOLERANCE ? EXIT.bad : EXIT.good;
+  const change = `${(100 * Math.abs(worse)).toFixed(1)} % ${worse > 0 ? "worse" : "better"}`;
+  const says = `${what}, recorded ${before.ratio} (${before.date}): ${change}, allowed ${100 * TOLERANCE} %`;
+  return { exit, measure, ratio, recorded: before.ratio, says };
+}
+
+/** Keeps the row's ratio for later checks, beside what is recorded of the other measure. */
+export function record(row: Row, cpu: string, date: Date): void {
+  const { measure, ratio } = ratioOf(row);
+  const recorded = { ...readRecorded(), [measure]: { ratio, date: date.toISOString().slice(0, 10), cpu } };
+  writeFileSync(FILE, `${JSON.stringify(recorded, null, 2)}\n`);
+}
+
+function ratioOf({ instructions_m_per_rollout: counted, cpu_ratio }: Row): { measure: Measure; ratio: number } {
+  return counted === null
+    ? { measure: "cpu_time", ratio: cpu_ratio }
+    : { measure: "instructions", ratio: counted.ratio };
+}

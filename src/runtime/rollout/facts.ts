@@ -1,0 +1,130 @@
+/**
+ * The table in which an object keeps its rollouts: JSON text in chunks. A row in production may hold 2 MB and the local
+ * runtime does not check: nothing here writes a row over `LIMITS.rowBytes`, wherever it runs.
+ *
+ * Invariants. The table is made by the first write, so an object in which no rollout was begun holds nothing. Its name is
+ * one that an environment's sql cannot reach (`PLATFORM_TABLE`). Every row says how many parts its value has, and part 0
+ * is always rewritten: what a longer value left behind when a shorter one took its place is beyond that count, and never
+ * read.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import { cutBefore } from "../../contract/shown-text.ts";
+
+/** What a row is about. Numbers are stored: they are never given to anything else. */
+export const FACT = {
+  spec: 0,
+  /** The rollout without its turns. */
+  head: 1,
+  cancel: 2,
+  acknowledged: 3,
+  /** A tool that must not run twice and has begun. */
+  unrepeatable: 4,
+  /** An item each. */
+  turns: 5,
+  /** Who makes the call that is away. */
+  taker: 7,
+  /** The tries in a row that came to nothing. */
+  tries: 8,
+} as const;
+
+type Kind = (typeof FACT)[keyof typeof FACT];
+
+/** A value of a rollout: `item` numbers those of a kind of which there are several. */
+export type Fact = readonly [kind: Kind, item: number, value: unknown];
+
+/** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
+const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);
+/** A statement takes 100 parameters at most, and a row has six. */
+const ROWS_PER_STATEMENT = 16;
+
+type Chunk = { kind: number; item: number; part: number; parts: number; text: string };
+type Row = readonly [rollout: string, kind: Kind, item: number, part: number, parts: number, text: string];
+
+export class FactsTable {
+  readonly #sql: SqlStorage;
+  #made: boolean | null = null;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** The rollouts that were begun here; true for those whose report was acknowledged. */
+  rollouts(): Map<string, boolean> {
+    if (!this.#isMade()) return new Map();
+    const rows = this.#sql.exec<{ rollout: string; over: number }>(
+      `select rollout, exists (select 1 from facts as other where other.rollout = facts.rollout and other.kind = ?) as over
+        from facts where kind = ? and part = 0`,
+      FACT.acknowledged,
+      FACT.spec,
+    );
+    return new Map(rows.toArray().map(({ rollout, over }) => [rollout, over === 1]));
+  }
+
+  write(rollout: string, facts: readonly Fact[]): void {
+    if (!this.#isMade()) this.#make();
+    const rows = facts.flatMap(([kind, item, value]) => {
+      const parts = partsOf(JSON.stringify(value));
+      return parts.map((text, part): Row => [rollout, kind, item, part, parts.length, text]);
+    });
+    for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
+      const some = rows.slice(from, from + ROWS_PER_STATEMENT);
+      const places = some.map(() => "(?, ?, ?, ?, ?, ?)").join(", ");
+      this.#sql.exec(`insert or replace into facts values ${places}`, ...some.flat());
+    }
+  }
+
+  /** Every item of the kind. */
+  delete(rollout: string, kind: Kind): void {
+    this.#sql.exec("delete from facts where rollout = ? and kind = ?", rollout, kind);
+  }
+
+  /** What is stored of the rollout, by kind and in order, parsed. */
+  read(rollout: string): Map<number, unknown[]> {
+    const kinds = new Map<number, string[]>();
+    if (!this.#isMade()) return new Map();
+    let parts = 1;
+    const stored = "select kind, item, part, parts, text from facts where rollout = ? order by kind, item, part";
+    for (const row of this.#sql.exec<Chunk>(stored, rollout)) {
+      if (row.part === 0) parts = row.parts;
+      if (row.part >= parts) continue;
+      const items = kinds.get(row.kind) ?? [];
+      items[row.item] = (items[row.item] ?? "") + row.text;
+      kinds.set(row.kind, items);
+    }
+    const parsed = [...kinds].map(([kind, texts]): [number, unknown[]] => [
+      kind,
+      texts.map((text): unknown => JSON.parse(text)),
+    ]);
+    return new Map(parsed);
+  }
+
+  /** To be called when the object's storage was deleted. */
+  forget(): void {
+    this.#made = null;
+  }
+
+  #isMade(): boolean {
+    this.#made ??= this.#sql.exec("select 1 from sqlite_master where name = 'facts'").toArray().length > 0;
+    return this.#made;
+  }
+
+  #make(): void {
+    this.#sql.exec(
+      `create table if not exists facts (
+        rollout text not null, kind integer, item integer, part integer, parts integer not null, text text not null,
+        primary key (rollout, kind, item, part)) without rowid`,
+    );
+    this.#made = true;
+  }
+}
+
+/** Never cuts between the halves of a surrogate pair: each half alone would be stored as a replacement character. */
+function partsOf(text: string): string[] {
+  const parts: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const cut = cutBefore(text, from + CHUNK_CHARACTERS);
+    parts.push(text.slice(from, cut));
+    from = cut;
+  }
+  return parts;
+}

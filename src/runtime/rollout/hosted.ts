@@ -1,0 +1,362 @@
+/**
+ * One rollout, in the object that plays it (object.ts).
+ *
+ * Invariants. Playing it never throws: whatever goes wrong ends this rollout or is tried again later, and leaves those
+ * beside it alone. The final report is repeated until the run acknowledges it. What can never be stored or reported for
+ * what it is ends the rollout instead, with a report that can.
+ */
+
+import {
+  type CancelReason,
+  EnvError,
+  type FailureClass,
+  RolloutError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment, PlayedEnvironment } from "../../core/environments/any-environment.ts";
+import { forkedRollout } from "../../core/rollout/fork.ts";
+import { openHarness } from "../../core/rollout/harness.ts";
+import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
+import { buildTask } from "../../core/rollout/task.ts";
+import type { PendingCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { Answered, CallOf } from "../contract/rpc.ts";
+import type { Delivery, RolloutReport, RolloutSpec } from "../contract/wire.ts";
+import { callHolder, endpointOpener } from "../endpoint/call.ts";
+import { rolloutCapabilities } from "../environment/capabilities.ts";
+import { pinnedEnvironment } from "../environment/environments.ts";
+import { StageClock, stageTimes } from "../environment/stage-clock.ts";
+import type { Suspect } from "../environment/suspects.ts";
+import { logError } from "../kit/log.ts";
+import { openSecrets } from "../kit/secret-values.ts";
+import { RefusedValueError } from "../kit/storage-faults.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { Turns, unlessAborted } from "../kit/turns.ts";
+import {
+  bareReport,
+  finishedTrajectory,
+  NOTHING_LEFT,
+  reportOf,
+  storableTrajectory,
+} from "../trajectory/rollout-report.ts";
+import { storeTrajectory } from "../trajectory/store.ts";
+import { afterCall, waitingFor } from "./call-outcome.ts";
+import { endedWithoutHooks, RolloutDriver } from "./driver.ts";
+import type { FactsTable } from "./facts.ts";
+import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
+import { awaitInAlarm, awaitInQueue, awaitsInQueue, type ModelDriver, turnCall } from "./model-driver.ts";
+import { rehearse, rolloutSuspect } from "./rehearsal.ts";
+import { dropDatabase, sqlOf } from "./sql-object.ts";
+import { RolloutStore } from "./store.ts";
+
+/** What a rollout has of the object that plays it. */
+export interface Host {
+  readonly ctx: DurableObjectState;
+  readonly env: Env;
+  readonly now: () => number;
+  readonly table: FactsTable;
+  /** All calls of the object go through it: those of one rollout wait for those of others. */
+  readonly calls: Subrequests;
+  /** How many of its connections a rollout's hooks may have at once. */
+  readonly share: () => number;
+  /** Whether a step of so many milliseconds at most may begin: not once the object hands over to its next alarm. */
+  readonly mayBegin: (longestMs: number) => boolean;
+  /** Lets the rollout go on at once. */
+  readonly wake: () => Promise<void>;
+  /** Hands the final report to the run. */
+  readonly report: (spec: RolloutSpec, report: RolloutReport) => Promise<Answered>;
+}
+
+export class HostedRollout {
+  readonly #host: Host;
+  readonly #store: RolloutStore;
+  #driver: RolloutDriver | null = null;
+  #clock: StageClock | null = null;
+  #playing = false;
+  #ownsDatabase = false;
+  /** Calls of its hooks. */
+  readonly #ownCalls: Turns;
+
+  /** One that was begun, or is about to be. */
+  constructor(host: Host, id: string) {
+    this.#host = host;
+    this.#store = new RolloutStore(host.table, id);
+    this.#ownCalls = new Turns(host.share);
+  }
+
+  begin(spec: RolloutSpec): void {
+    this.#store.begin(spec);
+  }
+
+  /** True once the run has acknowledged its report. */
+  get over(): boolean {
+    return this.#store.acknowledged();
+  }
+
+  /** True once it was told to stop. */
+  get cancelled(): boolean {
+    return this.#store.cancelRequest() !== null;
+  }
+
+  /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
+  get nextEventAt(): number | null {
+    return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;
+  }
+
+  /** As it is on disk once this is answered. */
+  read(): Rollout | null {
+    this.#store.keepAnswer();
+    return this.#store.load();
+  }
+
+  async cancel(reason: CancelReason): Promise<void> {
+    if (this.over) return;
+    this.#store.requestCancel(reason);
+    this.#driver?.cancel(reason);
+    // One that sleeps until its next try must hear of it now.
+    if (!this.#playing) await this.#host.wake();
+  }
+
+  async pendingCall({ turn, call }: CallOf, by: Delivery): Promise<PendingCall | null> {
+    const spec = this.#store.spec();
+    if (this.#store.cancelRequest() !== null) return null;
+    const rollout = waitingFor(this.#store.load(), turn, call);
+    const wait_ms = (rollout?.intent?.away_until ?? 0) - this.#host.now();
+    if (rollout === null || wait_ms <= 0) return null;
+    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    // Where its code is gone the rollout ends with that when the call's time has passed.
+    if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
+    const asked = turnCall(spec, rollout, environment);
+    if ("kind" in asked) {
+      await this.#noteOutcome(spec, rollout, asked);
+      return null;
+    }
+    return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
+  }
+
+  async modelAnswered({ turn, call }: CallOf, outcome: TurnOutcome): Promise<void> {
+    const rollout = waitingFor(this.#store.load(), turn, call);
+    if (rollout === null) return;
+    await this.#noteOutcome(this.#store.spec(), rollout, outcome);
+    // On disk before it is acknowledged: whoever holds the answer holds the only one.
+    await this.#host.ctx.storage.sync();
+  }
+
+  async #noteOutcome(spec: RolloutSpec, rollout: Rollout, outcome: TurnOutcome | Unasked) {
+    this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.#host.now() }));
+    this.#store.keepAnswer();
+    await this.#host.wake();
+  }
+
+  /**
+   * Goes on with it until it is over or must wait: then until when, in epoch milliseconds. `again`: the alarm was begun
+   * before, and its process ended. Throws only where what is stored of it cannot be read.
+   */
+  async play(again: boolean): Promise<number | null> {
+    const spec = this.#store.spec();
+    const { until = 0 } = this.#store.failedTries();
+    // The wait of an instance before this one, which those beside it have woken.
+    if (until > this.#host.now() && !this.cancelled) return until;
+    this.#playing = true;
+    try {
+      const wakeAt = await this.#run(spec, again);
+      this.#noteTries(NO_TRIES);
+      return wakeAt;
+    } catch (thrown) {
+      return await this.#failedWith(spec, thrown);
+    } finally {
+      this.#playing = false;
+      this.#driver = null;
+      // Calls that its hooks left behind.
+      this.#clock?.hangUp();
+      this.#clock = null;
+    }
+  }
+
+  /** What passes is waited for; what does not ends the rollout. */
+  async #failedWith(spec: RolloutSpec, thrown: unknown): Promise<number | null> {
+    const tries = withFailed(this.#store.failedTries(), thrown);
+    try {
+      this.#store.keepAnswer();
+      if (await this.#endedBy(spec, faultOf(thrown, tries))) {
+        logError("rollout ended", spec.rollout_id, thrown);
+        return null;
+      }
+    } catch (again) {
+      logError("rollout cannot be ended", spec.rollout_id, again);
+    }
+    // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
+    logError("rollout waits for the platform", spec.rollout_id, thrown);
+    const until = this.#host.now() + platformWaitMs(tries.failed);
+    this.#noteTries({ ...tries, until });
+    return until;
+  }
+
+  async #endedBy(spec: RolloutSpec, fault: RolloutFault): Promise<boolean> {
+    if (fault.kind === "waits") return false;
+    const stored = this.#store.load();
+    if (fault.kind === "environment") {
+      const rollout = this.#ended(spec, stored, "environment", fault.error);
+      this.#store.save(rollout);
+      await this.#report(spec, rollout);
+    } else {
+      const report = reportOf(spec, stored ?? this.#bareRollout(spec), NOTHING_LEFT, null);
+      await this.#tell(spec, bareReport(report, fault.why));
+    }
+    return true;
+  }
+
+  #noteTries(tries: FailedTries): void {
+    try {
+      this.#store.noteTries(tries);
+    } catch (thrown) {
+      logError("tries are counted in memory", this.#store.spec().rollout_id, thrown);
+    }
+  }
+
+  /** `again`: this alarm was begun before, and its process ended. */
+  async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
+    const stored = this.#store.load();
+    const bare = () => stored ?? this.#bareRollout(spec);
+    const ended = await rehearse(this.#host.env, spec, this.#isSuspect(again), stored, bare, this.#host.now);
+    if (ended !== null) return await this.#report(spec, ended, trajectoryOf(ended));
+    if (stored?.phase === "done") return await this.#report(spec, stored);
+    const begun = await this.#begin(spec, stored, again);
+    if (begun.rollout.phase === "done" || begun.driver === null) {
+      return await this.#report(spec, begun.rollout);
+    }
+    this.#driver = begun.driver;
+    // As it is stored now: the answer to a call that was away may have come since.
+    const drive = await begun.driver.drive(this.#store.load() ?? begun.rollout);
+    return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
+  }
+
+  async #begin(
+    spec: RolloutSpec,
+    stored: Rollout | null,
+    again: boolean,
+  ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
+    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
+    const { rollout_id: id, task_key } = spec;
+    const rollout =
+      stored ??
+      (spec.from && forkedRollout(id, spec.from, this.#host.now())) ??
+      newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.#host.now());
+    const suspect = await rolloutSuspect(this.#host.env, spec, this.#isSuspect(again));
+    return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
+  }
+
+  async #driverOf(
+    spec: RolloutSpec,
+    environment: AnyEnvironment,
+    rollout: Rollout,
+    suspect: Suspect | null,
+  ): Promise<RolloutDriver> {
+    const { ctx, env, now, calls, mayBegin } = this.#host;
+    const { scope, limits } = spec;
+    const secrets = await calls.inTurn(() => openSecrets(env, scope, environment.needs, now()));
+    const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
+    const clock = new StageClock({ times: stageTimes(limits), deadline, now });
+    this.#clock = clock;
+    const capabilities = rolloutCapabilities(env, now, secrets, this.#callsOf(clock));
+    this.#ownsDatabase = environment.needs.includes("sql");
+    const sql = sqlOf(ctx, spec, this.#store);
+    const harness = openHarness(environment, rollout, {
+      rolloutId: spec.rollout_id,
+      signal: clock.signal,
+      limit: clock.limit,
+      unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
+      capabilities: suspect?.watchedCapabilities(capabilities) ?? capabilities,
+      sql: suspect?.watchedSql(sql) ?? sql,
+      secrets: [...secrets.values()],
+      seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
+    });
+    return new RolloutDriver({
+      spec,
+      store: this.#store,
+      harness,
+      model: this.#modelOf(spec, environment),
+      hold: callHolder(env, spec, now),
+      now,
+      clock,
+      deadline,
+      mayBegin,
+      onDisk: () => ctx.storage.sync(),
+      suspect,
+    });
+  }
+
+  /**
+   * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
+   * waits untimed for those that others hold, and on its own time behind its own calls.
+   */
+  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
+    return {
+      signal: () => clock.callSignal,
+      turn: (call) => {
+        this.#store.keepAnswer();
+        const signal = clock.callSignal;
+        const leave = () => this.#host.calls.inTurn(call, (wait) => clock.untimed(unlessAborted(wait, signal)));
+        return this.#ownCalls.run(leave, (wait) => unlessAborted(wait, signal));
+      },
+    };
+  }
+
+  /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
+  #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
+    return { resumed: !this.#store.ranHere(), again };
+  }
+
+  #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
+    const { env, now, calls } = this.#host;
+    if (awaitsInQueue(env)) return awaitInQueue(spec, env.MODEL_CALLS, now, calls);
+    const open = endpointOpener(env, spec.scope, spec.endpoint_id, now);
+    return awaitInAlarm(spec, environment, open, calls);
+  }
+
+  /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
+  #changed(spec: RolloutSpec, stored: Rollout | null): Rollout {
+    const { id, version } = spec.environment;
+    const error = serializeError(
+      new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
+    );
+    return this.#ended(spec, stored, "environment_changed", error);
+  }
+
+  #ended(spec: RolloutSpec, stored: Rollout | null, failure: FailureClass, error: SerializedError): Rollout {
+    const from = stored ?? this.#bareRollout(spec);
+    return endedWithoutHooks(from, { failure, error }, this.#host.now());
+  }
+
+  /** One that has nothing but its row. */
+  #bareRollout({ rollout_id, task_key, example_id, row }: RolloutSpec): Rollout {
+    const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
+    return newRollout({ id: rollout_id, task_key, ...bare }, this.#host.now());
+  }
+
+  /** The trajectory to R2, then the report to the run; both may be repeated. */
+  async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
+    const { env, calls } = this.#host;
+    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
+    const { digest, text } = trajectory;
+    const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
+    await this.#tell(spec, reportOf(spec, rollout, trajectory, inline));
+    return null;
+  }
+
+  async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {
+    const { known, refused } = await this.#host.report(spec, report);
+    if (refused !== undefined) throw new RefusedValueError(refused);
+    if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
+    this.#store.acknowledge();
+    if (this.#ownsDatabase) dropDatabase(this.#host.ctx, spec);
+  }
+}
+
+/** Milliseconds the rollout may take; infinity where nobody says. */
+function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: PlayedEnvironment): number {
+  const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
+  return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
+}

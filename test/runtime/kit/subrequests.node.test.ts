@@ -1,0 +1,83 @@
+/** The connections of one invocation, or of one object, and what waiting for one costs. */
+import { afterEach, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { StageClock } from "../../../src/runtime/environment/stage-clock.ts";
+import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** All connections held, until `release` frees one after the other. */
+function held(subrequests: Subrequests) {
+  const gates = Array.from({ length: LIMITS.parallelFetches }, () => Promise.withResolvers<void>());
+  for (const { promise } of gates) void subrequests.fetch(() => promise);
+  return { release: () => gates.shift()?.resolve() };
+}
+
+test("no more calls are out than there are connections, however many want one, and each gets its turn", async () => {
+  const subrequests = new Subrequests(Number.POSITIVE_INFINITY);
+  let [open, most, done] = [0, 0, 0];
+  const call = async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await null;
+    await null;
+    open -= 1;
+    done += 1;
+  };
+  await Promise.all(Array.from({ length: 40 }, () => subrequests.inTurn(call)));
+  expect({ most, done, count: subrequests.count }).toEqual({ most: 6, done: 40, count: 40 });
+});
+
+test("a call that is given up while it waits is never made, and takes nobody's turn", async () => {
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const made: string[] = [];
+  const give = Promise.withResolvers<void>();
+  const up = subrequests.inTurn(
+    async () => void made.push("up"),
+    (wait) => Promise.race([wait, give.promise]),
+  );
+  const next = subrequests.inTurn(async () => void made.push("next"));
+  give.reject(new Error("nobody wants it"));
+  await expect(up).rejects.toThrow("nobody wants it");
+  release();
+  await next;
+  expect(made).toEqual(["next"]);
+});
+
+test("time in which a hook's call waits for a connection is not its own: it has all of its time after it", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const call = () => new Promise((done) => setTimeout(done, 900));
+  const hook = subrequests.inTurn(call, (wait) => clock.untimed(wait));
+  const heard = Promise.allSettled([clock.limit("turn", "the hook", hook)]);
+  await vi.advanceTimersByTimeAsync(5000);
+  release();
+  await vi.advanceTimersByTimeAsync(900);
+  expect(await heard).toMatchObject([{ status: "fulfilled" }]);
+});
+
+test("a hook that takes longer than it may beside such a wait is still cut off", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const call = () => new Promise((done) => setTimeout(done, 1100));
+  const heard = Promise.allSettled([
+    clock.limit(
+      "turn",
+      "the hook",
+      subrequests.inTurn(call, (wait) => clock.untimed(wait)),
+    ),
+  ]);
+  await vi.advanceTimersByTimeAsync(5000);
+  release();
+  await vi.advanceTimersByTimeAsync(1100);
+  expect(await heard).toMatchObject([{ status: "rejected", reason: { name: "StageTimeoutError" } }]);
+});
