@@ -372,8 +372,10 @@ function isRounding(exact: Answer, rounded: Answer): boolean {
   const digits = /^-?(\d*?)(0*)(?:\.(\d+))?$/.exec(near === null ? "" : String(near.value));
   if (value === null || near === null || digits === null) return false;
   const [, , zeros = "", decimals = ""] = digits;
-  const step = decimals === "" ? 10 ** zeros.length / 2 : 10 ** -decimals.length;
-  return Math.abs(value.value - near.value) <= step * (1 + 1e-9);
+  const step = decimals === "" ? 10 ** zeros.length : 10 ** -decimals.length;
+  const [gap, slack] = [Math.abs(value.value - near.value), step * 1e-9];
+  const isCutOff = decimals !== "" && Math.abs(near.value) <= Math.abs(value.value) && gap < step;
+  return isCutOff || gap <= step / 2 + slack;
 }
 
 /** Whether a text may be a set of real numbers; two numbers and two lists are no sets of them. */

@@ -63,8 +63,10 @@ function isSameText(a: readonly Token[], b: readonly Token[]): boolean {
   if (a.length > 0 && textOf(a) === textOf(b)) return true;
   const areWords = [a, b].map(isAllWords);
   if (!areWords.includes(true)) return false;
-  const spaces = areWords.includes(false) ? /^\( ?|\)$|\s/g : /^\( ?|\)$/g;
-  const [left = "", right = ""] = [a, b].map((tokens) => textOf(tokens).replace(spaces, "").toLowerCase());
+  // Letters of variables have no spaces between them that say anything.
+  const isLetters = [a, b].some((tokens) => tokens.every(({ kind, upright }) => kind === "name" && upright !== true));
+  const spaces = isLetters ? /^\( ?|\)$|\s/g : /^\( ?|\)$/g;
+  const [left = "", right = ""] = [a, b].map((tokens) => textOf(tokens).replace(spaces, "").trim().toLowerCase());
   return left.length > 1 && left === right;
 }
 

@@ -145,6 +145,8 @@ const GROUPED = /\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?/y;
 const LETTERS = /([A-Za-z]+)('*)/y;
 const COMMAND = /\\([A-Za-z]+|.)/sy;
 const MARK = /<=|>=|!=|./suy;
+/** A short run of letters that is spoken, not multiplied, where nothing else stands: `no`, `red`, `was`. */
+const SPOKEN = /[eiou]|^[^aeiou]a[^aeiou]$/i;
 /** A text of nothing but words. */
 const PROSE = /^[A-Za-z .,'-]+$/;
 const OPENS_MODE = /\s?\{/y;
@@ -238,7 +240,7 @@ class Tokenizer {
     if (letters.length >= WORD || /^[A-Z][a-z]{2}$/.test(letters)) return true;
     // What follows a word is a word: "20 years old".
     if (letters.length > 1 && this.#tokens.at(-1)?.kind === "word" && this.#text[start - 1] === " ") return true;
-    return this.#isProse && letters.length > 1 && (this.#isSentence || /[eiou]/i.test(letters));
+    return this.#isProse && letters.length > 1 && (this.#isSentence || SPOKEN.test(letters));
   }
 
   /** `60 km/h`: after a number, or after a unit and a stroke. */

@@ -210,4 +210,144 @@ a\times b != b\div a
 \cot^{-1} x != \tan x
 \sin^{-1}(x) != \csc(x)
 \left.5\right. != 0.5
+x\mathrm{e} != x
+\mathrm{e}^x != 1^x
+2\pi\mathrm{i} != 2\pi
+\mathrm{i}x != x
+3\mathrm{d}x != 3x
+x\in\mathbb{C} != x\in\mathbb{R}
+\mathbb{Q} != \mathbb{Q}^c
+f:\mathbb{R}\to\mathbb{R} != f:\mathbb{Z}\to\mathbb{Z}
+9\text{ AM to }5\text{ PM} != 9\text{ AM to }5\text{ AM}
+9\text{ AM} != 21
+6\text{ dozen} != 6
+6\text{ dozen} != 60
+6\text{ score} != 6
+7\text{ hundred} != 7\text{ thousand}
+7\text{ tenths} != 7
+7\text{ tenths} != 7\text{ hundredths}
+3\text{ percent} != 3
+3\text{ halves} != 3
+\text{half} != 2
+\text{twice} != 2
+2\text{ pairs} != 2\text{ groups}
+\text{A}\text{B} != \text{A}
+\text{A},\text{B},\text{C} != \text{A},\text{B}
+\text{B},\text{C} != \text{C},\text{D}
+\text{(A) and (B)} != \text{(A)}
+\text{neither A nor B} != \text{A or B}
+\text{both} != \text{neither}
+\text{some} != \text{none}
+\text{all} != \text{none}
+\text{positive} != \text{nonpositive}
+\text{right triangle} != \text{triangle}
+\text{isosceles} != \text{scalene}
+\text{not possible} != \text{possible}
+impossible != possible
+\text{Tom is taller} != \text{Jim is taller}
+\text{x is larger than y} != \text{y is larger than x}
+\text{listen} != \text{silent}
+was != saw
+nip != pin
+May != yaM
+Ann != Nan
+\bar{a}b != a\bar{b}
+\overline{a}+b != \overline{a+b}
+\overline{a}\,\overline{a} != a^2
+\bar{2} != 2
+0.1\overline{2} != 0.\overline{12}
+5.\overline{5} != 5.5
+0.\overline{142857} != 0.142857
+\overline{0.5} != 0.5
+f(x-1) != f(x)-1
+f(x^2) != f(x)^2
+f(3x) != f(x)^3
+f(\frac{1}{x}) != \frac{1}{f(x)}
+\frac{f(x)}{x} != f
+f(x)/f(y) != f(x/y)
+g'(2) != g(2)
+f_1(x) != f_2(x)
+f_1(x) != f(x)
+h^{-1}(3) != \frac{1}{h(3)}
+(f\circ g)(x) != (g\circ f)(x)
+(fg)(x) != f(g(x))
+f(1)=2 != f(2)=1
+f(0)=0 != 0=1
+\phi(n) != \phi n
+\tau(12) != 12\tau
+u(x,y) != u(y,x)
+W(t) != Wt
+\left[\begin{array}{cc}1&2\end{array}\right] != \left[\begin{array}{c}1\\2\end{array}\right]
+\left|\begin{array}{cc}1&2\\3&4\end{array}\right| != \left[\begin{array}{cc}1&2\\3&4\end{array}\right]
+S=\{1,2,3\} != S=\{1,2\}
+S=\{1,2\} != S=(1,2)
+S=\{1,2\} != S=[1,2]
+A\cap B=\{1\} != A\cup B=\{1\}
+(x,y)=(1,2) != (x,y)\ne(1,2)
+(x,y)=(1,2) != x=2,y=1
+(a,b)=(3,4) != a=4,b=3
+x=3,y=4 != 4,3
+1:2 != 2:1
+1:2 != 1:3
+3:2:1 != 1:2:3
+3\text{ to }2 != 2\text{ to }3
+\$3 != £3
+3\text{¢} != \$3
+\$1.05 != \$1.50
+\text{June 20} != \text{June 200}
+\text{20 June} != \text{21 June}
+6/20 != 6/21
+\triangle PQR != \triangle PRQ
+\angle PQR != \angle PRQ
+\overrightarrow{AB} != \overrightarrow{BA}
+2\text{ h }5\text{ min} != 2\text{ h }50\text{ min}
+2\text{ h }5\text{ min} != 2.5\text{ h}
+1\text{ m }20\text{ cm} != 1.02\text{ m}
+5\text{ yd }2\text{ ft} != 5\text{ ft }2\text{ yd}
+x=1+1=3 != 3
+x=3=1+1 != 2
+a=b=2=3 != 3
+2\approx3 != 2
+\pi\approx3.2 != 3.2
+\pi=3.14 != \pi
+x^2=9=3 != 3
+|x|=3 != 3
+x^3=8 != 2
+2^x=8 != 3
+\ln x=2 != 2
+x/2=3 != 3
+x-1=2 != 2
+f'(x)=2x != f'(x)=x
+f'(1)=2 != f(1)=2
+\frac{dy}{dx}=2 != \frac{dx}{dy}=2
+(1,3) != 1\le x\le3
+[1,3) != 1<x\le3
+(-\infty,4) != x>4
+(-\infty,4] != x<4
+x<1\text{ or }x>3 != x<1\text{ and }x>3
+x<1\text{ or }x>3 != 1<x<3
+x\le1\text{ or }x\ge3 != x<1\text{ or }x>3
+x\ne0,1 != x\ne0
+x\neq 3 != (-\infty,3)
+\mathbb{R} != [0,\infty)
+(0,\infty) != [0,\infty)
+{2\over3} != {3\over2}
+{1\over x+1} != {1\over x}+1
+1{\over}2 != 12
+\{1,234\} != \{1,2,34\}
+\{12,345\} != \{1,2345\}
+(1,000,1) != (1,0,1)
+1,000 != 1
+1,000,5 != 1000.5
+2,500 != 2.5
+5\text{ apples} != 5\text{ pears}
+m\text{ m} != \text{mm}
+5\text{ mi} != 5\text{ min}
+5\text{ h} != 5\text{ ha}
+5\text{ lb} != 5\text{ L}
+5\text{ s}^{-1} != 5\text{ s}
+5\text{ rad/s} != 5\text{ rad}
+5\text{ km}/\text{L} != 5\text{ km}
+5\text{ per hour} != 5\text{ hours}
+\frac{5\text{ km}}{2\text{ h}} != \frac{5}{2}\text{ mph}
 `;
