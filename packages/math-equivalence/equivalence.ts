@@ -30,15 +30,18 @@ export interface MathEqualOptions {
 export function mathEqual(answer: string, target: string, options: MathEqualOptions = {}): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false, spend = () => undefined } = options;
   if (answer.length > maxCharacters) return false;
-  const prepare = (text: string) => (percentIsRatio ? normalise(text).replaceAll("%", "/100 ") : normalise(text));
-  const [given, wanted] = [prepare(answer), prepare(target)];
+  const [given, wanted] = [normalise(answer), normalise(target)];
   if (wanted === "") throw new MalformedTargetError("it is empty");
-  const [left, right] = [tokenize(given), tokenize(wanted)];
+  const cut = (text: string, grouped = true) => {
+    const tokens = tokenize(text, grouped);
+    return percentIsRatio ? tokens.flatMap(withRatio) : tokens;
+  };
+  const [left, right] = [cut(given), cut(wanted)];
   if (isSameText(left, right)) return true;
   if (!closesBraces(right)) throw new MalformedTargetError("a bracket does not close");
   const budget = new Budget(spend);
   const functions = functionNames([left, right]);
-  const read = (text: string) => readings(text, (tokens) => parseAnswer(tokens, functions, budget));
+  const read = (text: string) => readings(text, (grouped) => parseAnswer(cut(text, grouped), functions, budget));
   const [answers, targets] = [read(given), read(wanted)];
   const comparison = new AnswerComparison(budget);
   const equal = targets.some((one) => answers.some((other) => comparison.equal(other, one)));
@@ -50,12 +53,21 @@ export function mathEqual(answer: string, target: string, options: MathEqualOpti
  * A comma before three digits belongs to the number or separates. No entry of a list begins with 0, and brackets around
  * a point are not around a number.
  */
-function readings(text: string, read: (tokens: readonly Token[]) => Answer): Answer[] {
-  const grouped = read(tokenize(text));
+function readings(text: string, read: (grouped: boolean) => Answer): Answer[] {
+  const grouped = read(true);
   if (!/\d,\d{3}(?!\d)/.test(text) || /\d,0\d\d(?!\d)/.test(text)) return [grouped];
-  const separated = read(tokenize(text, false));
+  const separated = read(false);
   const isPoint = separated.kind === "ordered" && grouped.kind !== "ordered";
   return isPoint ? [separated] : [grouped, separated];
+}
+
+/** 5 % as 5/100. */
+function withRatio(token: Token): Token[] {
+  if (token.kind !== "mark" || token.text !== "%") return [token];
+  return [
+    { kind: "mark", text: "/" },
+    { kind: "number", text: "100" },
+  ];
 }
 
 /** The same tokens. Where one text is all words, capitals make no difference, nor do brackets or how letters are told. */

@@ -296,6 +296,7 @@ describe("different mathematics", () => {
 
 test("a percentage is a ratio where the task says so", () => {
   expect(mathEqual("0.05", "5\\%", { percentIsRatio: true })).toBe(true);
+  expect(mathEqual("25\\text{ percent}", "\\frac14", { percentIsRatio: true })).toBe(true);
   expect(mathEqual("5", "5\\%", { percentIsRatio: true })).toBe(false);
 });
 
