@@ -58,6 +58,7 @@ const MEASURES: readonly (readonly [string, string, number, bigint, bigint])[] =
   ["J joule", "J", 1, 1n, 1n],
   ["W watt", "W", 1, 1n, 1n],
   ["V volt", "V", 1, 1n, 1n],
+  ["C coulomb", "C", 1, 1n, 1n],
   ["Pa pascal", "Pa", 1, 1n, 1n],
   ["Hz hertz", "Hz", 1, 1n, 1n],
   ["mol mole", "mol", 1, 1n, 1n],

@@ -276,4 +276,80 @@ n!2^n == 2^n n!
 y(|x|+1) == y|x|+y
 P(A|B)=\frac12 == 0.5
 P(A|B) != P(B|A)
+\frac{1}{2}(\sqrt{5}-1) == \frac{\sqrt5-1}{2}
+2^{1008} == 4^{504}
+k = 2, 3, 5 == \{2,3,5\}
+p = 2 \text{ or } p = 3 == p\in\{2,3\}
+(1,1,1), (2,2,2) == (2,2,2),(1,1,1)
+(x, y) = (0, 0), (1, 1) == \{(0,0),(1,1)\}
+f(x) = x, f(x) = -x == f(x)=\pm x
+f(x)=cx \text{ for some constant } c == f(x) = cx\text{ for some constant }c
+f(n)=n+1 == f(n) = n + 1
+f(x)=x+1 == x+1
+P(x) = x^2+1 == x^2+1
+a_n=3\cdot2^{n-1} == 3\cdot 2^{n-1}
+\text{No} == no
+\text{Yes} == \text{yes.}
+\arccos\frac{1}{3} == \cos^{-1}\left(\frac13\right)
+\frac{1}{\pi} == \pi^{-1}
+\frac{4}{3}\pi r^3 == \frac{4\pi r^3}{3}
+\sqrt[3]{\frac{3V}{4\pi}} == \left(\frac{3V}{4\pi}\right)^{1/3}
+T = 2\pi\sqrt{\frac{m}{k}} == 2\pi \sqrt{m/k}
+E = mc^2 == mc^2
+v=\sqrt{2gh} == \sqrt{2 g h}
+\frac{mv^2}{r} == \frac{m v^{2}}{r}
+F = \frac{Gm_1m_2}{r^2} == G\frac{m_1 m_2}{r^2}
+-\frac{kq^2}{2a} == -\frac{1}{2}\frac{kq^2}{a}
+1.6\times10^{-19}\text{ C} == 1.6\times 10^{-19}
+3.00\times10^{8}\ \mathrm{m\,s^{-1}} == 3\times10^8 \text{ m/s}
+5.0\ \Omega == 5.0\ \Omega
+12\text{ V} == 12
+0.25\text{ mol/L} == 0.25
+72 pounds == 72
+$72 == 72
+\$72 == 72.00
+72 dollars and 50 cents == \$72.50
+\$0.75 == 75\text{ cents}
+1 hour and 30 minutes == 90 minutes
+1.5 hours == 1 hour 30 minutes
+3 dozen == 36
+36 eggs == 36
+25 students == 25
+40 miles per hour == 40\text{ mph}
+15 cm by 20 cm == 15 cm by 20 cm
+2/5 of the cake == 2/5 of the cake
+Friday == \text{Friday}
+7:30 PM == 7:30\text{ p.m.}
+noon == \text{noon}
+-5^\circ\text{C} == -5
+1/3, 2/3 == \frac13,\frac23
+x=1/3\text{ or }x=2/3 == \{1/3,2/3\}
+1000000007 == 1{,}000{,}000{,}007
+1.23e-4 == 0.000123
+10^{-4} == 0.0001
+0.1\% == 0.10\%
+\left\{-\frac{3}{2}\right\} == \{-1.5\}
+\varnothing == \emptyset
+\{\} == \emptyset
+\phi == \varphi
+\text{I, III} == \text{I and III}
+x^4-10x^2+1 == x^4 - 10x^2 + 1
+x^4-10x^2+1=0 == 10x^2-x^4=1
+z=2e^{i\pi/6} == \sqrt3+i
+2\operatorname{cis}\frac{\pi}{6} == 2\text{cis}\frac{\pi}{6}
+\lambda=2,-3 == -3,2
+\mathbf{v}=\begin{pmatrix}1\\0\end{pmatrix} == \begin{pmatrix}1\\0\end{pmatrix}
+\vec{v}=(1,0) == (1,0)
+3\hat{i}-4\hat{j} == 3\mathbf{i}-4\mathbf{j}
+3\mathbf{i}-4\mathbf{j}+0\mathbf{k} == 3\mathbf{i}-4\mathbf{j}
+r=3, \theta=\frac{\pi}{4} == (r,\theta)=(3,\pi/4)
+A=1,B=-1 == A=1, B=-1
+(2,3)\text{ and }(4,5) == (4,5),(2,3)
+A(2,3) == A(2,3)
+h(t)=-16t^2+64t == -16t^2+64t
+D: x\neq 0 == D: x\ne0
+2\sqrt{3}:3 == 2:\sqrt3
+\frac{a+b}{2}\ge\sqrt{ab} == \frac{a+b}{2}\geq\sqrt{ab}
+3x+2y\le 6 == 6\ge 2y+3x
+y>2x-1 == 2x-y<1
 `;
