@@ -46,7 +46,7 @@ export function compare(row: Row, recorded: Recorded, cpu: string): Verdict {
   const worse = ratio / before.ratio - 1;
   const exit = worse > TOLERANCE ? EXIT.bad : EXIT.good;
   const change = `${(100 * Math.abs(worse)).toFixed(1)} % ${worse > 0 ? "worse" : "better"}`;
-  const says = `${what}, recorded ${before.ratio} (${before.date}): ${change}, allowed ${100 * TOLERANCE} %`;
+  const says = `${what}, recorded ${before.ratio} (${before.date}): ${change}, where ${100 * TOLERANCE} % worse is allowed`;
   return { exit, measure, ratio, recorded: before.ratio, says };
 }
 

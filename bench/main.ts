@@ -18,12 +18,14 @@ const HELP = `Usage: npm run bench -- [flags]
 
 Rollouts per second of the local platform against a plain loop around the openai SDK, in alternating pairs, both with
 100 conversations in flight and the same scripted model. Linux only; perf, where it is installed, counts instructions
-and fsyncs. Without flags, at 0 ms: five pairs of 1,000 rollouts of 4 turns, one with the state on a disk, one of a
-training run's rollouts, one of 10,000; and one of 1,000 at 200~0.5 ms. About five minutes on two cores.
+and fsyncs. Without flags, at 0 ms: five pairs of 1,000 rollouts of 4 turns, one by the local way out, one with the
+state on a disk, one of a training run's rollouts, one of 10,000; and one of 1,000 at 200~0.5 ms. About five minutes on
+two cores.
 
       --rollouts N,…    sizes of the run
       --latency MS,…    of the model's answer; 200~0.5: lognormal, median 200, σ 0.5
       --state P,…       where the state is kept: memory (default), disk
+      --way-out W,…     how calls leave: fetch, as deployed (default), or binding, the shorter way that is local only
       --kind K,…        whose rollouts: eval (default), training
       --turns T         default 4
       --pairs P         of each combination; default 1, and 5 for the first row when nothing else is given
@@ -40,6 +42,7 @@ const OPTIONS = {
   turns: { type: "string", default: "4" },
   latency: { type: "string" },
   state: { type: "string" },
+  "way-out": { type: "string" },
   kind: { type: "string" },
   pairs: { type: "string" },
   check: { type: "boolean", default: false },
@@ -57,6 +60,7 @@ interface Flags {
   readonly rollouts?: string | undefined;
   readonly latency?: string | undefined;
   readonly state?: string | undefined;
+  readonly "way-out"?: string | undefined;
   readonly kind?: string | undefined;
   readonly pairs?: string | undefined;
   readonly turns: string;
@@ -87,12 +91,14 @@ async function bench(argv: readonly string[]): Promise<ExitCode> {
   return check?.exit ?? EXIT.good;
 }
 
-const PLAIN = { latency_ms: 0, latency_sigma: 0, state: "memory", kind: "eval" } as const;
+const PLAIN = { latency_ms: 0, latency_sigma: 0, state: "memory", way_out: "fetch", kind: "eval" } as const;
 
 function plansOf(flags: Flags): Plan[] {
   const turns = number(flags.turns, "turns");
   const pairs = flags.pairs === undefined ? undefined : number(flags.pairs, "pairs");
-  const chosen = [flags.rollouts, flags.latency, flags.state, flags.kind].some((flag) => flag !== undefined);
+  const chosen = [flags.rollouts, flags.latency, flags.state, flags["way-out"], flags.kind].some(
+    (flag) => flag !== undefined,
+  );
   if ((flags.check && flags.record) || (chosen && (flags.check || flags.record))) {
     throw usageError("--check and --record exclude each other, and flags that choose rows");
   }
@@ -101,10 +107,10 @@ function plansOf(flags: Flags): Plan[] {
   const latencies = (flags.latency ?? "0").split(",").map(latencyIn);
   const states = choices(flags.state ?? "memory", "state", ["memory", "disk"] as const);
   const kinds = choices(flags.kind ?? "eval", "kind", ["eval", "training"] as const);
-  const works = kinds.flatMap((kind) =>
-    states.flatMap((state) =>
-      sizes.flatMap((rollouts) => latencies.map((latency) => ({ rollouts, turns, ...latency, state, kind }))),
-    ),
+  const ways = choices(flags["way-out"] ?? "fetch", "way-out", ["fetch", "binding"] as const);
+  const places = states.flatMap((state) => ways.flatMap((way_out) => kinds.map((kind) => ({ state, way_out, kind }))));
+  const works = places.flatMap((place) =>
+    sizes.flatMap((rollouts) => latencies.map((latency) => ({ rollouts, turns, ...latency, ...place }))),
   );
   if (works.some(({ kind, rollouts }) => kind === "training" && rollouts % BATCH_ROLLOUTS !== 0)) {
     throw usageError(`--rollouts: a training run has a multiple of ${BATCH_ROLLOUTS}`, "rollouts");
@@ -119,6 +125,7 @@ function plansWithout(turns: number, pairs: number | undefined, { check, record 
   if (check || record) return [first];
   return [
     first,
+    { work: { ...work, way_out: "binding" }, pairs: 1 },
     { work: { ...work, state: "disk" }, pairs: 1 },
     { work: { ...work, latency_ms: 200, latency_sigma: 0.5 }, pairs: 1 },
     { work: { ...work, kind: "training" }, pairs: 1 },
@@ -164,10 +171,10 @@ async function runPlan({ work, pairs }: Plan, counters: Counters): Promise<Row> 
   for (let index = 0; index < pairs; index += 1) {
     const pair = await runPair(work, counters, index % 2 === 0);
     done.push(pair);
-    const { rollouts, turns, kind, state } = work;
+    const { rollouts, turns, kind, state, way_out } = work;
     const rate = ({ seconds }: { seconds: number }) => (rollouts / seconds).toFixed(1);
     say(
-      `${rollouts} × ${turns} (${kind}, ${state}) at ${latencyOf(work)}, pair ${index + 1} of ${pairs}: ` +
+      `${rollouts} × ${turns} (${kind}, ${state}, ${way_out}) at ${latencyOf(work)}, pair ${index + 1} of ${pairs}: ` +
         `platform ${rate(pair.platform)}/s, baseline ${rate(pair.baseline)}/s, ` +
         `ratio ${(pair.baseline.seconds / pair.platform.seconds).toFixed(3)}`,
     );

@@ -6,13 +6,14 @@ import type { RunView } from "../src/contract/run.ts";
 import { type Counters, type Counts, startCounting } from "./counters.ts";
 import { Meter, type Usage } from "./measure.ts";
 import { playEval, playTraining, type Size } from "./play.ts";
-import { type Place, startBaseline, startModel, startPlatform } from "./processes.ts";
+import { type Place, startBaseline, startModel, startPlatform, type WayOut } from "./processes.ts";
 
 export interface Case extends Size {
   readonly latency_ms: number;
   /** Above 0, latencies are lognormal with this σ and `latency_ms` for their median. */
   readonly latency_sigma: number;
   readonly state: Place;
+  readonly way_out: WayOut;
   /** The same conversations as an eval, or as the rollouts of a training run. */
   readonly kind: "eval" | "training";
 }
@@ -49,7 +50,7 @@ export async function runPair(work: Case, counters: Counters, platformFirst: boo
 /** The boot is not in it. */
 export async function runPlatform(work: Case, counters: Counters): Promise<Side> {
   await using model = disposed(await startModel(work.turns, work.latency_ms, work.latency_sigma));
-  await using platform = disposed(await startPlatform(work.state));
+  await using platform = disposed(await startPlatform(work.state, work.way_out));
   const pids = { workerd: platform.workerdPid, platform: platform.pid, model: model.pid };
   const play = work.kind === "eval" ? playEval : playTraining;
   const measured = await measure(pids, platform.workerdPid, counters, () => play(platform, model.url, work));

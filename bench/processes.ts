@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import * as z from "zod";
+import { NETWORK_BINDING } from "../src/local/miniflare.ts";
 import { readReadyFile } from "../src/local/state-directory.ts";
 
 export interface Child {
@@ -82,12 +83,19 @@ export async function startBaseline(modelUrl: string, rollouts: number, turns: n
 /** Where a platform keeps its state: in memory where the machine has room, or in a folder of `TMPDIR` on a disk. */
 export type Place = "memory" | "disk";
 
+/** How calls leave the platform: by `fetch`, as where it is deployed, or by the binding that only Miniflare has. */
+export type WayOut = "fetch" | "binding";
+
 /** A platform on an empty directory, which is removed with it. */
-export async function startPlatform(place: Place = "memory"): Promise<BenchedPlatform> {
+export async function startPlatform(place: Place = "memory", wayOut: WayOut = "binding"): Promise<BenchedPlatform> {
   const command = join(import.meta.dirname, "..", "bin", "rollcall.mjs");
   const folder = place === "disk" ? makeFolderOnDisk() : null;
   const process_ = spawn(process.execPath, [command, "serve", ...(folder === null ? ["--ephemeral"] : []), "--json"], {
-    env: { ...process.env, ...(folder !== null && { ROLLCALL_DIR: folder }) },
+    env: {
+      ...process.env,
+      ...(folder !== null && { ROLLCALL_DIR: folder }),
+      ...(wayOut === "fetch" && { [NETWORK_BINDING]: "off" }),
+    },
     stdio: ["ignore", "pipe", "inherit"],
   });
   if (folder !== null) process_.once("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -10,6 +10,7 @@ export function benchTable(machine: Machine, rows: readonly Row[], date: Date): 
   const columns = [
     "rollouts × turns",
     "state",
+    "way out",
     "latency",
     "rollouts/s",
     "baseline",
@@ -38,6 +39,7 @@ function cells(row: Row): string[] {
   return [
     `${row.rollouts.toLocaleString("en")} × ${row.turns}${row.kind === "training" ? ", training" : ""}`,
     row.state,
+    row.way_out,
     latencyOf(row),
     String(row.rollouts_per_s),
     String(row.baseline_rollouts_per_s),
@@ -70,10 +72,12 @@ function line(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** How CPU per rollout grows with the size of the run, among evals in memory and without latency. */
+/** How CPU per rollout grows with the size of the run, among evals in memory, as deployed and without latency. */
 function growth(rows: readonly Row[]): string[] {
   const bySize = rows
-    .filter(({ latency_ms, state, kind }) => latency_ms === 0 && state === "memory" && kind === "eval")
+    .filter(({ latency_ms, state, way_out, kind }) => {
+      return latency_ms === 0 && state === "memory" && way_out === "fetch" && kind === "eval";
+    })
     .toSorted((a, b) => a.rollouts - b.rollouts);
   const [small, large] = [bySize[0], bySize.at(-1)];
   if (small === undefined || large === undefined || small.rollouts === large.rollouts) return [];

@@ -23,7 +23,7 @@ const HELP = `Usage: npm run bench:verifiers -- --python PATH [flags]
 `;
 const VERSION = "0.3.1";
 const RUNNER = join(import.meta.dirname, "verifiers_runner.py");
-const WORK = { turns: 4, latency_ms: 0, latency_sigma: 0, state: "memory", kind: "eval" } as const;
+const WORK = { turns: 4, latency_ms: 0, latency_sigma: 0, state: "memory", way_out: "fetch", kind: "eval" } as const;
 
 const Said = z.object({ version: z.string(), seconds: z.number(), scored: z.int(), turns: z.int() });
 

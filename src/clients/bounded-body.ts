@@ -74,25 +74,11 @@ const inTime: After = (ms, late) => {
   return () => clearTimeout(timer);
 };
 
-/** These headers speak of the reply as it was sent, and not as it is read here. */
-const OF_THE_WIRE = ["content-encoding", "content-length", "transfer-encoding"];
-const WITHOUT_BODY = [204, 205, 304];
-
 /**
- * `fetch` for a client that reads replies whole: each is read here first, and a refusal no further than its beginning.
- * Throws the library's errors for what is wrong with a body.
+ * What a model says, whole, or of a refusal the beginning. Throws ModelError for a body that broke off, and
+ * InvalidModelResponseError for one that is too long.
  */
-export async function fetchReply(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
-  const reply = await fetch(input, init);
-  const text = await textOf(reply);
-  const { status, statusText } = reply;
-  const headers = new Headers(reply.headers);
-  for (const name of OF_THE_WIRE) headers.delete(name);
-  const body = WITHOUT_BODY.includes(status) ? null : text;
-  return new Response(body, { status, statusText, headers });
-}
-
-async function textOf(reply: Response): Promise<string> {
+export async function completionText(reply: Response): Promise<string> {
   try {
     return reply.ok ? await wholeText(reply, LIMITS.completionBytes) : await beginningOf(reply, LIMITS.refusalBytes);
   } catch (thrown) {

@@ -1,13 +1,14 @@
 /**
- * The model call: one file, the `openai` SDK behind it.
+ * The model call, and that of an embedding model: a request as the `openai` SDK makes it, and its errors.
  *
- * Invariants. The SDK retries nothing (`maxRetries: 0`) and keeps no deadline; ours is the AbortSignal, for the body as
- * well. It gets every reply read within bounds (`bounded-body.ts`). A call has one of the outcomes of `CallOutcome`,
- * and never throws. A reply the engine broke off (`abort`) is none: half a reply must not be played on with or scored.
- * Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim
- * when present. Sources: OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
+ * Invariants. Nothing is tried again here. The call's time is its AbortSignal, for the body as well, and its reply is
+ * read within bounds (bounded-body.ts). A call has one of the outcomes of `CallOutcome`, and never throws. A reply the
+ * engine broke off (`abort`) is none: half a reply must not be played on with or scored. Nothing of what comes back
+ * holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim when present. Sources:
+ * OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
-import OpenAI from "openai";
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
+import { VERSION } from "openai/version";
 import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../contract/errors.ts";
 import type { Message, Messages, ToolDefinition } from "../contract/messages.ts";
 import type { Sampling } from "../contract/sampling.ts";
@@ -15,7 +16,8 @@ import type { ModelResponse } from "../contract/trajectory.ts";
 import { readChatCompletion } from "../core/rollout/chat-completion.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
-import { fetchReply } from "./bounded-body.ts";
+import { completionText } from "./bounded-body.ts";
+import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
@@ -25,6 +27,8 @@ export interface Destination {
   /** The same for every re-send of this call. */
   readonly idempotency_key: string;
   readonly signal: AbortSignal;
+  /** The deployment's way out; absent where there is no deployment, as in a test. */
+  readonly send?: Send;
 }
 
 export interface ModelCall extends Destination {
@@ -62,9 +66,9 @@ const OVERFLOW_PHRASES = [
   "prompt is too long",
 ];
 
-const clients = new Map<string, OpenAI>();
-/** Beyond this many endpoints in one isolate the oldest client goes; a client is only settings. */
-const CLIENTS_KEPT = 64;
+const USER_AGENT = `OpenAI/JS ${VERSION}`;
+/** Sent where there is no key: servers that want none ignore it. */
+const NO_KEY = "none";
 
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
@@ -85,39 +89,58 @@ async function postCall<Response>(
   read: (body: unknown) => Response,
 ): Promise<CallOutcome<Response>> {
   try {
-    const sent = clientFor(where.base_url).post(path, {
-      body,
-      headers: {
-        "idempotency-key": where.idempotency_key,
-        ...(where.api_key === null ? {} : { authorization: `Bearer ${where.api_key}` }),
-      },
-      signal: where.signal,
-    });
-    // Its own parser quotes a body that is no JSON.
-    const reply = await replyJson(await sent.asResponse(), where.api_key);
-    return { kind: "answered", response: read(reply) };
+    const reply = await post(where, path, body);
+    const text = await completionText(reply);
+    if (!reply.ok) throw refusalOf(reply, text);
+    return { kind: "answered", response: read(replyJson(reply, text, where.api_key)) };
   } catch (thrown) {
     return classify(thrown, where);
   }
 }
 
-/** One client per endpoint; it is only settings, and holds no key: that goes with each call. */
-function clientFor(base_url: string): OpenAI {
-  const known = clients.get(base_url);
-  if (known !== undefined) return known;
-  // The SDK insists on a key; endpoints without one ignore what they are sent.
-  const client = new OpenAI({
-    baseURL: base_url,
-    apiKey: "none",
-    maxRetries: 0,
-    fetch: fetchReply,
-    // The address was checked when it was given; where it leads was not.
-    fetchOptions: { redirect: "manual" },
+async function post(
+  { base_url, api_key, idempotency_key, signal, send = ownNetwork }: Destination,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<Response> {
+  const url = new URL(base_url.replace(/\/+$/, "") + path);
+  const headers = new Headers({
+    accept: "application/json",
+    "content-type": "application/json",
+    "user-agent": USER_AGENT,
+    authorization: `Bearer ${api_key ?? NO_KEY}`,
+    "idempotency-key": idempotency_key,
   });
-  const oldest = clients.keys().next();
-  if (clients.size >= CLIENTS_KEPT && !oldest.done) clients.delete(oldest.value);
-  clients.set(base_url, client);
-  return client;
+  try {
+    return await send(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  } catch (thrown) {
+    throw thrown instanceof AddressRefused ? thrown : notConnected(thrown);
+  }
+}
+
+/** In the SDK's words; what a runtime says of a connection differs from one to the next. */
+function notConnected(thrown: unknown): APIError {
+  const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const late = cause.name === "AbortError" || /timed? ?out/i.test(`${cause} ${cause.cause ?? ""}`);
+  return late ? new APIConnectionTimeoutError() : new APIConnectionError({ cause });
+}
+
+/** A refusal as the SDK reads it: OpenAI's `error` in a JSON body, the body where it is the error, else the text. */
+function refusalOf({ status, headers }: Response, text: string): APIError {
+  const said = parsed(text);
+  if (!said) return APIError.generate(status, undefined, text, headers);
+  const error = typeof said === "object" ? (Reflect.get(said, "error") ?? said) : undefined;
+  return APIError.generate(status, { error }, undefined, headers);
+}
+
+/** Null for what is no JSON, or nested too deep to be read. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return null;
+    throw thrown;
+  }
 }
 
 function requestBody(call: ModelCall): Record<string, unknown> {
@@ -140,20 +163,14 @@ function wireMessage(message: Message): Message {
   return { ...sent, role, ...(empty && { content: "" }) };
 }
 
-/** The SDK wraps whatever its fetch throws. */
-function unwrap(thrown: unknown): unknown {
-  if (!(thrown instanceof OpenAI.APIConnectionError)) return thrown;
-  return thrown.cause instanceof ModelError ? thrown.cause : thrown;
-}
-
-function classify(raw: unknown, { signal, api_key }: Destination): CallOutcome<never> {
+function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
-  const thrown = unwrap(raw);
   if (thrown instanceof InvalidModelResponseError) return failure(thrown, true, null);
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);
+  if (thrown instanceof AddressRefused) return failure(error, false, null);
   // The connection, or a body that broke off.
-  if (!(thrown instanceof OpenAI.APIError)) return failure(error, true, null);
+  if (!(thrown instanceof APIError)) return failure(error, true, null);
   const { status } = thrown;
   if (status === undefined) return failure(error, true, null);
   if (status === 401 || status === 403) {
@@ -196,8 +213,7 @@ function retryAfter(headers: Headers | undefined): number | null {
 // a key that the server repeats: what is said here are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
-async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
-  const text = await response.text();
+function replyJson(response: Response, text: string, api_key: string | null): unknown {
   try {
     const reply: unknown = JSON.parse(text);
     return mayHoldKey(text, api_key) ? replyWithoutKey(reply, api_key) : reply;

@@ -20,11 +20,14 @@ import {
   scaleOf,
 } from "../core/training/engine-exactness.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
+import { ownNetwork, type Send } from "./outgoing.ts";
 import { replyWithoutKey, withoutKey } from "./without-key.ts";
 
 export interface Probe {
   readonly base_url: string;
   readonly api_key: string | null;
+  /** The deployment's way out; absent where there is no deployment, as in a test. */
+  readonly send?: Send;
   /** The model to ask; null: the first that is listed. */
   readonly model: string | null;
   /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
@@ -94,10 +97,10 @@ async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise
   const { one_logprob_a_token, ...supports } = await complete(probe, found.probed_model, signal);
   found.supports = supports;
   if (!supports.token_ids || !supports.logprobs) return;
-  const { base_url, api_key, sampling = {} } = probe;
-  const asked = { base_url, api_key, model: found.probed_model, sampling };
+  const { sampling = {} } = probe;
+  const asked = { ...probe, model: found.probed_model, sampling };
   const exactness = await probeExactness(asked, signal);
-  found.exactness = replyWithoutKey({ one_logprob_a_token, ...exactness }, api_key);
+  found.exactness = replyWithoutKey({ one_logprob_a_token, ...exactness }, probe.api_key);
 }
 
 function modelOf({ model, usual }: Probe, models: Found["models"]): string | null {
@@ -184,25 +187,22 @@ class ProbeFailure extends Error {
   override readonly name = "ProbeFailure";
 }
 
-interface Target {
-  readonly base_url: string;
-  readonly api_key: string | null;
-}
+type Target = Pick<Probe, "base_url" | "api_key" | "send">;
 
 const LONGEST_SAID = 200;
 
 /** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
 async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
-  const url = `${target.base_url.replace(/\/+$/, "")}${path}`;
+  const { send = ownNetwork } = target;
   try {
-    const response = await fetch(url, {
+    const url = new URL(target.base_url.replace(/\/+$/, "") + path);
+    const response = await send(url, {
       method: body === null ? "GET" : "POST",
       headers: {
         ...(body === null ? {} : { "content-type": "application/json" }),
         ...(target.api_key === null ? {} : { authorization: `Bearer ${target.api_key}` }),
       },
       ...(body === null ? {} : { body: JSON.stringify(body) }),
-      redirect: "manual",
       signal,
     });
     const parsed = parse(await wholeText(response, LIMITS.completionBytes));
@@ -252,9 +252,7 @@ function short(text: string, { api_key }: Target): string {
 // the prompt is listed, is null.
 
 /** Who is asked, and what of the fields of training it is not to be sent. */
-export interface Asked {
-  readonly base_url: string;
-  readonly api_key: string | null;
+export interface Asked extends Target {
   readonly model: string;
   /** The run's sampling; a null in it takes a field back. */
   readonly sampling: Sampling;

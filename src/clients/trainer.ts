@@ -7,6 +7,7 @@
 import { OfferAcked } from "../contract/trainer-wire.ts";
 import { type ReadMetrics, readMetrics } from "../core/training/read-metrics.ts";
 import { beginningOf } from "./bounded-body.ts";
+import type { Send } from "./outgoing.ts";
 
 export type OfferReply =
   | { readonly kind: "accepted" }
@@ -23,8 +24,7 @@ export interface OfferCall {
   /** The headers that sign the body. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** The way out of the network, replaced by tests. */
-  readonly send?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  readonly send: Send;
 }
 
 const BUSY = [425, 429, 503];
@@ -33,13 +33,12 @@ const LONGEST_SAID = 200;
 
 /** Never throws. */
 export async function offerBatch(call: OfferCall): Promise<OfferReply> {
-  const { url, body, headers, timeoutMs, send = (to, init) => fetch(to, init) } = call;
+  const { url, body, headers, timeoutMs, send } = call;
   try {
-    const reply = await send(url, {
+    const reply = await send(new URL(url), {
       method: "POST",
       body,
       headers: { "content-type": "application/json", ...headers },
-      redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });
     return meaningOf(reply.status, reply.headers.get("retry-after"), await beginningOf(reply, LONGEST_ANSWER));

@@ -3,13 +3,15 @@
  * when it fails.
  *
  * Invariant. wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself. Nothing
- * here names a binding but the three values a deployment gets from its operator, and one that no deployment has: LAST_END.
+ * here names a binding but the three values a deployment gets from its operator, and two that no deployment has: LAST_END
+ * and NETWORK.
  */
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire, SourceMap, type SourceMapPayload } from "node:module";
 import { dirname, join, resolve } from "node:path";
+import { rootCertificates } from "node:tls";
 import { convertV4MiniflareOptions, Log, Miniflare, type MiniflareOptions, Response } from "miniflare";
 import type { unstable_getMiniflareWorkerOptions } from "wrangler";
 import type { Deaths } from "./state-directory.ts";
@@ -51,6 +53,7 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     serviceBindings: {
       ...Object(worker["serviceBindings"]),
       LAST_END: async () => Response.json(await runtime.lastEnd()),
+      ...networkBinding(runtime.bindings["ALLOW_PRIVATE_ENDPOINTS"] === "true"),
     },
     host: "127.0.0.1",
     port: runtime.port,
@@ -64,6 +67,27 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     },
     unsafeHandleRuntimeRestart: runtime.onRestart,
   });
+}
+
+/** A variable of the environment. "off": no NETWORK, so that calls leave by `fetch`, as they do in a deployment. */
+export const NETWORK_BINDING = "ROLLCALL_NETWORK_BINDING";
+
+/** The way to the network past Miniflare's outbound Worker, through which every `fetch` of a Worker goes. */
+function networkBinding(privateToo: boolean) {
+  return process.env[NETWORK_BINDING] === "off" ? {} : { NETWORK: networkService(privateToo) };
+}
+
+/** workerd's own network, with the certificates that Miniflare trusts. Without `privateToo` it connects to nothing else. */
+export function networkService(privateToo: boolean) {
+  const file = process.env["NODE_EXTRA_CA_CERTS"];
+  const own = file !== undefined && existsSync(file) ? readFileSync(file, "utf8") : "";
+  const trustedCertificates = [
+    // There workerd does not find the certificates of the system.
+    ...(process.platform === "win32" ? rootCertificates : []),
+    ...(own.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []),
+  ];
+  const allow = privateToo ? ["public", "private", "240.0.0.0/4"] : ["public"];
+  return { network: { allow, deny: [], tlsOptions: { trustBrowserCas: true, trustedCertificates } } };
 }
 
 /**

@@ -32,8 +32,8 @@ export type Fault =
   | { kind: "cut" }
   /** No answer ever; the client's deadline has to end it. */
   | { kind: "hang" }
-  /** Status 200 and a body that is no JSON; absent: the begin of one. */
-  | { kind: "garbage"; text?: string }
+  /** A status, 200 unless another is given, and a body that is no JSON; absent: the begin of one. */
+  | { kind: "garbage"; status?: number; text?: string }
   /** Server-sent events, which nobody asked for. */
   | { kind: "stream" }
   | { kind: "empty_choices" }
@@ -243,9 +243,9 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
     case "hang":
       return null;
     case "garbage":
-      response.writeHead(200, { "content-type": "application/json" });
+      response.writeHead(fault.status ?? 200, { "content-type": "application/json" });
       response.end(fault.text ?? '{"id": "chatcmpl-');
-      return 200;
+      return fault.status ?? 200;
     case "stream":
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end('data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n');

@@ -6,6 +6,7 @@
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
 import { printJson } from "../../src/cli/terminal/terminal.ts";
+import { NETWORK_BINDING } from "../../src/local/miniflare.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
@@ -30,6 +31,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --judges          every plan asks judges; else one in six
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --driver D        who waits for the model: alarm (default) or queue
+      --no-network-binding  calls leave by fetch, as in a deployment
       --sabotage        drop every message and silence the sweep: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 240
       --port P          the first of the ports tried; default 22800
@@ -47,6 +49,7 @@ const OPTIONS = {
   judges: { type: "boolean" },
   training: { type: "boolean", default: false },
   driver: { type: "string", default: "alarm" },
+  "no-network-binding": { type: "boolean", default: false },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "240" },
   port: { type: "string", default: "22800" },
@@ -71,6 +74,8 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   };
   const endsWithinMs = whole("ends-within") * 1000;
   if (values.timeout !== undefined) endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
+  // For every platform that is booted from here.
+  if (values["no-network-binding"]) process.env[NETWORK_BINDING] = "off";
   await bundleFaultWorker();
   if (values.training) {
     return await playTrainingPlans(seeds, { port: port + 10, endsWithinMs }, values.json);

@@ -1,4 +1,4 @@
-/** One edit of a token, and the tests that must notice it. */
+/** One edit of a token, or of the order of two statements, and the tests that must notice it. */
 export interface Edit {
   /** From the root, as are the tests. */
   readonly file: string;

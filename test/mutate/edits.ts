@@ -5,6 +5,7 @@
  * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
  * missing, and is mended there, not here.
  */
+import { CUT_POINT_EDITS } from "./cut-point-edits.ts";
 import { type Edit, editsOf } from "./edit.ts";
 import { EXACTNESS_EDITS } from "./exactness-edits.ts";
 import { EXPORT_EDITS } from "./export-edits.ts";
@@ -340,4 +341,5 @@ export const EDITS: readonly Edit[] = [
   ...EXACTNESS_EDITS,
   ...EXPORT_EDITS,
   ...RUNTIME_EDITS,
+  ...CUT_POINT_EDITS,
 ];

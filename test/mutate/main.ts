@@ -12,7 +12,8 @@ import { endTests, isInWorkerd, runTests } from "./test-run.ts";
 
 const HELP = `Usage: npm run mutate -- [flags]
 
-Makes one-token edits to src/core and src/runtime in a copy of the sources, one at a time, and runs the tests that should notice.
+Makes one-token edits to src/core and src/runtime, or lets two statements there change places, in a copy of the
+sources, one at a time, and runs the tests that should notice.
 
       --only K      only the K-th edit
       --at-once N   how many copies to work in; default 2

@@ -20,6 +20,7 @@ export default defineConfig({
       "test/clients/*.test.ts",
       "test/conformance/vectors.test.ts",
       "test/packages/policy/exact.test.ts",
+      "test/runtime/**/*.node.test.ts",
     ],
     globalSetup: ["./test/conformance/provide-vectors.ts"],
     isolate: false,

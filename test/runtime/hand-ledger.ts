@@ -1,6 +1,8 @@
 /** A run's ledger on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
 
+import { env } from "cloudflare:workers";
 import { expect } from "vitest";
+import { RunObject } from "../../src/index.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
 import type { RunSpec } from "../../src/runtime/contract/wire.ts";
 import { retry } from "../../src/runtime/run/control.ts";
@@ -9,10 +11,17 @@ import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
+import { inside } from "./platform.ts";
 
 const WELL = { failure: null, cancelled: null } as const;
 const FAILED = { failure: "provider", cancelled: null } as const;
 const AGAIN = { classes: null, key: null, hash: "" } as const;
+
+/** A run of its own, in an object of its own. */
+export function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>): Promise<T> {
+  const run_id = crypto.randomUUID();
+  return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => use(new Hand(storage, { run_id, ...given })));
+}
 
 /** One run's ledger, moved on by hand. */
 export class Hand {

@@ -32,6 +32,7 @@ export async function acceptedOnly({ scope }: Door, template: string, changes: P
 /** A queue that forgets what it is given for as long as `losing`. */
 export class LossyQueue implements Queue {
   losing = true;
+  refusing = false;
   readonly given: unknown[] = [];
   readonly #queue: Queue;
 
@@ -50,6 +51,7 @@ export class LossyQueue implements Queue {
   async sendBatch(messages: Iterable<MessageSendRequest>): Promise<QueueSendBatchResponse> {
     const batch = [...messages];
     this.given.push(...batch.map(({ body }) => body));
+    if (this.refusing) throw new Error("the queue is away");
     if (!this.losing) return await this.#queue.sendBatch(batch);
     return { metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } };
   }

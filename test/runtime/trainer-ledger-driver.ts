@@ -24,6 +24,7 @@ export function batch(step: number, generation = 0): ReadyBatch {
 }
 
 interface AckSaid {
+  readonly sha256?: string;
   readonly epoch?: number;
   readonly metrics?: Readonly<Record<string, number | null>>;
   readonly not_finite?: readonly string[];
@@ -45,7 +46,11 @@ export class Ledger {
   }
 
   ready(...steps: number[]): void {
-    const batches = steps.map((step) => batch(step, this.state.generation));
+    this.readyIn(this.state.generation, ...steps);
+  }
+
+  readyIn(generation: number, ...steps: number[]): void {
+    const batches = steps.map((step) => batch(step, generation));
     this.state = offer(this.state, batches, GOING, this.now);
   }
 

@@ -123,6 +123,11 @@ export class TrainingLedger {
 
   /** The trainer's object says how it stands. */
   tell(change: Partial<TrainerSnapshot> = {}): void {
+    takeNews(this.store, this.spec, this.news(change), { idOf, now: this.now });
+  }
+
+  /** What the trainer's object says next. */
+  news(change: Partial<TrainerSnapshot> = {}): TrainerSnapshot {
     const { acked_step } = this.training.trainer;
     this.trainer = { ...this.trainer, ...change, seq: this.trainer.seq + 1 };
     const { seq, generation, reset_to, published } = this.trainer;
@@ -130,13 +135,12 @@ export class TrainingLedger {
     for (let step = acked_step + 1; step <= this.trainer.acked_step; step += 1) {
       acks.push({ step, at: this.now, produced_version: step, metrics: { loss: step } });
     }
-    const snapshot: TrainerSnapshot = {
+    return {
       ...{ seq, epoch: 1, generation, reset_to, published, serving: published },
       applied: { min: published, max: published, by_replica: {} },
       ...{ acked_step: this.trainer.acked_step, leased_step: null, acks, dead: null },
       ...{ trainer: null, time: sharesOf(NO_TIME), ...change, seq },
     };
-    takeNews(this.store, this.spec, snapshot, { idOf, now: this.now });
   }
 
   /** The next batch is trained and its weights are there; false when none is ready. */

@@ -16,6 +16,7 @@ import type {
   InFlightQuery,
   KeyRange,
   LiveView,
+  RolloutLeft,
   RolloutRecord,
   RunRecords,
   SegmentEntry,
@@ -105,7 +106,7 @@ export interface RunRpc {
   /** What came of asking. A verdict that is settled stays as it is, and a call counts once. Null: nobody created this run. */
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
   /** Rows of a segment that is not folded yet. */
-  segmentRows(segment: number): Promise<RolloutRecord[] | null>;
+  segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;
   /** What these left behind, for rollouts that take it over. */
   sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;

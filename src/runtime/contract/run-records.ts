@@ -158,6 +158,10 @@ export type RolloutRecord = {
   readonly advantage?: number;
 };
 
+/** What an ended rollout left for its segment: its trajectory's text is null where that is in R2, or where there is none. */
+// A type, not an interface: SQLite cursors want an index signature.
+export type RolloutLeft = { readonly id: string; readonly digest: string | null; readonly text: string | null };
+
 /** A row of the segments: ended rollouts `first_seq` to `last_seq`, in one object of R2 once `key` is set. */
 export type SegmentEntry = {
   segment: number;

@@ -3,6 +3,7 @@
  * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
+import type { Send } from "../../clients/outgoing.ts";
 import { AuthenticationError, RolloutError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
@@ -12,6 +13,7 @@ import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
+import { wayOut } from "../kit/address.ts";
 import { TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -22,12 +24,16 @@ const SPREAD_MS = 1000;
 
 const TOO_MANY_REQUESTS = 429;
 
-export interface EndpointAccess {
+interface Opened {
   readonly base_url: string;
   readonly api_key: string | null;
 }
 
-const opened = new TtlCache<EndpointAccess>(5 * 60_000);
+export interface EndpointAccess extends Opened {
+  readonly send: Send;
+}
+
+const opened = new TtlCache<Opened>(5 * 60_000);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
@@ -106,13 +112,14 @@ export class EndpointUnusable extends RolloutError {
   override readonly name: string = "EndpointUnusable";
 }
 
-export function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
-  return opened.get(nameOf(scope, endpointId), now, async () => {
+export async function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
+  const access = await opened.get(nameOf(scope, endpointId), now, async () => {
     const row = await getEndpoint(env.DB, scope, endpointId);
     if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
-    return await accessOf(env, scope, row);
+    return await unsealed(env, scope, row);
   });
+  return { ...access, send: wayOut(env) };
 }
 
 /** This isolate opens the endpoint anew; others know it for as long as they keep it. */
@@ -121,11 +128,13 @@ export function forgetEndpoint(scope: Scope, endpointId: string): void {
 }
 
 /** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
-export async function accessOf(
-  env: Env,
-  scope: Scope,
-  { id, base_url, sealed_key }: Pick<EndpointRow, "id" | "base_url" | "sealed_key">,
-): Promise<EndpointAccess> {
+export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
+  return { ...(await unsealed(env, scope, row)), send: wayOut(env) };
+}
+
+type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
+
+async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key }: StoredAccess): Promise<Opened> {
   if (sealed_key === null) return { base_url, api_key: null };
   try {
     const api_key = await unseal(env.ROLLCALL_SECRET, sealed_key, sealContext(scope, id));

@@ -9,7 +9,8 @@ import {
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { type FetchMeans, guardedFetch, refusedUrl } from "../kit/guarded-fetch.ts";
+import { refusedUrl } from "../kit/address.ts";
+import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
 import { secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 

@@ -4,10 +4,11 @@
  * to another server only headers that are known to be harmless. A reply is read up to a limit: what a server sends must not fill the isolate.
  */
 import { LongBodyError, PausedBodyError, wholeText } from "../../clients/bounded-body.ts";
+import { AddressRefused, type Send, type Sent } from "../../clients/outgoing.ts";
 import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
-import { refuseAddress } from "./address.ts";
+import { refusedUrl, wayOut } from "./address.ts";
 
 /** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
 const PREFIX = "whsec_";
@@ -17,8 +18,6 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 /** Headers that another server may be sent: any other may say who is asking, whatever it is called. */
 const HARMLESS = /^(accept|accept-language|content-type|idempotency-key|user-agent)$/i;
 
-type Send = (url: URL, init: RequestInit) => Promise<Response>;
-
 export interface FetchMeans {
   readonly now: () => number;
   readonly secret: Capabilities["secret"];
@@ -26,7 +25,7 @@ export interface FetchMeans {
   readonly turn?: <T>(call: () => Promise<T>) => Promise<T>;
   /** Ends calls that nobody waits for any more; asked for each call. */
   readonly signal?: () => AbortSignal;
-  /** The way out of the network, replaced by tests. */
+  /** The network to send by, replaced by tests. */
   readonly send?: Send;
 }
 
@@ -40,9 +39,10 @@ async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, redirect = "follow", ...init }: FetchOptions,
-  { now, secret, signal: given, send = (at, sent) => fetch(at, sent) }: FetchMeans,
+  { now, secret, signal: given, send }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
-  const at = allow(env, url);
+  const refused = refusedUrl(env, url);
+  if (refused !== null) throw notAllowed(refused);
   const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
   const controller = new AbortController();
@@ -54,59 +54,49 @@ async function fetchOnce(
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
     const hops = redirect === "manual" ? 0 : MOST_REDIRECTS;
-    const reply = await follow(env, at, first, hops, send);
+    const reply = await follow(new URL(url), first, hops, wayOut(env, send));
     const text = await wholeText(reply, LIMITS.fetchedBytes);
     return { status: reply.status, headers: reply.headers, text: async () => text };
   } catch (thrown) {
     if (hungUp?.aborted) throw new InfraError(`nobody waits for ${url} any more`);
     if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
-    throw bodyFault(thrown, url);
+    throw faultOf(thrown, url);
   } finally {
     clearTimeout(timer);
     hungUp?.removeEventListener("abort", hangUp);
   }
 }
 
-function bodyFault(thrown: unknown, url: string): unknown {
+function faultOf(thrown: unknown, url: string): unknown {
+  if (thrown instanceof AddressRefused) return notAllowed(thrown.message);
   if (thrown instanceof LongBodyError) return new EnvError(`${url} answered with ${thrown.message}`);
   if (thrown instanceof PausedBodyError) return new InfraError(`${url}: ${thrown.message}`);
   return thrown;
 }
 
-/** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
-export function refusedUrl(env: Env, address: string): string | null {
-  if (!URL.canParse(address)) return `${address} is no URL`;
-  const { protocol } = new URL(address);
-  if (!/^https?:$/.test(protocol)) return `${protocol} is not offered`;
-  const refused = refuseAddress(env, address, "url");
-  return refused?.ok === false ? refused.error.message : null;
+function notAllowed(why: string): EnvError {
+  return new EnvError(`fetch: url_not_allowed: ${why}`);
 }
 
-type Sent = Omit<RequestInit, "headers"> & { readonly headers: Readonly<Record<string, string>> };
+type Asked = Omit<Sent, "headers"> & { readonly headers: Readonly<Record<string, string>> };
 
 /** The reply at the end of at most `hops` redirects; with none, the reply whatever it is. */
-async function follow(env: Env, url: URL, init: Sent, hops: number, send: Send): Promise<Response> {
+async function follow(url: URL, init: Asked, hops: number, send: Send): Promise<Response> {
   let [at, sent] = [url, init];
   for (let hop = 0; ; hop += 1) {
-    const reply = await send(at, { ...sent, redirect: "manual" });
+    const reply = await send(at, sent);
     const to = reply.headers.get("location");
     if (hops === 0 || !REDIRECTS.includes(reply.status) || to === null) return reply;
     await reply.body?.cancel();
     if (hop === hops) throw new EnvError(`${url.href} leads on more than ${hops} times`);
-    const next = allow(env, new URL(to, at).href);
+    const next = new URL(to, at);
     sent = redirect(sent, reply.status, next.origin === at.origin);
     at = next;
   }
 }
 
-function allow(env: Env, address: string): URL {
-  const refused = refusedUrl(env, address);
-  if (refused !== null) throw new EnvError(`fetch: url_not_allowed: ${refused}`);
-  return new URL(address);
-}
-
 /** As the fetch standard has it: what was posted is asked for again as a GET, but after 307 and 308. */
-function redirect({ signal = null, ...init }: Sent, status: number, sameServer: boolean): Sent {
+function redirect({ signal, ...init }: Asked, status: number, sameServer: boolean): Asked {
   const headers = Object.fromEntries(
     Object.entries(init.headers).filter(([name]) => sameServer || HARMLESS.test(name)),
   );

@@ -251,7 +251,7 @@ export function cutSegment(store: RunStore, now: number): number | null {
     const waiting = head.finished - head.segmented;
     const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
     if (waiting === 0 || !(full || head.settled_at !== null)) return null;
-    const { count, bytes } = segmentOf(store.finished(head.segmented, LIMITS.segmentRollouts, null));
+    const { count, bytes } = segmentOf(store.finishedBytes(head.segmented, LIMITS.segmentRollouts));
     const last = head.segmented + count;
     const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
     const unsegmented_bytes = head.unsegmented_bytes - bytes;
@@ -260,13 +260,13 @@ export function cutSegment(store: RunStore, now: number): number | null {
   });
 }
 
-/** As many of the rows as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
-function segmentOf(rows: readonly RolloutEntry[]): { count: number; bytes: number } {
+/** As many of these sizes as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
+function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
   let [count, bytes] = [0, 0];
-  for (const row of rows) {
-    if (count > 0 && bytes + row.bytes > SEGMENT_BYTES) break;
+  for (const size of sizes) {
+    if (count > 0 && bytes + size > SEGMENT_BYTES) break;
     count += 1;
-    bytes += row.bytes;
+    bytes += size;
   }
   return { count, bytes };
 }

@@ -6,6 +6,7 @@ import type {
   InFlightQuery,
   LiveView,
   RolloutEntry,
+  RolloutLeft,
   RolloutRecord,
   SegmentEntry,
   StoredEvent,
@@ -54,12 +55,10 @@ export function finishedPage(
   return pageOf(rows, found.length, store.segmentsAfter(after, LIMITS.resultsPerPage));
 }
 
-/** Rows of a segment that is not folded yet; null for one that is, or was never cut. */
-export function unfoldedRows(store: RunStore, segment: number): RolloutRecord[] | null {
+/** What is to be folded into a segment; null for one that is folded, or was never cut. */
+export function unfoldedRows(store: RunStore, segment: number): RolloutLeft[] | null {
   const entry = store.segment(segment);
-  if (entry === null || entry.key !== null) return null;
-  const count = entry.last_seq - entry.first_seq + 1;
-  return store.finished(entry.first_seq - 1, count, null).map((row) => recordIn(store, row));
+  return entry === null || entry.key !== null ? null : store.leftIn(entry);
 }
 
 /** The rows that the page's first segments and the run itself can answer for. */

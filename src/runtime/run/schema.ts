@@ -7,12 +7,12 @@ import { JUDGING_SCHEMA } from "./judging-store.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
-  // One row a rollout, made when it is dispatched. `finish_seq` numbers the ends, 1 first, without gaps.
+  // One row a rollout, made when it is dispatched and never deleted. `finish_seq` numbers the ends, 1 first, without gaps.
   // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over.
   // `member`: whose task it is, of a group of environments. `steps` (what single turns are worth) and `judgements` are
   // JSON.
   `create table if not exists rollouts (
-    seq integer primary key autoincrement,
+    seq integer primary key,
     group_index integer not null, slot integer not null, attempt integer not null,
     id text not null, status text not null, outcome text, reason text, superseded_by text,
     ask_at integer not null, asks integer not null default 0, misses integer not null default 0,
@@ -49,6 +49,16 @@ export const RUN_SCHEMA = [
   ...JUDGING_SCHEMA,
   ...TRAINING_SCHEMA,
 ];
+
+/** What the table makes of the columns that are not named when a rollout is dispatched. */
+export const NEW_ROLLOUT = {
+  ...{ outcome: null, reason: null, superseded_by: null, asks: 0, misses: 0, told: 0, cancel: null },
+  ...{ example_id: null, task_key: null, member: null, digest: null, said: null, bytes: 0 },
+  ...{ stop_condition: null, is_truncated: 0, turns: 0, calls: 0, prompt_tokens: 0, completion_tokens: 0 },
+  ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
+  ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
+  finish_seq: null,
+} as const satisfies Partial<RolloutEntry>;
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
 export const RUN_MIGRATIONS: readonly Migration[] = [];

@@ -6,7 +6,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
-import type { RolloutEntry, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
+import type { RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import type { LeaseSlot } from "../endpoint/run-lease.ts";
@@ -18,7 +18,7 @@ import { JudgingStore } from "./judging-store.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
-import { NEW_HEAD, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
+import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 
@@ -51,6 +51,8 @@ export class RunStore {
   #inTransaction = false;
   /** Told of every write to `rollouts`: this store is the only one that writes there. */
   readonly #inFlight = new RowsInFlight();
+  /** The last rollout's number; null until it is asked for. */
+  #seq: number | null = null;
 
   constructor(storage: DurableObjectStorage, hooks: LedgerHooks) {
     this.hooks = hooks;
@@ -106,8 +108,9 @@ export class RunStore {
       });
     } catch (thrown) {
       this.#head = before;
-      this.hosts.forget();
       this.#inFlight.forget();
+      this.#seq = null;
+      this.hosts.forget();
       throw thrown;
     } finally {
       this.#inTransaction = false;
@@ -117,16 +120,15 @@ export class RunStore {
   /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    how: { id: string; at: number; askAt: number; carries: number | null; host: number | null },
+    { id, at, askAt, ...how }: Pick<RolloutEntry, "id" | "carries" | "host"> & { at: number; askAt: number },
   ): void {
-    const { id, at, askAt, carries, host } = how;
-    this.#inFlight.remember(
-      this.#rows.one<RolloutEntry>(
-        `insert into rollouts (group_index, slot, attempt, id, status, started_at, ask_at, carries, host)
-          values (?, ?, ?, ?, 'running', ?, ?, ?, ?) returning *`,
-        ...[group, slot, attempt, id, at, askAt, carries, host],
-      ),
-    );
+    // Counted here, and the row is made here as the table makes it: reading back what was inserted costs more than that.
+    const seq = (this.#seq ?? this.lastSeq()) + 1;
+    const place = { group_index: group, slot, attempt };
+    const columns = { seq, ...place, id, status: "running" as const, started_at: at, ask_at: askAt, ...how };
+    this.#rows.insert("rollouts", columns);
+    this.#seq = seq;
+    this.#inFlight.remember({ ...NEW_ROLLOUT, ...columns });
   }
 
   rollout(place: RolloutSlot): RolloutEntry | null {
@@ -244,6 +246,12 @@ export class RunStore {
     );
   }
 
+  /** Bytes of the trajectories of finished rollouts, in the order they ended, after `finishSeq`. */
+  finishedBytes(finishSeq: number, limit: number): number[] {
+    const query = "select bytes from rollouts where finish_seq > ? order by finish_seq limit ?";
+    return this.#rows.all<{ bytes: number }>(query, finishSeq, limit).map(({ bytes }) => bytes);
+  }
+
   /** Places whose attempt that counts is scored. */
   scoredSlots(): number {
     const scored = "outcome = 'scored' and superseded_by is null";
@@ -285,9 +293,26 @@ export class RunStore {
     this.#rows.insert("trajectories", { seq, text });
   }
 
+  /** By `seq`, those of these rollouts that are here and not in R2. */
+  trajectories(seqs: readonly number[]): ReadonlyMap<number, string> {
+    const query = "select seq, text from trajectories where seq in (select value from json_each(?))";
+    const rows = this.#rows.all<{ seq: number; text: string }>(query, JSON.stringify(seqs));
+    return new Map(rows.map(({ seq, text }) => [seq, text]));
+  }
+
   /** Null when it is in R2: large, or folded. */
   trajectory(seq: number): string | null {
     return this.#rows.one<{ text: string }>("select text from trajectories where seq = ?", seq)?.text ?? null;
+  }
+
+  /** What the rollouts of a segment left, in the order of their ends. */
+  leftIn({ first_seq, last_seq }: SegmentEntry): RolloutLeft[] {
+    return this.#rows.all<RolloutLeft>(
+      `select id, digest, text from rollouts left join trajectories using (seq)
+        where finish_seq between ? and ? order by finish_seq`,
+      first_seq,
+      last_seq,
+    );
   }
 
   /** The segment's trajectories are safe in R2. */

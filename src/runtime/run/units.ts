@@ -27,7 +27,7 @@ export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): Rollout
  * `suspectUpTo`: the last rollout that is a suspect.
  */
 export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[], suspectUpTo: number): Unit[] {
-  const waiting: Unit[] = [];
+  const waiting: (Omit<Unit, "members"> & { readonly rows: readonly RolloutEntry[] })[] = [];
   const { training } = store.head();
   const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };
   let left: number = LIMITS.scoringCharacters;
@@ -37,10 +37,10 @@ export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly num
     left -= rows.reduce((sum, { bytes }) => sum + bytes, 0);
     if (left < 0 && waiting.length > 0) break;
     const suspect = rows.some(({ seq }) => seq <= suspectUpTo);
-    const members = rows.map((row) => memberOf(store, row));
-    waiting.push({ unit, members, ...known, ...(suspect && { suspect }) });
+    waiting.push({ unit, rows, ...known, ...(suspect && { suspect }) });
   }
-  return waiting;
+  const texts = store.trajectories(waiting.flatMap(({ rows }) => rows.map(({ seq }) => seq)));
+  return waiting.map(({ rows, ...unit }) => ({ ...unit, members: rows.map((row) => memberOf(row, texts)) }));
 }
 
 /** Whoever has the units works on them: they are not silent. */
@@ -53,7 +53,7 @@ export function holdUnits(store: RunStore, units: readonly Unit[], now: number):
   });
 }
 
-function memberOf(store: RunStore, row: RolloutEntry): Member {
+function memberOf(row: RolloutEntry, texts: ReadonlyMap<number, string>): Member {
   const { group_index: group, slot, attempt, id: rollout_id, host, digest } = row;
-  return { group, slot, attempt, rollout_id, host, digest, text: store.trajectory(row.seq) };
+  return { group, slot, attempt, rollout_id, host, digest, text: texts.get(row.seq) ?? null };
 }

@@ -17,7 +17,7 @@ import {
 } from "../../db/endpoints.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
-import { refuseAddress } from "../kit/address.ts";
+import { refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -181,7 +181,7 @@ async function rowOf(
 ): Promise<NamedEndpoint> {
   const id = mintId("ep", minting(env, now));
   const access = { base_url: given.base_url, api_key: api_key ?? null };
-  const asked = { ...access, model: model ?? null, usual: null, now };
+  const asked = { ...access, send: wayOut(env), model: model ?? null, usual: null, now };
   return {
     id,
     ...given,

@@ -8,6 +8,7 @@
  * alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
+import type { Send } from "../../clients/outgoing.ts";
 import type { OfferReply } from "../../clients/trainer.ts";
 import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../../contract/trainer-wire.ts";
 import { leaseId, mintId, parseId } from "../../core/ids.ts";
@@ -44,8 +45,8 @@ const LONGEST_TELL_MS = 10 * 60_000;
 export class TrainerObject extends DurableObject<Env> implements Serves<TrainerRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
-  /** The way to the trainer's address, replaced by tests. */
-  send: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** The network that leads to the trainer's address, replaced by tests. */
+  network: Send | undefined;
   readonly #store: TrainerStore;
   readonly #waiting = new WaitingReaders();
   #armedAt: number | null = null;
@@ -226,7 +227,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const manifest = await this.#manifest(batch);
     const { epoch } = state;
     const reply = await sendOffer(this.env, spec, {
-      ...{ batch, manifest, lease, epoch, now, send: this.send },
+      ...{ batch, manifest, lease, epoch, now, network: this.network },
     });
     if (reply.kind === "absent" || reply.kind === "refused") {
       logError("offer", batch.batch_id, new Error(reply.message));

@@ -5,11 +5,12 @@
  * or refused, which costs the batch an attempt. A trainer that cannot be reached, or is busy, costs it nothing however
  * long that lasts. After 410 nothing is offered until the trainer registers again; it may lease meanwhile.
  */
+import type { Send } from "../../clients/outgoing.ts";
 import { type OfferReply, offerBatch } from "../../clients/trainer.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { BatchManifest, BatchOffer, LeaseView } from "../../contract/trainer-wire.ts";
 import type { ReadyBatch, TrainerSpec } from "../contract/training-wire.ts";
-import { refuseAddress } from "../kit/address.ts";
+import { wayOut } from "../kit/address.ts";
 import { signedHeaders } from "../kit/guarded-fetch.ts";
 import { sealContext, unseal } from "../kit/secrets.ts";
 import { ack, leaseTaken } from "./ledger.ts";
@@ -34,8 +35,8 @@ export interface OfferedBatch {
   readonly lease: LeaseView;
   readonly epoch: number;
   readonly now: number;
-  /** The way out of the network, replaced by tests. */
-  readonly send: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** The network to send it by, replaced by tests. */
+  readonly network: Send | undefined;
 }
 
 export const OFFER_TIMEOUT_MS = 30_000;
@@ -164,13 +165,11 @@ export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBat
       message: "the run has no address to push to, or no secret to sign with",
     };
   }
-  const blocked = refuseAddress(env, target.url, "trainer.url");
-  if (blocked !== null) return { kind: "absent", message: `${target.url} may not be called` };
-  const { batch, lease, now, send } = offered;
+  const { batch, lease, now, network } = offered;
   const secret = await unseal(env.ROLLCALL_SECRET, sealed_push_secret, sealContext(scope, run_id));
   const body = JSON.stringify(offerOf(spec, offered));
   const headers = await signedHeaders(secret, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
-  return await offerBatch({ url: target.url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
+  return await offerBatch({ url: target.url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send: wayOut(env, network) });
 }
 
 function offerOf({ run_id, base_url }: TrainerSpec, { batch, manifest, lease, epoch, now }: OfferedBatch): BatchOffer {

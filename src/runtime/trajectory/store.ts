@@ -6,7 +6,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { exceedsUtf8 } from "../../core/size.ts";
-import type { RolloutRecord } from "../contract/run-records.ts";
+import type { RolloutLeft } from "../contract/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -76,29 +76,19 @@ export async function foldSegment(env: Env, message: SegmentMessage, subrequests
   const run = runObject(env, message.scope, message.run_id);
   const records = await subrequests.object(() => run.segmentRows(message.segment));
   if (records === null) return;
-  const lines = await subrequests.six(records, (record) => lineOf(env, message, record, subrequests));
+  const lines = await subrequests.six(records, (left) => lineOf(env, message, left, subrequests));
   const text = lines.join("\n");
   const sha256 = sha256Hex(text);
   const key = segmentKey(message.scope, message.run_id, sha256);
   await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
   await subrequests.object(() => run.folded(message.segment, key));
-  const stored = records.map(storedOf);
-  await subrequests.fetch(() => dropTrajectories(env, message, stored));
+  await subrequests.fetch(() => dropTrajectories(env, message, records));
 }
 
-async function lineOf(
-  env: Env,
-  message: SegmentMessage,
-  record: RolloutRecord,
-  subrequests: Subrequests,
-): Promise<string> {
-  const { id, digest } = record.entry;
-  const text = await trajectoryText(env, message, storedOf(record), subrequests);
+async function lineOf(env: Env, message: SegmentMessage, left: RolloutLeft, subrequests: Subrequests): Promise<string> {
+  const { id, digest } = left;
+  const text = await trajectoryText(env, message, left, subrequests);
   if (text === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
   // A SegmentLine; the trajectory is JSON without a line break already.
   return `{"rollout_id":${JSON.stringify(id)},"trajectory":${text}}`;
-}
-
-function storedOf({ entry: { digest }, text }: RolloutRecord): StoredTrajectory {
-  return { digest, text };
 }

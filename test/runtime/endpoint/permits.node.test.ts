@@ -333,3 +333,30 @@ test("a waiting run has no alarm of its own for an hour but the renewals of its 
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000);
   expect(leaseFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
 });
+
+test("a run that holds more than its share is told so, and again after 10 s for as long as it does not ask", () => {
+  const asked = (run_id: string, running: number) => ({
+    ...{ scope: { orgId: "org", projectId: "pj" }, endpoint_id: "ep", run_id, model: "m" },
+    ...{ running, wants: 4, more: true, outcomes: NEW_LEASE.outcomes },
+  });
+  const first = ask(newEndpoint({ max_concurrent: 4, rpm: null }), asked("run_a", 0), 1000);
+  expect(first.grant.permits).toBe(4);
+  const { state } = ask(first.state, asked("run_b", 0), 2000);
+  expect(toTell(state, 2000)).toEqual(["run_a"]);
+  const told = noteTold(state, ["run_a"], 2000);
+  expect(toTell(told, 11_999)).toEqual([]);
+  expect(nextEndpointAlarm(told, 2000)).toBe(12_000);
+  expect(toTell(told, 12_000)).toEqual(["run_a"]);
+  expect(toTell(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
+});
+
+test("what an ask told that was lost is told again, together with what came since", () => {
+  const failed = { failure: "provider", turns: 0, error: { message: "503", retryable: true } } as const;
+  const met = { ...ENDED, ...failed, error: { error: "ModelError", ...failed.error } };
+  let lease = afterEnd(afterEnd(NEW_LEASE, met, 1000), met, 1000);
+  const { outcomes } = lease;
+  expect(outcomes.streak).toBe(2);
+  lease = beginAsk(lease, { running: 1, wants: 1, more: true }, 1000);
+  lease = undoAsk(afterEnd(lease, met, 2000), outcomes);
+  expect(lease).toMatchObject({ misses: 1, outcomes: { streak: 3, error: "503" } });
+});

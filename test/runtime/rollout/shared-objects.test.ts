@@ -131,13 +131,13 @@ test("no step begins later than four minutes after the alarm did, so that six of
   }
   // None went on, and the alarm is over.
   const next = await vi.waitUntil(() => inObject((_, storage) => storage.getAlarm()), WAIT);
-  expect(next).toBe(start + 13.75 * MINUTE);
+  // Due since the first of them was over.
+  expect(next).toBe(start + 10 * MINUTE);
+  expect(minutes).toBeLessThan(14);
   expect(Math.max(...began)).toBeLessThanOrEqual(4);
   expect((await requestsOf(model)).length).toBe(12);
-  await inObject(async (object) => {
-    object.now = () => Date.now();
-    await object.alarm();
-  });
+  minutes = 14;
+  await inObject((object) => object.alarm());
   expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 6 });
   expect((await requestsOf(model)).length).toBe(18);
 });
@@ -194,7 +194,7 @@ test("six rollouts whose process is cut after any of their writes end as if it h
   const process = cutAtEachWrite();
   const play = async () => {
     const model = script(GUESSES);
-    const guess = { environment: "guess-number", environment_args: { max: 3 }, num_examples: 6, seed: 5 };
+    const guess = { environment: "guess-number", environment_args: { max: 2 }, num_examples: 6, seed: 5 };
     const run = await platform.start({ ...guess, model });
     const ended = await platform.ended(run.id);
     expectLaw(ended.counts);
@@ -220,4 +220,4 @@ test("six rollouts whose process is cut after any of their writes end as if it h
     expect({ results, keys }).toEqual({ results: uncut.results, keys: uncut.keys });
     expect(calls - keys).toBeLessThanOrEqual(6);
   }
-}, 60_000);
+}, 120_000);

@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { createExecutionContext, createMessageBatch, getQueueResult, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/runtime/contract/wire.ts";
@@ -6,6 +6,7 @@ import { trajectoryKey } from "../../../src/runtime/kit/names.ts";
 import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
 import { RolloutStore } from "../../../src/runtime/rollout/store.ts";
+import { consume } from "../../../src/runtime/service/consume.ts";
 import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -332,4 +333,19 @@ test("what an invocation cannot work off goes to the end of its queue, and count
   expect(acked).toHaveLength(90);
   expect(queue.given.length).toBeGreaterThan(0);
   expect(queue.given).toEqual(bodies.slice(-queue.given.length));
+});
+
+test("what an invocation cannot send on is left for its queue to deliver again", async () => {
+  const { id } = await finishOne(script(RIGHT));
+  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  });
+  const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
+  const batch = createMessageBatch<RunMessage>("rollout-scores", messages);
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  queue.refusing = true;
+  await expect(consume(batch, { ...env, ROLLOUT_SCORES: queue })).rejects.toThrow("the queue is away");
+  const { explicitAcks } = await getQueueResult(batch, createExecutionContext());
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(explicitAcks).toHaveLength(90 - queue.given.length);
 });

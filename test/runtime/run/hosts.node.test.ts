@@ -49,6 +49,14 @@ test("an object of which a rollout was given up is given no other", () => {
   expect(takeAll(2)).toEqual([2, 3]);
 });
 
+test("the seats that are free in an object of which a rollout is given up are lost with it", () => {
+  const { hosts, takeAll } = seats();
+  takeAll(6);
+  for (const host of [1, 1]) hosts.leave(host);
+  hosts.drop(1);
+  expect(takeAll(3)).toEqual([2, 2, 2]);
+});
+
 test("one that takes over another's trajectory has no seat, and one that nobody remembers leaves none", () => {
   const { hosts, take, takeAll } = seats();
   takeAll(6);

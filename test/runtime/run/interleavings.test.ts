@@ -3,8 +3,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
-import { RunObject } from "../../../src/index.ts";
-import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { writeRow } from "../../../src/runtime/run/chores.ts";
 import { endCancelled, requestJudgements, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
@@ -12,13 +10,7 @@ import type { VerdictEntry } from "../../../src/runtime/run/judging-store.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { sweepScoring } from "../../../src/runtime/run/sweep.ts";
 import { waitingRows } from "../../../src/runtime/run/units.ts";
-import { Hand } from "../hand-ledger.ts";
-import { inside } from "../platform.ts";
-
-function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>): Promise<T> {
-  const run_id = crypto.randomUUID();
-  return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => use(new Hand(storage, { run_id, ...given })));
-}
+import { byHand, type Hand } from "../hand-ledger.ts";
 
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 

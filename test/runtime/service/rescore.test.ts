@@ -3,7 +3,9 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
-import { acceptedOnly, segmentLines } from "../hand-made.ts";
+import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { readSources } from "../../../src/runtime/trajectory/carry-over.ts";
+import { acceptedOnly, interposed, segmentLines } from "../hand-made.ts";
 import { registerMarking } from "../marking.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
@@ -116,6 +118,22 @@ test("each place answers: what failed ends as it did, and what never ran as its 
   expect(failed).toMatchObject({ outcome: "failed", reason: "provider", reward: null });
   expect(failed.error).toEqual((await platform.rollout(rolloutAt(run.id, 1))).error);
   await holds(made.id);
+});
+
+test("a trajectory that moves into a segment while it is looked for is found there", async () => {
+  const run = await platform.finish({ environment: "marked", dataset: ask(["a"]), model: script(["7"]) });
+  await segmentLines(platform, run.id);
+  const pages: unknown[] = [];
+  const RUN = interposed(env.RUN, "sources", async (call) => {
+    const page = await call();
+    pages.push(page);
+    return pages.length === 1 ? { ...Object(page), segments: [] } : page;
+  });
+  const places = [{ group: 0, slot: 0, attempt: null }];
+  const address = { scope: platform.scope, run_id: run.id };
+  const [source] = await readSources({ ...env, RUN }, address, places, new Subrequests());
+  expect(source?.trajectory?.rollout_id).toBe(rolloutAt(run.id));
+  expect(pages).toHaveLength(2);
 });
 
 test("a trajectory that is gone from the store ends its rollout with that reason", async () => {

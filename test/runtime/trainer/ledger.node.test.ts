@@ -110,6 +110,45 @@ test("a lease asked for again is the same lease", () => {
   expect(ledger.lease(2)).toBe("step_mismatch");
 });
 
+test("a batch is taken up once: told again, acknowledged, or of a generation that is over, it adds nothing", () => {
+  const ledger = new Ledger();
+  const steps = () => ledger.state.batches.map(({ step, state }) => [step, state]);
+  ledger.ready(1, 2);
+  ledger.ready(2, 1);
+  expect(steps()).toEqual([
+    [1, "ready"],
+    [2, "ready"],
+  ]);
+  ledger.register();
+  ledger.trained(1, 2);
+  ledger.report("published", 2);
+  ledger.ready(1, 2);
+  expect(steps()).toEqual([[2, "acked"]]);
+  ledger.register({ reset_to: 1 });
+  ledger.readyIn(0, 2, 3);
+  expect(steps()).toEqual([]);
+});
+
+test("a batch is not acknowledged by what was trained on other bytes", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  const serial = ledger.leased();
+  expect(ledger.ack(serial, 1, { sha256: "0".repeat(64) })).toBe("conflict");
+  expect(ledger.state).toMatchObject({ acked_step: 0, lease: { serial } });
+});
+
+test("a checkpoint that holds what is acknowledged already leaves that acknowledgement as it is", () => {
+  const ledger = new Ledger();
+  ledger.ready(1);
+  ledger.register();
+  ledger.ack(ledger.leased(), 1, { metrics: { loss: 1 } });
+  const acked = ledger.state.batches[0];
+  ledger.now += 1000;
+  expect(ledger.register({ version: 1, last: 1 })).toMatchObject({ epoch: 2, next_step: 2 });
+  expect(ledger.state.batches).toEqual([acked]);
+});
+
 test("a batch whose leases all come to nothing is dead; revived, it has all its attempts again", () => {
   const ledger = new Ledger();
   ledger.ready(1);
@@ -178,6 +217,9 @@ test("weights are published and applied after the ack of their batch, once and i
   ledger.report("published", 2);
   expect(ledger.report("published", 1)).toBe("conflict");
   expect(ledger.report("applied", 3)).toBe("version_ahead");
+  expect(ledger.report("applied", 2)).toBe(true);
+  expect(ledger.report("applied", 1)).toBe("conflict");
+  expect(ledger.state.replicas).toEqual({ policy: 2 });
 });
 
 test("a batch is acknowledged under the lease that is on it: a former holder, another's token and another batch are told so", () => {

@@ -38,7 +38,7 @@ async function listening(
   const start = Date.now() + HOUR;
   await inTrainer(run_id, (object) => {
     object.now = () => start;
-    object.send = async (url, init) => {
+    object.network = async ({ href: url }, init) => {
       sent.push({ url, headers: new Headers(init.headers), body: String(init.body) });
       const reply = left.shift();
       if (reply === undefined) throw new TypeError("connection refused");
@@ -141,6 +141,33 @@ test("the run's object is told until it has heard, by the alarm if need be, and 
   await inTrainer(run_id, (object) => object.alarm());
   told.mockRestore();
   expect(heard).toEqual([1, 1, 2]);
+});
+
+test("with what is granted or is news an alarm is stored, for the lease's end and for a word that is lost", async () => {
+  const { run_id, trainer } = await openDelivery(door.scope);
+  const now = Date.now() + HOUR;
+  const alarmAt = () => inTrainer(run_id, (_, { storage }) => storage.getAlarm());
+  await inTrainer(run_id, (object) => {
+    object.now = () => now;
+  });
+  const told = vi.spyOn(RunObject.prototype, "trainerChanged");
+  told.mockImplementation(({ acked_step }) => ({ acked_step }));
+  const { ready } = await storeBatch(door.scope, run_id, 1);
+  await trainer.ready([ready], GOING);
+  await trainer.register({ trainer_id: "t", kind: "test", last_acked: null });
+  expect(await alarmAt()).toBe(now + 5000);
+  // Until the word has come back that the run has heard.
+  await vi.waitUntil(async () => {
+    await inTrainer(run_id, async (object, { storage }) => {
+      await storage.deleteAlarm();
+      await object.alarm();
+    });
+    return (await alarmAt()) === null;
+  });
+  const leased = await trainer.lease({ trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0, ttl_s: 2 });
+  expect(leased).toMatchObject({ ok: true, value: { lease: { attempt: 1 } } });
+  expect(await alarmAt()).toBe(now + 2000);
+  told.mockRestore();
 });
 
 test("what was granted and acknowledged is there after the object was dropped from memory", async () => {

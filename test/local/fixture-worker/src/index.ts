@@ -6,6 +6,7 @@ interface Bindings {
   readonly NOTES: Queue<string>;
   readonly LIVE_OBJECT_CEILING: number;
   readonly ROLLCALL_SECRET: string;
+  readonly NETWORK?: Fetcher;
 }
 
 export class CounterObject extends DurableObject<Bindings> {
@@ -17,7 +18,8 @@ export class CounterObject extends DurableObject<Bindings> {
 }
 
 async function answer(request: Request, env: Bindings): Promise<Response> {
-  switch (new URL(request.url).pathname) {
+  const { pathname, searchParams } = new URL(request.url);
+  switch (pathname) {
     case "/healthz":
       return new Response("ok");
     case "/count":
@@ -31,6 +33,8 @@ async function answer(request: Request, env: Bindings): Promise<Response> {
       return Response.json((await env.DB.prepare("SELECT * FROM api_keys").all()).results);
     case "/vars":
       return Response.json({ ceiling: env.LIVE_OBJECT_CEILING, secret: env.ROLLCALL_SECRET });
+    case "/calls":
+      return await (env.NETWORK ?? globalThis).fetch(searchParams.get("at") ?? "");
     default:
       return new Response("no such page", { status: 404 });
   }

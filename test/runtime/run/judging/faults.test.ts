@@ -100,6 +100,19 @@ test("a verdict whose reply was lost after it was taken in is told again, and ch
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
+test("a unit that breaks in the hands of whoever asks its judges is given back as lost once, and waits", async () => {
+  const { id } = await owing(platform, script([GOOD]));
+  const RUN = interposed(env.RUN, "judged", () => Promise.reject(new Error("the run is away")));
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const began = Date.now();
+  await judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  const [unit] = await platform.inRun(id, (_, { storage }) =>
+    storage.sql.exec<{ ask_at: number }>("select stage, losses, ask_at from judging").toArray(),
+  );
+  expect(unit).toMatchObject({ stage: "waiting", losses: 1 });
+  expect(unit?.ask_at).toBeGreaterThanOrEqual(began + 5000);
+});
+
 test("an answer that is lost after a unit was taken costs one more try of its message, not the unit's lease", async () => {
   const judge = script([GOOD]);
   const { id, asked } = await owing(platform, judge);

@@ -6,7 +6,8 @@ import { RunObject } from "../../../../src/index.ts";
 import { Dispatcher } from "../../../../src/runtime/run/dispatcher.ts";
 import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
-import { TrainingEvals } from "../../../../src/runtime/run/training/evals.ts";
+import { type AcceptEval, TrainingEvals } from "../../../../src/runtime/run/training/evals.ts";
+import { TrainingLoop } from "../../../../src/runtime/run/training/loop.ts";
 import { GroupOpenings } from "../../../../src/runtime/run/training/plan.ts";
 import { trainingFlow } from "../../../../src/runtime/run/training/view.ts";
 import { acceptRun } from "../../../../src/runtime/service/accept-run.ts";
@@ -26,6 +27,49 @@ test("an eval of weights that were taken back is cancelled, and says nothing of 
     run.tell({ generation: 1, reset_to: 1, published: 1, acked_step: 1 });
     await new TrainingEvals(env, run.store, () => 1000, acceptRun).advance(run.spec);
     expect(run.store.training.evals().map(({ state }) => state)).toEqual(["failed"]);
+  });
+});
+
+test("an eval is begun once, under a key of its generation and its step", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, async (_, { storage }) => {
+    const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
+    const run = new TrainingLedger(storage, { eval: asked, max_steps: 9 });
+    const keys: (string | null)[] = [];
+    const accept: AcceptEval = async (_env, _scope, _request, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return { ok: true, value: { run: { id: "run_eval" } } };
+    };
+    const evals = new TrainingEvals(env, run.store, () => 1000, accept);
+    const begin = async () => {
+      expect(evals.nextAt(run.spec)).toBe(1000);
+      await evals.advance(run.spec);
+      expect(evals.nextAt(run.spec)).toBe(3000);
+    };
+    await begin();
+    run.tell({ acked_step: 1, published: 1 });
+    await begin();
+    run.tell({ generation: 1, reset_to: 0, acked_step: 0, published: 0 });
+    run.tell({ acked_step: 1, published: 1 });
+    await begin();
+    expect(keys).toEqual(["run/eval/0/0", "run/eval/0/1", "run/eval/1/1"]);
+  });
+});
+
+test("a batch that is written and was never offered is offered at once, not when its trainer is next looked after", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const run = new TrainingLedger(storage, { max_steps: 9 });
+    const loop = new TrainingLoop(env, run.store, () => 1000, { toScore: () => undefined, acceptEval: acceptRun });
+    run.dispatch(4);
+    run.settleGroups();
+    expect(run.cut()).toBe(1);
+    loop.changed(run.spec, run.news());
+    expect(loop.nextAt(run.spec)).toBe(61_000);
+    const batch = run.store.training.batch(1, 0);
+    if (batch === null) throw new Error("a batch was cut");
+    run.store.training.setBatch(batch, { state: "built" });
+    expect(loop.nextAt(run.spec)).toBe(1000);
   });
 });
 

@@ -1,0 +1,77 @@
+/** What is wrong with a call is told in the words of the `openai` SDK, which is asked the same here. */
+import OpenAI from "openai";
+import { afterEach, expect, test } from "vitest";
+import { callModel } from "../../src/clients/inference.ts";
+import { type Fault, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+
+let model: ScriptedModel | undefined;
+afterEach(async () => {
+  await model?.stop();
+  model = undefined;
+});
+
+async function both(fault: Fault) {
+  model = await startScriptedModel({ reply: () => ({ fault }) });
+  return await askBoth(model.url);
+}
+
+async function askBoth(base_url: string) {
+  const client = new OpenAI({ baseURL: base_url, apiKey: "none", maxRetries: 0 });
+  const said = await client.chat.completions.create({ model: "m", messages: [] }).catch((thrown: Error) => thrown);
+  const { signal } = new AbortController();
+  const asked = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", api_key: null };
+  const outcome = await callModel({ ...asked, base_url, signal });
+  if (outcome.kind !== "failed" || !(said instanceof Error)) throw new Error("neither was to be answered");
+  const { error, retryable, status, retry_after_ms } = outcome;
+  return {
+    outcome: { name: error.name, retryable, status, retry_after_ms },
+    ours: error.message,
+    theirs: said.message,
+  };
+}
+
+const error = { message: "no more than 4 at once", type: "rate_limit", code: "slow_down" };
+const HTML = "<html><body>Bad gateway</body></html>";
+
+test.each<[what: string, status: number, body: unknown, retryable: boolean]>([
+  ["the message of an error", 400, { error }, false],
+  ["an error without a message", 422, { error: { code: "bad" } }, false],
+  ["a text as the error", 500, { error: "out of memory" }, true],
+  ["JSON without an error", 404, { detail: "no such model" }, false],
+  ["a message that is no text", 409, { error: { message: { why: "busy" } } }, true],
+  ["a list", 503, [{ error }], true],
+  ["a text in JSON", 503, "out of memory", true],
+  ["null", 503, null, true],
+  ["a number", 408, 7, true],
+])("a refusal that holds %s", async (_what, status, body, retryable) => {
+  const { outcome, ours, theirs } = await both({ kind: "status", status, body });
+  expect(ours).toBe(theirs);
+  expect(ours).toMatch(new RegExp(`^${status} `));
+  expect(outcome).toEqual({ name: "ModelError", retryable, status, retry_after_ms: null });
+});
+
+test.each([HTML, ""])("a refusal that is no JSON: %j", async (text) => {
+  const { outcome, ours, theirs } = await both({ kind: "garbage", status: 502, text });
+  expect(ours).toBe(theirs);
+  expect(outcome).toEqual({ name: "ModelError", retryable: true, status: 502, retry_after_ms: null });
+});
+
+test("a refused key, in the server's words", async () => {
+  const { outcome, ours, theirs } = await both({ kind: "status", status: 401, body: { error } });
+  expect(ours).toBe(theirs);
+  expect(outcome).toMatchObject({ name: "AuthenticationError", retryable: false });
+});
+
+test("how long to wait is read from the refusal", async () => {
+  const { outcome } = await both({ kind: "status", status: 429, headers: { "retry-after": "7" } });
+  expect(outcome).toEqual({ name: "ModelError", retryable: true, status: 429, retry_after_ms: 7000 });
+});
+
+test("a connection that breaks, or that nobody takes", async () => {
+  const reset = await both({ kind: "reset" });
+  const nobody = await askBoth("http://127.0.0.1:9/v1");
+  for (const { outcome, ours, theirs } of [reset, nobody]) {
+    expect([ours, theirs]).toEqual(["Connection error.", "Connection error."]);
+    expect(outcome).toEqual({ name: "ModelError", retryable: true, status: undefined, retry_after_ms: null });
+  }
+});

@@ -1,0 +1,329 @@
+/**
+ * Edits to the runtime where a kill, a repeat, a message that is lost or late, or somebody else's turn falls in between:
+ * what came twice taken twice, two writes or a write and a call in the wrong order, a fence that is not compared, a message
+ * that is not sent again, a sum that counts one thing twice.
+ */
+import { type Edit, editsOf } from "./edit.ts";
+
+const TRAINER: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/trainer/ledger.ts",
+    ["runtime/trainer/ledger.node"],
+    [
+      ["return epoch === current ? null", "return epoch <= current ? null"],
+      ["generation === state.generation && step", "generation === generation && step"],
+      ["taken_up.has(step)) return false;", "taken_up.has(-step)) return false;"],
+      ["&& step > state.acked_step;", "&& step > 0;"],
+      ["attempts >= target.max_attempts", "attempts > target.max_attempts"],
+      ["const serial = state.serials + 1;", "const serial = state.serials + 0;"],
+      ["if (batch !== null && state.lease !== null) {", "if (batch === null && state.lease !== null) {"],
+      ["serial === serial || ended ? next : null;", "serial === serial || next ? next : null;"],
+      ["if (batch.ack !== null) {", "if (batch.ack === null) {"],
+      ["if (batch.sha256 !== asked.sha256) {", "if (batch.sha256 !== batch.sha256) {"],
+      ["acked_step: step, lease: null", "acked_step: step, lease: state.lease"],
+      ["state.lease === null && next?.fault", "state.lease === null || next?.fault"],
+      ["if (offer?.serial !== serial || state.lease", "if (offer?.serial !== serial && state.lease"],
+      ['reason !== "shutdown";', 'reason === "shutdown";'],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trainer/push-ledger.ts",
+    ["runtime/trainer/push-ledger.node"],
+    [
+      ["const offer: Offer = state.offer ?? {", "const offer: Offer = null ?? {"],
+      ["const serials = Math.max(", "const serials = Math.min("],
+      [
+        "if (batch === null || !(stands || late)) return state;",
+        "if (batch === null || !(stands && late)) return state;",
+      ],
+      ["const attempts = batch.attempts + 1;", "const attempts = batch.attempts + 0;"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trainer/weight-ledger.ts",
+    ["runtime/trainer/ledger.node"],
+    [
+      ["if (told) return grant(state, false);", "if (!told) return grant(state, false);"],
+      ["version < served && served <= published", "version < 0 && served <= published"],
+      ['asked.state === "published" && version < published', 'asked.state === "published" && version < 0'],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trainer/registration.ts",
+    ["runtime/trainer/ledger.node"],
+    [
+      ["epoch: back.epoch + 1,", "epoch: back.epoch + 0,"],
+      ["if (batch.step <= acked_step) return", "if (batch.step < acked_step) return"],
+      ['batch.step > held && batch.state === "acked"', 'batch.step >= held && batch.state === "acked"'],
+      ["generation: state.generation + 1,", "generation: state.generation + 0,"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trainer/object.ts",
+    ["runtime/trainer/object"],
+    [
+      ["const tellAt = state.seq > this.#told ?", "const tellAt = state.seq < this.#told ?"],
+      [
+        "this.#store.save(state, this.now());\n    await this.#arm(spec);",
+        "await this.#arm(spec);\n    this.#store.save(state, this.now());",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trainer/store.ts",
+    ["runtime/trainer/routes", "runtime/trainer/served-weights"],
+    [
+      [
+        "where epoch = ? and version = ? and state = ? and replica = ?",
+        "where epoch = ? and version = ? and state = ? or replica = ?",
+      ],
+      ["'$.state', 'void') where step > ?\"", "'$.state', 'void') where step < ?\""],
+    ],
+  ),
+];
+
+const ENDPOINT: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/endpoint/ledger.ts",
+    ["runtime/endpoint/permits.node"],
+    [
+      ["sum + Math.max(running, permits), 0)", "sum + Math.min(running, permits), 0)"],
+      ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
+      ["told_at === null ? now : told_at + TELL_AGAIN_MS;", "told_at === null ? now : now + TELL_AGAIN_MS;"],
+      ["const spare = free(state, now) > 0;", "const spare = free(state, now) > 1;"],
+      [
+        "const permits = Math.min(share.permits.get(run_id) ?? 0, free(left, now));",
+        "const permits = Math.max(share.permits.get(run_id) ?? 0, free(left, now));",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/endpoint/run-lease.ts",
+    ["runtime/endpoint/permits.node"],
+    [
+      ["lost.streak + outcomes.streak : outcomes.streak;", "outcomes.streak + outcomes.streak : outcomes.streak;"],
+      ["callsEach(lease) - report.calls", "callsEach(lease) + report.calls"],
+      [
+        "if (grant === null || grant.lease_until <= now) return 0;",
+        "if (grant === null || grant.lease_until <= 0) return 0;",
+      ],
+    ],
+  ),
+];
+
+const RUN: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/run/hosts.ts",
+    ["runtime/run/hosts.node"],
+    [
+      ["if (host !== null) this.#change(host, 1);", "if (host !== null) this.#change(host, -1);"],
+      ["if (by === -1) seats.left -= 1;", "if (by === -1) seats.left -= 0;"],
+      ["if (host === null || seats === undefined) return;", "if (host === null || seats !== undefined) return;"],
+      ["if (seats.left > 0) this.#free", "if (seats.left >= 0) this.#free"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/rows-in-flight.ts",
+    ["runtime/run/rows-in-flight"],
+    [["const changed = { ...known, ...columns };", "const changed = { ...columns, ...known };"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/ledger.ts",
+    ["runtime/run/said-twice"],
+    [
+      ['if (row.status !== "running") return { known: true', "if (row.status !== row.status) return { known: true"],
+      ['row === null || row.status !== "scoring") return;', "row === null || row.status !== row.status) return;"],
+      ["current.status !== from) return null;", "current.status !== current.status) return null;"],
+      [
+        "head.settled_at !== null || head.stop !== null) return;",
+        "head.settled_at !== null || head.stop !== head.stop) return;",
+      ],
+      ["entry === null || entry.key !== null) return;", "entry === null || entry.key !== entry.key) return;"],
+      ["head.unsegmented_bytes - bytes;", "head.unsegmented_bytes + bytes;"],
+      ["running: head.running - 1,\n      gate", "running: head.running - 2,\n      gate"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/standing.ts",
+    ["runtime/run/interleavings"],
+    [["head.retries_dispatched === 0 ? head.scored", "head.retries_dispatched >= 0 ? head.scored"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/report-sums.ts",
+    ["runtime/run/retry", "runtime/run/recomputed-figures"],
+    [
+      [
+        "if (row.superseded_by === null) this.#count(row);",
+        "if (row.superseded_by === row.superseded_by) this.#count(row);",
+      ],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/take-scores.ts",
+    ["runtime/run/refused-reports"],
+    [["if (refused === null) continue;", "if (refused !== null) continue;"]],
+  ),
+  ...editsOf(
+    "src/runtime/trajectory/store.ts",
+    ["runtime/run/delivery"],
+    [["digest === null || text !== null ? [] :", "digest === null || text === null ? [] :"]],
+  ),
+  ...editsOf(
+    "src/runtime/trajectory/carry-over.ts",
+    ["runtime/service/rescore"],
+    [
+      [
+        "rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };",
+        "rollout_id, rescored_from, usage: trajectory.usage, calls: 0 };",
+      ],
+      ["if (!moved || look === LOOKS) return sources;", "if (moved || look === LOOKS) return sources;"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/scoring/consume-scores.ts",
+    ["runtime/run/delivery", "runtime/scoring/group-samples"],
+    [["if (failures.length > 0) throw failures[0];", "if (failures.length > 999) throw failures[0];"]],
+  ),
+  ...editsOf(
+    "src/runtime/service/consume.ts",
+    ["runtime/run/delivery"],
+    [
+      ["await handle(message);\n      message.ack();", "message.ack();\n      await handle(message);"],
+      [
+        "await sendAll(queueOf(env, first), bodies, subrequests);\n  for (const message of untried) message.ack();",
+        "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests);",
+      ],
+      ["if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {", "if (subrequests.count > Infinity) {"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/dataset/upload.ts",
+    ["runtime/dataset/upload"],
+    [
+      ["if (made.request_hash !== requestHash(", "if (made.request_hash === requestHash("],
+      ["const key = idempotencyKey === null ? null :", "const key = idempotencyKey !== null ? null :"],
+      ['if (inserted === "inserted") {', "if (inserted === inserted) {"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/kit/file-upload.ts",
+    ["runtime/dataset/upload"],
+    [
+      [
+        "if (multipart !== null) await this.#subrequests.fetch(() => multipart.abort());",
+        "if (multipart === null) await this.#subrequests.fetch(() => multipart.abort());",
+      ],
+    ],
+  ),
+];
+
+const JUDGING: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/run/judging/ledger.ts",
+    ["runtime/run/judging/faults"],
+    [
+      ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
+      ["        return [unit];", "        return [];"],
+      ["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"],
+      ["if (losses < MOST_LOSSES) store", "if (losses <= Infinity) store"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/judging/ledger.ts",
+    ["runtime/run/interleavings"],
+    [["Math.max(entry.claim + 1, now);", "Math.max(entry.claim + 1, 0);"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/judging/charge.ts",
+    ["runtime/run/said-twice"],
+    [["seq !== row.seq && status", "seq === row.seq && status"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/judging-store.ts",
+    ["runtime/run/interleavings", "runtime/run/judging/faults"],
+    [["losses = losses - (stage = 'claimed')", "losses = losses + (stage = 'claimed')"]],
+  ),
+  ...editsOf(
+    "src/runtime/scoring/consume-judgements.ts",
+    ["runtime/run/judging/faults"],
+    [
+      ["recorded.replies}`;", "recorded.calls}`;"],
+      ["calls, failed: true }]);", "calls, failed: false }]);"],
+      ["judgedAsk(ask, { ...outcome, recorded })", "judgedAsk(ask, { ...outcome })"],
+    ],
+  ),
+];
+
+const TRAINING: readonly Edit[] = [
+  ...editsOf(
+    "src/runtime/run/training/groups.ts",
+    ["runtime/run/training/said-twice", "runtime/run/training/ledger"],
+    [
+      [
+        "group === null || group.position !== null) return;",
+        "group === null || group.position !== group.position) return;",
+      ],
+      ["const groups_open = training.groups_open - 1;", "const groups_open = training.groups_open - 0;"],
+      ["if (ended < spec.rollouts_per_example) return;", "if (ended > spec.rollouts_per_example) return;"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/batches.ts",
+    ["runtime/run/training/ledger"],
+    [
+      ["buffered: withGroup(training.buffered, group, -1),", "buffered: withGroup(training.buffered, group, 1),"],
+      [
+        "const buffered = withGroup(training.buffered, group, -1);",
+        "const buffered = withGroup(training.buffered, group, 1);",
+      ],
+      ["training: { ...training, step: step + 1, empty: 0,", "training: { ...training, step: step + 0, empty: 0,"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/news.ts",
+    ["runtime/run/training/said-twice", "runtime/run/training/ledger"],
+    [
+      ["snapshot.generation > before.generation;", "snapshot.generation >= before.generation;"],
+      ["if (newest > version) dropBuffered(", "if (newest >= version) dropBuffered("],
+      ["const shipped = training.shipped - 1;", "const shipped = training.shipped - 0;"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/loop.ts",
+    ["runtime/run/training/run"],
+    [
+      [
+        "await this.#write(spec, training, subrequests);\n    await this.#tell(spec, subrequests);",
+        "await this.#tell(spec, subrequests);\n    await this.#write(spec, training, subrequests);",
+      ],
+      ['?.state !== "building") return;', '?.state !== "void") return;'],
+      ["told.paused !== paused || told.ended !== ended", "told.paused !== paused && told.ended !== ended"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/loop.ts",
+    ["runtime/run/training/waits"],
+    [['training.batchesIn("built").length > 0 ||', 'training.batchesIn("built").length < 0 ||']],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/evals.ts",
+    ["runtime/run/training/waits"],
+    [
+      ["return step > training.evaluated &&", "return step >= training.evaluated &&"],
+      ["entry.generation}/", "entry.step}/"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/run/training/stale.ts",
+    ["runtime/run/training/ledger"],
+    [
+      ["const groups_open = training.groups_open - 1;", "const groups_open = training.groups_open - 2;"],
+      [
+        "const last = group_index === training.groups_opened - 1;",
+        "const last = group_index !== training.groups_opened - 1;",
+      ],
+    ],
+  ),
+];
+
+export const CUT_POINT_EDITS: readonly Edit[] = [...TRAINER, ...ENDPOINT, ...RUN, ...JUDGING, ...TRAINING];
