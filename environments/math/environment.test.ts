@@ -59,9 +59,15 @@ test("strictness and percentages are arguments", async () => {
   expect((await rewardFor("\\boxed{5\\%}", { percent_is_ratio: true }, row)).reward).toBe(1);
 });
 
-test("a row whose answer cannot be read is no failure of the model", async () => {
-  const report = await rewardFor("\\boxed{1}", {}, { question: "?", answer: "see page 7, ibid.)" });
+test("a row whose answer is broken is no failure of the model", async () => {
+  const report = await rewardFor("\\boxed{1}", {}, { question: "?", answer: "\\frac{1}{2" });
   expect(report).toMatchObject({ reward: null, error: null });
+});
+
+test("a row whose answer is no mathematics is compared as text", async () => {
+  const row = { question: "?", answer: "see page 7, ibid.)" };
+  expect((await rewardFor("\\boxed{1}", {}, row)).reward).toBe(0);
+  expect((await rewardFor("\\boxed{see page 7, ibid.)}", {}, row)).reward).toBe(1);
 });
 
 test("surviving a restart after every step changes nothing", async () => {

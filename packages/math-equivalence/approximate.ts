@@ -47,6 +47,8 @@ function evaluate(expression: Expression, point: Point): Approximation | null {
       return combine(expression.args, point, ([first = ZERO, second = ZERO]) =>
         callValue(expression.name, first, second),
       );
+    case "apply":
+      return null;
   }
 }
 

@@ -39,15 +39,6 @@ export class OverBudgetError extends NoVerdictError {
   }
 }
 
-/** The two are neither proven equal nor different. */
-export class UndecidedError extends NoVerdictError {
-  override readonly name = "UndecidedError";
-
-  constructor() {
-    super("answer and target agree at every point tried, and no rule says whether they are equal");
-  }
-}
-
 /** Counts the work of one comparison. `onSpend` hears of every step before it is done, and may throw. */
 export class Budget {
   readonly #onSpend: (steps: number) => void;

@@ -1,133 +1,110 @@
 /**
- * Whether two expressions have the same value wherever both have one.
- *
- * They differ if they differ at one of a few seeded points by more than their errors. Whatever agrees there is decided
- * by the normal form: equal is only what is proven equal, so no rounding makes 0.3333 a third. Normal forms that differ
- * are different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
- */
-import { type Approximation, approximate, type Point } from "./approximate.ts";
-import { type Budget, UndecidedError } from "./budget.ts";
-import { proportion, type Quotient, sameValue, UndefinedValueError } from "./quotient.ts";
-import { MINUS_ONE, type Rational } from "./rational.ts";
-import { mayHideRelations, Ring } from "./ring.ts";
-import { seededRandom } from "./seeded-random.ts";
-import { Simplifier } from "./simplify.ts";
-import type { Answer, Expression, Link } from "./syntax.ts";
-
-const POINTS = 8;
-/** The first points have small whole coordinates, at which factorials have values; */
-const WHOLE_POINTS = 2;
-/** up to here they are positive, so that roots and logarithms have values. */
-const POSITIVE_POINTS = 5;
-
-class ExpressionComparison {
-  readonly #ring: Ring;
-  readonly #simplifier: Simplifier;
-
-  constructor(budget: Budget) {
-    this.#ring = new Ring(budget);
-    this.#simplifier = new Simplifier(this.#ring);
-  }
-
-  /** Throws `UndecidedError`. */
-  equal(a: Expression, b: Expression): boolean {
-    const points = comparePoints(a, b);
-    if (points.differ) return false;
-    const [left, right] = [this.#normalForm(a), this.#normalForm(b)];
-    if (left === null || right === null) return false;
-    if (sameValue(this.#ring, left, right)) return true;
-    if (points.agreed > 1 && [left, right].some(hidesRelations)) throw new UndecidedError();
-    return false;
-  }
-
-  /** The rational that `b` times is `a`, other than 0; null when there is none. */
-  factorBetween(a: Expression, b: Expression): Rational | null {
-    const [left, right] = [this.#normalForm(a), this.#normalForm(b)];
-    return left && right && proportion(this.#ring, left, right);
-  }
-
-  /** Null where the expression has no value. */
-  #normalForm(expression: Expression): Quotient | null {
-    try {
-      return this.#simplifier.of(expression);
-    } catch (thrown) {
-      if (thrown instanceof UndefinedValueError) return null;
-      throw thrown;
-    }
-  }
-}
-
-function comparePoints(a: Expression, b: Expression): { differ: boolean; agreed: number } {
-  let agreed = 0;
-  for (let at = 0; at < POINTS; at += 1) {
-    const [left, right] = [approximate(a, pointAt(at)), approximate(b, pointAt(at))];
-    if (left === null || right === null) continue;
-    if (differ(left, right)) return { differ: true, agreed };
-    agreed += 1;
-  }
-  return { differ: false, agreed };
-}
-
-function differ(a: Approximation, b: Approximation): boolean {
-  return Math.abs(a.value - b.value) > 4 * (a.error + b.error);
-}
-
-/** A name has the same coordinate in every comparison. */
-function pointAt(at: number): Point {
-  return (symbol) => {
-    if (NO_VARIABLES.has(symbol)) return undefined;
-    const random = seededRandom(JSON.stringify(["math probe", symbol, at]));
-    if (at < WHOLE_POINTS) return 2 + Math.floor(5 * random());
-    const size = 0.2 + 4 * random();
-    return at >= POSITIVE_POINTS && random() < 0.7 ? -size : size;
-  };
-}
-
-const NO_VARIABLES = new Set(["infinity", "i", "pi", "e"]);
-
-function hidesRelations({ over, under }: Quotient): boolean {
-  return [over, under].some((sum) => [...sum.values()].some(({ powers }) => [...powers.keys()].some(mayHideRelations)));
-}
-
-type Rows = readonly (readonly Expression[])[];
-type Unordered = Answer & { readonly kind: "set" | "list" | "union" };
-
-/**
  * Whether two answers are the same: structure by structure, then expression by expression.
  *
  * Sets and lists are equal in any order (in a set repetitions do not count), tuples, intervals and matrices place by
- * place. `x = 5` answers a question for `5`. An equation is any rational multiple of itself, an inequality any positive
- * one.
+ * place. `x = 5` answers a question for `5`, and so does `x = \frac{10}{2} = 5`, whose sides are equal. An equation is
+ * any rational multiple of itself, an inequality any positive one. What is a set of real numbers in both texts is
+ * compared as one, however it is written. A unit may be left out, but two units must measure the same.
  */
+import { approximate } from "./approximate.ts";
+import type { Budget } from "./budget.ts";
+import { ExpressionComparison } from "./compare-expressions.ts";
+import { distinct, sameInAnyOrder, samePlaces } from "./matching.ts";
+import { namesOfTuple } from "./names.ts";
+import { DEGREE } from "./parse-expression.ts";
+import { inBases } from "./quantity.ts";
+import { MINUS_ONE } from "./rational.ts";
+import { type Piece, realSetOf } from "./reals.ts";
+import type { Answer, Expression, Link, Side } from "./syntax.ts";
+import { sameBases } from "./units.ts";
+
+type Of<K extends Answer["kind"]> = Answer & { readonly kind: K };
+type Unordered = Of<"set" | "list">;
+type Joined = Of<"union" | "intersection" | "difference">;
+/** What a chain of equal sides says: its name, if it has one, and its values, of which a later one is a rounding. */
+interface Chain {
+  readonly label: string | null;
+  readonly values: readonly Answer[];
+}
+
 export class AnswerComparison {
   readonly #expressions: ExpressionComparison;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
+    this.#budget = budget;
     this.#expressions = new ExpressionComparison(budget);
   }
 
+  /** Whether a pair was met that no rule decides. */
+  get undecided(): boolean {
+    return this.#expressions.undecided;
+  }
+
   equal(a: Answer, b: Answer): boolean {
-    if (a.kind === "relation" && b.kind === "relation") return this.#relations(a.links, b.links);
-    if (a.kind === "relation" || b.kind === "relation") {
-      const [bareA, bareB] = [withoutName(a), withoutName(b)];
-      return bareA.kind !== "relation" && bareB.kind !== "relation" && this.equal(bareA, bareB);
-    }
-    if (isUnordered(a) && isUnordered(b)) {
-      return (a.kind === "union") === (b.kind === "union") && this.#unordered(a, b);
-    }
-    if (a.kind === "expression" && b.kind === "expression") return this.#expressions.equal(a.expression, b.expression);
-    if (a.kind === "matrix" && b.kind === "matrix") return this.#matrices(a.rows, b.rows);
+    this.#budget.spend(1);
+    return (this.#sameNamed(a, b) ?? (this.#sameStructure(a, b) || this.#sameVector(a, b))) || this.#sameReals(a, b);
+  }
+
+  /** Of what names its values, says one in several ways, or says what its letters are; null of anything else. */
+  #sameNamed(a: Answer, b: Answer): boolean | null {
+    if (a.kind === "choice") return this.#choice(a, b);
+    if (b.kind === "choice") return this.#choice(b, a);
+    const [left, right] = [recordOf(a), recordOf(b)];
+    if (left !== null && right !== null) return this.#records(left, right);
+    if (left !== null) return this.#recordAndValues(left, b);
+    if (right !== null) return this.#recordAndValues(right, a);
+    const [plain, other] = [withoutDomains(a), withoutDomains(b)];
+    if ((plain === a) !== (other === b)) return this.equal(plain, other);
+    if (isChoice(a) && !isUnordered(b)) return a.items.every((item) => this.equal(item, b));
+    if (isChoice(b) && !isUnordered(a)) return b.items.every((item) => this.equal(item, a));
+    return a.kind === "relation" || b.kind === "relation" ? this.#withRelation(a, b) : null;
+  }
+
+  /** It may be told by its letter or by what it says. */
+  #choice({ letter, content }: Of<"choice">, other: Answer): boolean {
+    if (other.kind === "choice") return letter === other.letter && this.equal(content, other.content);
+    const isLetter = other.kind === "expression" && other.expression.kind === "symbol";
+    return (isLetter && other.expression.name === letter) || this.equal(content, other);
+  }
+
+  #sameStructure(a: Answer, b: Answer): boolean {
+    if (isUnordered(a) && isUnordered(b)) return this.#unordered(a, b);
+    if (isMeasured(a) && isMeasured(b)) return this.#measured(a, b);
     if (a.kind === "ordered" && b.kind === "ordered") {
       return a.open === b.open && a.close === b.close && this.#inPlace(a.items, b.items);
     }
-    return false;
+    if (a.kind === "matrix" && b.kind === "matrix") return a.fence === b.fence && this.#matrices(a, b);
+    if (isJoined(a) && isJoined(b)) return a.kind === b.kind && this.#joined(a, b);
+    return a.kind === "phrase" && b.kind === "phrase" && this.#phrases(a, b);
+  }
+
+  #joined(a: Joined, b: Joined): boolean {
+    if (a.kind === "difference") return this.#inPlace(a.items, b.items);
+    return sameInAnyOrder(a.items, b.items, (left, right) => this.equal(left, right));
+  }
+
+  /** A vector is a column or a tuple. */
+  #sameVector(a: Answer, b: Answer): boolean {
+    const [matrix, tuple] = a.kind === "matrix" ? [a, b] : [b, a];
+    if (matrix.kind !== "matrix" || tuple.kind !== "ordered") return false;
+    const isColumn = matrix.fence === "" && matrix.rows.every(({ length }) => length === 1);
+    return isColumn && tuple.open === "(" && tuple.close === ")" && this.#inPlace(matrix.rows.flat(), tuple.items);
   }
 
   #inPlace(a: readonly Answer[], b: readonly Answer[]): boolean {
     return samePlaces(a, b, (left, right) => this.equal(left, right));
   }
 
+  #phrases(a: Of<"phrase">, b: Of<"phrase">): boolean {
+    return samePlaces(a.parts, b.parts, (left, right) => {
+      if (typeof left === "string" || typeof right === "string") return left === right;
+      return this.equal(left, right);
+    });
+  }
+
   #unordered(a: Unordered, b: Unordered): boolean {
+    if (a.kind === "list" && b.kind === "list" && !mayJoinAlike(a, b)) return false;
     const same = (left: Answer, right: Answer) => this.equal(left, right);
     // A set forgets repetitions, and so does a list that is compared with one.
     const once = a.kind === "set" || b.kind === "set";
@@ -135,70 +112,273 @@ export class AnswerComparison {
     return sameInAnyOrder(left, right, same);
   }
 
-  #matrices(a: Rows, b: Rows): boolean {
-    return samePlaces(a, b, (left, right) => samePlaces(left, right, (x, y) => this.#expressions.equal(x, y)));
+  #matrices(a: Of<"matrix">, b: Of<"matrix">): boolean {
+    const match = a.fence === "cases" ? sameInAnyOrder<readonly Answer[]> : samePlaces<readonly Answer[]>;
+    return match(a.rows, b.rows, (left, right) => this.#inPlace(left, right));
+  }
+
+  /** Numbers, numbers with units, ratios. */
+  #measured(a: Of<"expression" | "quantity" | "ratio">, b: Of<"expression" | "quantity" | "ratio">): boolean {
+    if (a.kind === "ratio" && b.kind === "ratio") return this.#ratios(a.terms, b.terms);
+    if (a.kind === "quantity" && b.kind === "quantity") return this.#quantities(a, b);
+    if (a.kind === "quantity") return b.kind === "expression" && this.#withoutUnit(a, b.expression);
+    if (b.kind === "quantity") return a.kind === "expression" && this.#withoutUnit(b, a.expression);
+    const [left, right] = [numberOf(a), numberOf(b)];
+    return left !== null && right !== null && this.#expressions.equal(left, right);
+  }
+
+  #quantities(a: Of<"quantity">, b: Of<"quantity">): boolean {
+    const [left, right] = [angleOf(a), angleOf(b)];
+    if (left !== null && right !== null) return this.#expressions.equal(left, right);
+    if (!sameBases(a.unit, b.unit)) return false;
+    const reading = { budget: this.#budget, functions: new Set<string>() };
+    return this.#expressions.equal(inBases(a.expression, a.unit, reading), inBases(b.expression, b.unit, reading));
+  }
+
+  /** The question may say what is measured in which unit; an angle has a value without one. */
+  #withoutUnit(quantity: Of<"quantity">, bare: Expression): boolean {
+    if (quantity.sums) return false;
+    const angle = angleOf(quantity);
+    return (
+      this.#expressions.equal(quantity.expression, bare) || (angle !== null && this.#expressions.equal(angle, bare))
+    );
+  }
+
+  #ratios(a: readonly Expression[], b: readonly Expression[]): boolean {
+    const [over, under] = [a[0], b[0]];
+    if (over === undefined || under === undefined) return false;
+    return samePlaces(a, b, (left, right) => this.#expressions.equal(product(left, under), product(right, over)));
+  }
+
+  #records(a: ReadonlyMap<string, Answer>, b: ReadonlyMap<string, Answer>): boolean {
+    return (
+      a.size === b.size &&
+      [...a].every(([name, value]) => {
+        const other = b.get(name);
+        return other !== undefined && this.equal(value, other);
+      })
+    );
+  }
+
+  /** `x = 1, y = 2` and the point `(1, 2)`, or the same values in the order of their names. */
+  #recordAndValues(record: ReadonlyMap<string, Answer>, values: Answer): boolean {
+    const byName = [...record].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
+    if (values.kind === "ordered")
+      return values.open === "(" && values.close === ")" && this.#inPlace(byName, values.items);
+    if (values.kind !== "list" || values.items.some(({ kind }) => kind === "relation")) return false;
+    return this.#inPlace(byName, values.items);
+  }
+
+  #withRelation(a: Answer, b: Answer): boolean {
+    if (a.kind === "relation" && b.kind === "relation") {
+      return this.#relations(a.links, b.links) || this.#chains(this.#chainOf(a), this.#chainOf(b));
+    }
+    const [relation, bare] = a.kind === "relation" ? [a, b] : [b, a];
+    const chain = relation.kind === "relation" ? this.#chainOf(relation) : null;
+    return chain?.values.some((value) => this.equal(value, bare)) ?? false;
   }
 
   #relations(a: readonly Link[], b: readonly Link[]): boolean {
     return sameInAnyOrder(a, b, (left, right) => {
       if (left.sign !== right.sign) return false;
-      const factor = this.#expressions.factorBetween(sidesOf(left), sidesOf(right));
+      const [first, second] = [sidesOf(left), sidesOf(right)];
+      if (first === null || second === null) return this.#sameSides(left, right);
+      // Any two true statements about numbers would be proportional.
+      if (approximate(first) !== null) return this.#sameSides(left, right);
+      const factor = this.#expressions.factorBetween(first, second);
       return factor !== null && (isSymmetric(left) || factor.over > 0n);
+    });
+  }
+
+  #sameSides(a: Link, b: Link): boolean {
+    return this.equal(a.left.answer, b.left.answer) && this.equal(a.right.answer, b.right.answer);
+  }
+
+  #chains(a: Chain | null, b: Chain | null): boolean {
+    if (a === null || b === null) return false;
+    if (a.label !== null && b.label !== null && a.label !== b.label) return false;
+    return a.values.some((left) => b.values.some((right) => this.equal(left, right)));
+  }
+
+  /**
+   * Says its last side, and what that is a rounding of. The sides before must be equal to it, but for names and for formulas:
+   * a side that could not be read, or, after a name, one with variables. Null where that is not so.
+   */
+  #chainOf({ links }: Of<"relation">): Chain | null {
+    const [first] = links;
+    if (first === undefined || !links.every(({ sign }) => sign === "=" || sign === "approx" || sign === "in"))
+      return null;
+    if (first.sign === "in" && links.length > 1) return null;
+    const sides = [first.left, ...links.map(({ right }) => right)];
+    // Of names alone the first is the name (S = ab), but of two letters neither says what the other is.
+    const isNamed = sides.some(({ label }) => label === null);
+    if (!isNamed && sides.every(({ label }) => label?.length === 1)) return null;
+    const isName = (side: Side, at: number) => side.label !== null && (isNamed || at < sides.length - 1);
+    const label = sides.find(isName)?.label ?? null;
+    const said = sides.flatMap((side, at) =>
+      isName(side, at) ? [] : [{ answer: side.answer, isRounded: links[at - 1]?.sign === "approx" }],
+    );
+    const values = this.#valuesOf(said, first.left.label !== null);
+    return values.length === 0 ? null : { label, values };
+  }
+
+  #valuesOf(said: readonly { answer: Answer; isRounded: boolean }[], isNamed: boolean): Answer[] {
+    const values: Answer[] = [];
+    for (const { answer, isRounded } of said) {
+      const before = values.at(-1);
+      if (before === undefined) values.push(answer);
+      else if (isRounded && isRounding(before, answer)) values.push(answer);
+      else if (isFormula(before, isNamed) || (!isRounded && this.equal(before, answer))) values.splice(-1, 1, answer);
+      else return [];
+    }
+    return values;
+  }
+
+  #sameReals(a: Answer, b: Answer): boolean {
+    if (!canBeReals(a) || !canBeReals(b)) return false;
+    const same = (x: Expression, y: Expression) => this.#expressions.equal(x, y);
+    const [left, right] = [realSetOf(a, same, this.#budget), realSetOf(b, same, this.#budget)];
+    if (left === null || right === null) return false;
+    if (left.name !== null && right.name !== null && left.name !== right.name) return false;
+    return sameInAnyOrder(left.pieces, right.pieces, (x, y) => this.#pieces(x, y));
+  }
+
+  #pieces(a: Piece, b: Piece): boolean {
+    return ([["low"], ["high"]] as const).every(([end]) => {
+      const [left, right] = [a[end], b[end]];
+      if (left.closed !== right.closed) return false;
+      if (left.at === null || right.at === null) return left.at === right.at;
+      return this.#expressions.equal(left.at, right.at);
     });
   }
 }
 
+/** `\frac52 or 2.5` */
+function isChoice(answer: Answer): answer is Of<"list"> {
+  return answer.kind === "list" && answer.joint === "or";
+}
+
 function isUnordered(answer: Answer): answer is Unordered {
-  return answer.kind === "set" || answer.kind === "list" || answer.kind === "union";
+  return answer.kind === "set" || answer.kind === "list";
+}
+
+function isJoined(answer: Answer): answer is Joined {
+  return answer.kind === "union" || answer.kind === "intersection" || answer.kind === "difference";
+}
+
+function isMeasured(answer: Answer): answer is Of<"expression" | "quantity" | "ratio"> {
+  return answer.kind === "expression" || answer.kind === "quantity" || answer.kind === "ratio";
+}
+
+/** Conditions that all hold are others than those of which one does; of values it makes no difference. */
+function mayJoinAlike(a: Of<"list">, b: Of<"list">): boolean {
+  const joints = new Set([a.joint, b.joint]);
+  if (!joints.has("and") || !joints.has("or")) return true;
+  const isCondition = (item: Answer) => item.kind === "relation" && item.links.some(({ sign }) => sign !== "=");
+  return ![...a.items, ...b.items].some(isCondition) && namesIn(a).size < 2 && namesIn(b).size < 2;
+}
+
+function namesIn({ items }: Of<"list">): Set<string> {
+  const labels = items.map((item) => (item.kind === "relation" ? item.links[0]?.left.label : null));
+  return new Set(labels.filter((label) => typeof label === "string"));
+}
+
+/** A list without the entries that only say what a letter in the others stands for: `n\pi, n \in \mathbb Z`. */
+function withoutDomains(answer: Answer): Answer {
+  if (answer.kind !== "list") return answer;
+  const isDomain = (item: Answer) =>
+    item.kind === "relation" && item.links.every(({ sign, right }) => sign === "in" && isNumberSet(right.answer));
+  const isSaid = (item: Answer) =>
+    item.kind === "expression" || (item.kind === "relation" && item.links.every(({ sign }) => sign === "="));
+  const said = answer.items.filter((item) => !isDomain(item));
+  const [only] = said;
+  if (only === undefined || said.length === answer.items.length || !said.every(isSaid)) return answer;
+  return said.length === 1 ? only : { ...answer, items: said };
+}
+
+function isNumberSet(answer: Answer): boolean {
+  const expression = answer.kind === "expression" ? answer.expression : undefined;
+  return expression?.kind === "symbol" && expression.name.startsWith("set_");
+}
+
+/** Values by name, of two names or more: `x = 1, y = 2` and `(x, y) = (1, 2)`. */
+function recordOf(answer: Answer): ReadonlyMap<string, Answer> | null {
+  if (answer.kind === "relation") return recordOfTuple(answer);
+  if (answer.kind !== "list" || answer.joint === "or") return null;
+  const entries = answer.items.map((item) => {
+    const link = item.kind === "relation" ? item.links.at(-1) : undefined;
+    const label = item.kind === "relation" ? item.links[0]?.left.label : null;
+    return link !== undefined && (link.sign === "=" || link.sign === "approx") && typeof label === "string"
+      ? ([label, link.right.answer] as const)
+      : null;
+  });
+  const known = entries.filter((entry) => entry !== null);
+  const record = new Map(known);
+  return record.size > 1 && record.size === answer.items.length ? record : null;
+}
+
+function recordOfTuple({ links }: Of<"relation">): ReadonlyMap<string, Answer> | null {
+  const [link, ...more] = links;
+  const names = namesOfTuple(link?.left.label ?? "");
+  const values = link?.right.answer;
+  if (names === null || more.length > 0 || link?.sign !== "=" || values?.kind !== "ordered") return null;
+  const entries = values.items.map((value, at) => [names[at] ?? "", value] as const);
+  return entries.length === names.length && new Set(names).size === names.length ? new Map(entries) : null;
 }
 
 function isSymmetric({ sign }: Link): boolean {
   return sign === "=" || sign === "!=";
 }
 
-/** left − right */
-function sidesOf({ left, right }: Link): Expression {
+/** left − right; null where a side is no expression. */
+function sidesOf({ sign, left, right }: Link): Expression | null {
+  if (sign === "in" || sign === "approx") return null;
+  if (left.answer.kind !== "expression" || right.answer.kind !== "expression") return null;
   const minus: Expression = { kind: "number", value: MINUS_ONE };
-  return { kind: "sum", parts: [left, { kind: "product", parts: [minus, right] }] };
+  return { kind: "sum", parts: [left.answer.expression, product(minus, right.answer.expression)] };
 }
 
-/** `x = 5` without its `x`, `f(x) = 5` without its `f(x)`; of `x = 10/2 = 5` what comes last. */
-function withoutName(answer: Answer): Answer {
-  if (answer.kind !== "relation") return answer;
-  const [first, last] = [answer.links.at(0), answer.links.at(-1)];
-  const isChain = answer.links.every(({ sign }) => sign === "=");
-  if (!isChain || !first || !last || !isName(first.left)) return answer;
-  return { kind: "expression", expression: last.right };
+function product(a: Expression, b: Expression): Expression {
+  return { kind: "product", parts: [a, b] };
 }
 
-function isName(expression: Expression): boolean {
-  if (expression.kind === "product") return expression.parts.every(isName);
-  return expression.kind === "symbol";
+/** A ratio of two terms is their quotient. */
+function numberOf(answer: Of<"expression" | "ratio">): Expression | null {
+  if (answer.kind === "expression") return answer.expression;
+  const [over, under, ...more] = answer.terms;
+  return over === undefined || under === undefined || more.length > 0 ? null : { kind: "quotient", over, under };
 }
 
-function samePlaces<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
-  if (a.length !== b.length) return false;
-  return a.every((left, at) => {
-    const right = b[at];
-    return right !== undefined && same(left, right);
-  });
+/** An angle in radians. */
+function angleOf({ expression, unit }: Of<"quantity">): Expression | null {
+  if (unit.bases.size !== 1) return null;
+  if (unit.bases.get("degree") === 1) return product(expression, DEGREE);
+  return unit.bases.get("rad") === 1 ? expression : null;
 }
 
-/** Sameness is an equivalence, so the first partner found is as good as any. */
-function sameInAnyOrder<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
-  if (a.length !== b.length) return false;
-  const left = [...b];
-  return a.every((item) => {
-    const at = left.findIndex((other) => same(item, other));
-    if (at !== -1) left.splice(at, 1);
-    return at !== -1;
-  });
+/** Signs of what a question asks for and the grammar does not read. */
+const ASKED = /\\(?:i{0,2}int|oint|sum|prod|lim|square)\b|^\?$/;
+
+/** Whether a side only says how the next one comes about: it could not be read, or has variables and a name before it. */
+function isFormula(side: Answer, isNamed: boolean): boolean {
+  if (side.kind === "phrase") return side.parts.length === 1 && ASKED.test(String(side.parts[0]));
+  return isNamed && side.kind === "expression" && approximate(side.expression) === null;
 }
 
-function distinct<T>(items: readonly T[], same: (a: T, b: T) => boolean): T[] {
-  const kept: T[] = [];
-  for (const item of items) {
-    if (!kept.some((other) => same(item, other))) kept.push(item);
-  }
-  return kept;
+/** Whether a number is another one, rounded or cut off at its last digit. */
+function isRounding(exact: Answer, rounded: Answer): boolean {
+  if (!isMeasured(exact) || !isMeasured(rounded) || exact.kind === "ratio" || rounded.kind === "ratio") return false;
+  const [value, near] = [approximate(exact.expression), approximate(rounded.expression)];
+  const digits = /^-?(\d*?)(0*)(?:\.(\d+))?$/.exec(near === null ? "" : String(near.value));
+  if (value === null || near === null || digits === null) return false;
+  const [, , zeros = "", decimals = ""] = digits;
+  const step = decimals === "" ? 10 ** zeros.length : 10 ** -decimals.length;
+  const [gap, slack] = [Math.abs(value.value - near.value), step * 1e-9];
+  const isCutOff = decimals !== "" && Math.abs(near.value) <= Math.abs(value.value) && gap < step;
+  return isCutOff || gap <= step / 2 + slack;
+}
+
+/** Whether a text may be a set of real numbers; two numbers and two lists are no sets of them. */
+function canBeReals({ kind }: Answer): boolean {
+  return kind !== "matrix" && kind !== "quantity" && kind !== "ratio";
 }

@@ -2,15 +2,18 @@
  * Whether an answer is the target, as mathematics.
  *
  * In this order: the same text once typography is put aside; the same structure; in it the same exact rationals and the
- * same normal forms. Neither text is ever run. A wrong or unreadable answer is false; a target that cannot be read, a
- * comparison that would cost more than its budget, and one that no rule decides are errors, for nobody knows the
- * verdict.
+ * same normal forms. Neither text is ever run. A wrong or unreadable answer is false, and so is one that no rule proves
+ * equal; of a target that cannot be read only its own text is. A target whose braces do not close, and a comparison
+ * that would cost more than its budget, are errors, for nobody knows the verdict.
  */
 import { Budget, MATH_LIMITS, MalformedTargetError } from "./budget.ts";
 import { AnswerComparison } from "./compare.ts";
-import { normalise, squeeze } from "./normalise.ts";
+import { functionNames } from "./names.ts";
+import { normalise } from "./normalise.ts";
 import { parseAnswer } from "./parse-answer.ts";
-import { type Answer, MathSyntaxError } from "./syntax.ts";
+import type { Answer } from "./syntax.ts";
+import { type Token, textOf } from "./token.ts";
+import { tokenize } from "./tokens.ts";
 
 export interface MathEqualOptions {
   /** Characters of an answer; a longer one is wrong. 50,000 unless given. */
@@ -19,29 +22,76 @@ export interface MathEqualOptions {
   readonly percentIsRatio?: boolean;
   /** Is told how many steps are about to be taken, for a budget of the caller's. What it throws ends the comparison. */
   readonly spend?: (steps: number) => void;
+  /** Is told where no rule says whether the two are equal: then the answer is false. */
+  readonly onUndecided?: () => void;
 }
 
-/** Throws a `NoVerdictError`: `MalformedTargetError`, `OverBudgetError` or `UndecidedError`. */
+/** Throws a `NoVerdictError`: `MalformedTargetError` or `OverBudgetError`. */
 export function mathEqual(answer: string, target: string, options: MathEqualOptions = {}): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false, spend = () => undefined } = options;
   if (answer.length > maxCharacters) return false;
   const [given, wanted] = [normalise(answer), normalise(target)];
   if (wanted === "") throw new MalformedTargetError("it is empty");
-  if (squeeze(given) === squeeze(wanted)) return true;
+  const cut = (text: string, grouped = true) => {
+    const tokens = tokenize(text, grouped);
+    return percentIsRatio ? tokens.flatMap(withRatio) : tokens;
+  };
+  const [left, right] = [cut(given), cut(wanted)];
+  if (isSameText(left, right)) return true;
+  if (!closesBraces(right)) throw new MalformedTargetError("a bracket does not close");
   const budget = new Budget(spend);
-  const read = (text: string) => readAnswer(percentIsRatio ? text.replaceAll("%", "/100 ") : text, budget);
-  const right = read(wanted);
-  if (right instanceof MathSyntaxError) throw new MalformedTargetError(right.message);
-  const left = read(given);
-  return !(left instanceof MathSyntaxError) && new AnswerComparison(budget).equal(left, right);
+  const functions = functionNames([left, right]);
+  const read = (text: string) => readings(text, (grouped) => parseAnswer(cut(text, grouped), functions, budget));
+  const [answers, targets] = [read(given), read(wanted)];
+  const comparison = new AnswerComparison(budget);
+  const equal = targets.some((one) => answers.some((other) => comparison.equal(other, one)));
+  if (!equal && comparison.undecided) options.onUndecided?.();
+  return equal;
 }
 
-/** What was read, or what is wrong with the text. */
-function readAnswer(text: string, budget: Budget): Answer | MathSyntaxError {
-  try {
-    return parseAnswer(text, budget);
-  } catch (thrown) {
-    if (thrown instanceof MathSyntaxError) return thrown;
-    throw thrown;
+/**
+ * A comma before three digits belongs to the number or separates. No entry of a list begins with 0, and brackets around
+ * a point are not around a number.
+ */
+function readings(text: string, read: (grouped: boolean) => Answer): Answer[] {
+  const grouped = read(true);
+  if (!/\d,\d{3}(?!\d)/.test(text) || /\d,0\d\d(?!\d)/.test(text)) return [grouped];
+  const separated = read(false);
+  const isPoint = separated.kind === "ordered" && grouped.kind !== "ordered";
+  return isPoint ? [separated] : [grouped, separated];
+}
+
+/** 5 % as 5/100. */
+function withRatio(token: Token): Token[] {
+  if (token.kind !== "mark" || token.text !== "%") return [token];
+  return [
+    { kind: "mark", text: "/" },
+    { kind: "number", text: "100" },
+  ];
+}
+
+/** The same tokens. Where one text is all words, capitals make no difference, nor do brackets or how letters are told. */
+function isSameText(a: readonly Token[], b: readonly Token[]): boolean {
+  if (a.length > 0 && textOf(a) === textOf(b)) return true;
+  const areWords = [a, b].map(isAllWords);
+  if (!areWords.includes(true)) return false;
+  // Letters of variables have no spaces between them that say anything.
+  const isLetters = [a, b].some((tokens) => tokens.every(({ kind, upright }) => kind === "name" && upright !== true));
+  const spaces = isLetters ? /^\( ?|\)$|\s/g : /^\( ?|\)$/g;
+  const [left = "", right = ""] = [a, b].map((tokens) => textOf(tokens).replace(spaces, "").trim().toLowerCase());
+  return left.length > 1 && left === right;
+}
+
+function isAllWords(tokens: readonly Token[]): boolean {
+  return tokens.length > 0 && tokens.every(({ kind, upright }) => kind === "word" || upright === true);
+}
+
+function closesBraces(tokens: readonly Token[]): boolean {
+  let depth = 0;
+  for (const { kind, text } of tokens) {
+    if (kind === "mark" && text === "{") depth += 1;
+    if (kind === "mark" && text === "}") depth -= 1;
+    if (depth < 0) return false;
   }
+  return depth === 0;
 }

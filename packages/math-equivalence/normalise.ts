@@ -1,11 +1,16 @@
 /**
- * One spelling for what is only typography: delimiters, spacing, sizes, thousands separators, units, typographic signs.
+ * One spelling for what is only typography: delimiters, spacing, sizes, colours, thousands' separators, Unicode signs.
  *
  * Invariants. Linear in the text: every pattern is either a fixed word or has no two neighbouring repetitions that
- * could match the same characters. What carries meaning stays: a percent sign, the brackets of an interval, a base.
+ * could match the same characters. What carries meaning stays: a unit, a word, a percent sign, a bracket, a base.
  */
 
+/** What stands for an escaped dollar sign once the dollars that delimit formulas are gone. */
+export const DOLLAR = "＄";
+
 const SIGNS: readonly (readonly [string, string])[] = [
+  ["\\$", DOLLAR],
+  ["\\%", "%"],
   ["−", "-"],
   ["–", "-"],
   ["×", "*"],
@@ -18,71 +23,93 @@ const SIGNS: readonly (readonly [string, string])[] = [
   ["≤", "\\le "],
   ["≥", "\\ge "],
   ["≠", "\\ne "],
+  ["≈", "\\approx "],
+  ["≡", "\\equiv "],
   ["±", "\\pm "],
   ["∪", "\\cup "],
+  ["∩", "\\cap "],
   ["∈", "\\in "],
+  ["∅", "\\emptyset "],
+  ["…", "\\dots "],
+  ["...", "\\dots "],
+  ["ℝ", "\\mathbb{R}"],
+  ["ℤ", "\\mathbb{Z}"],
+  ["ℕ", "\\mathbb{N}"],
+  ["ℚ", "\\mathbb{Q}"],
+  ["ℂ", "\\mathbb{C}"],
   ["°", "^\\circ "],
   ["\\degree", "^\\circ "],
   ["θ", "\\theta "],
-  ["²", "^{2}"],
-  ["³", "^{3}"],
   ["½", "\\frac{1}{2}"],
+  ["⅓", "\\frac{1}{3}"],
+  ["⅔", "\\frac{2}{3}"],
+  ["¼", "\\frac{1}{4}"],
+  ["¾", "\\frac{3}{4}"],
+  ["（", "("],
+  ["）", ")"],
+  ["，", ","],
   ["**", "^"],
+  ["^{\\prime\\prime}", "''"],
+  ["^{\\prime}", "'"],
+  ["^\\prime", "'"],
+  ["\\left<", "\\langle "],
+  ["\\right>", "\\rangle "],
+  ["’", "'"],
 ];
 
 /** Typography that is dropped, or becomes a space. `\\` ends a row, whatever follows it. */
-const DROPPED = /(?<!\\)\\(?:(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits)(?![a-zA-Z])|!|[()[\]])|\$/g;
+const DROPPED =
+  /(?<!\\)\\(?:(?:left|right)\s?\.|(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|limits|boxed|underline|strut)(?![a-zA-Z])|!|[()[\]])|\$/g;
+const HIDDEN = /(?<!\\)\\(?:textcolor|color|v?phantom|hphantom|tag|label)\s?\{[^{}]*\}/g;
 const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|[\s\u00a0]/g;
 const FRACTIONS = /\\[dtc]frac(?![a-zA-Z])/g;
-/** Marks over a name: a vector, a line between two points. */
-const MARKED = /\\(?:vec|overline|bar|hat|widehat|overrightarrow)(?=\s?\{)/g;
-const REPEATING = /(?<!\d)(\d*)\.(\d*)\\overline\s?\{(\d+)\}/g;
+/** A brace that opens an array of cases and never closes. */
+const CASES = /\\left\s?\\\{\s?\\begin\s?\{(?:array|aligned|matrix)\}(?:\s?\{[lcr| ]*\})?/g;
+const CASES_END = /\\end\s?\{(?:array|aligned|matrix)\}\s?\\right\s?\./g;
+/** The unit vectors, whose hat is written inside the bold letters or around them. */
+const UNIT_VECTOR = /\\hat\s?\{?\s?\\?([ijk])(?:math)?(?![a-zA-Z])\s?\}?/g;
+const REPEATING = /(?<![\d.])(\d*)\.(\d*)(?:\\(?:overline|bar)\s?(?:\{(\d+)\}|(\d))|\((\d+)\)(?!\d))/g;
+/** A block that is seen three times, then dots. */
+const ELLIPSIS = /(?<![\d.])(\d{0,40})\.(\d{0,8}?)(\d{1,6}?)\3{2,20}(?:\\[lc]?dots(?![a-zA-Z])|\.{3}|…)/g;
 /** `1{,}000`, `1\,000`, `1,\!000`, `1 000`: before a group of three digits these are never anything else. */
-const THOUSANDS = /(?<=\d)(?:\{,\}|\\,|,?\\!| )(?=\d{3}(?!\d))/g;
+const THOUSANDS = /(?<=\d)(?:\{,\}|\\[, ]|,?\\!| )(?=\d{3}(?![\d/]))/g;
+/** `3.2 x 10^4` */
+const TEN_TIMES = /(?<=\d)\s?[xX]\s?(?=10\s?\^)/g;
+/** `5^{\text{th}}` */
+const RAISED = /\^\s?\{?\s?\\(?:text|mathrm|textrm)\s?\{\s?(th|st|nd|rd)\s?\}\s?\}?/g;
+const HALF_OF_DAY = /(?<![a-zA-Z])([ap])\.\s?m\.?(?![a-zA-Z])/gi;
+const BETWEEN_NUMBERS = /(?<=\d)(?:\s?\\text\s?\{\s?to\s?\}\s?|\sto\s)(?=\d)/g;
 
-const TEXT = String.raw`\\(?:text(?:bf|it|rm)?|mbox|mathrm|mathbf|mathbb|mathcal|operatorname)\s?\{([^{}]*)\}`;
-const WHOLE_TEXT = new RegExp(`^${TEXT}$`);
-const TEXTS = new RegExp(TEXT, "g");
-const TRAILING_TEXT = new RegExp(String.raw`(?<=[^\s])\s?${TEXT}(?:\^\{?[23]\}?)?$`);
-const SEPARATOR = /^\s?(?:and|or|,|,? and|,? or)\s?$/;
+const RAISED_DIGITS = /[⁻⁰¹²³⁴-⁹ⁿ]+/g;
+const LOWERED_DIGITS = /[₀-₉]+/g;
+const SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ₀₁₂₃₄₅₆₇₈₉";
+const FULL = "0123456789-n0123456789";
 
-const UNITS = [
-  "[ckm]m|in|inch(?:es)?|f(?:ee|oo)?t|yards?|miles?|(?:centi|kilo|milli)?met(?:er|re)s?",
-  "[km]g|lbs?|pounds?|ounces?|(?:kilo|milli)?grams?|lit(?:er|re)s?|gallons?|mph|per|square|cubic|sq|units?",
-  "seconds?|minutes?|hours?|days?|weeks?|months?|years?|dollars?|cents?|degrees?|rad(?:ian)?s?",
-].join("|");
-const TRAILING_UNIT = new RegExp(String.raw`(?<=[\d)}\]\s])(?:${UNITS})(?:\^\{?[23]\}?)?$`);
-const DEGREES = /^([-+\d.,/ ]|\\frac|[{}])+\^\{?\s?\\circ\s?\}?$/;
-/** `5 square miles per hour`. */
-const UNIT_WORDS = 4;
+/** `x²` as `x^{2}`, `x₁` as `x_{1}`. */
+function withFullDigits(text: string): string {
+  const full = (small: string) => Array.from(small, (sign) => FULL[SMALL.indexOf(sign)] ?? sign).join("");
+  return text
+    .replace(RAISED_DIGITS, (small) => `^{${full(small)}}`)
+    .replace(LOWERED_DIGITS, (small) => `_{${full(small)}}`);
+}
 
 export function normalise(text: string): string {
-  let plain = text.replace(THOUSANDS, "").replaceAll("\\$", "").replaceAll("\\%", "%");
+  let plain = text.replace(THOUSANDS, "").replace(ELLIPSIS, repeatingFraction).replace(REPEATING, repeatingFraction);
+  plain = plain.replace(CASES, "\\begin{cases}").replace(CASES_END, "\\end{cases}");
   for (const [sign, spelling] of SIGNS) plain = plain.replaceAll(sign, spelling);
-  plain = plain.replace(REPEATING, repeatingFraction).replace(MARKED, "");
-  plain = plain.replace(FRACTIONS, "\\frac").replace(DROPPED, "").replace(SPACES, " ");
-  return withoutUnits(trimEnds(plain));
-}
-
-/** Equal texts, white space aside. */
-export function squeeze(normalised: string): string {
-  return normalised.replaceAll(" ", "");
-}
-
-/** A text that is all words is those words; " and " and " or " separate; what follows the mathematics is its unit. */
-function withoutUnits(text: string): string {
-  const words = WHOLE_TEXT.exec(text)?.[1];
-  if (words !== undefined) return words.trim();
-  let bare = text.replace(TEXTS, (all, inner: string) => (SEPARATOR.test(inner) ? "," : all));
-  for (let word = 0; word < UNIT_WORDS; word += 1) {
-    bare = trimEnds(bare.replace(TRAILING_TEXT, "").replace(TRAILING_UNIT, ""));
-  }
-  if (DEGREES.test(bare)) bare = bare.slice(0, bare.lastIndexOf("^"));
-  return bare.replace(TEXTS, (_all, inner: string) => ` ${inner.trim()} `).trim();
+  plain = withFullDigits(plain);
+  plain = plain
+    .replace(UNIT_VECTOR, "\\mathbf{$1}")
+    .replace(HIDDEN, "")
+    .replace(FRACTIONS, "\\frac")
+    .replace(RAISED, "\\text{$1}");
+  plain = plain.replace(DROPPED, "").replace(SPACES, " ");
+  return trimEnds(plain.replace(HALF_OF_DAY, "$1m").replace(BETWEEN_NUMBERS, ":").replace(TEN_TIMES, "*"));
 }
 
 /** `0.1\overline{6}` is (16 − 1)/90. */
-function repeatingFraction(_all: string, before: string, fixed: string, period: string): string {
+function repeatingFraction(_all: string, before: string, fixed: string, ...periods: readonly string[]): string {
+  const period = periods.slice(0, 3).find((each) => typeof each === "string" && /^\d+$/.test(each)) ?? "0";
   const nines = "9".repeat(period.length) + "0".repeat(fixed.length);
   const over = BigInt(before + fixed + period) - BigInt(before + fixed);
   return `\\frac{${over}}{${nines}}`;

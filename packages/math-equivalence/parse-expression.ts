@@ -7,11 +7,29 @@
  */
 
 import { type Budget, refuseDigits } from "./budget.ts";
+import { Cursor, type Reading } from "./cursor.ts";
 import { add, MINUS_ONE, power, type Rational, rational, same, whole } from "./rational.ts";
 import { type CallName, type Expression, FUNCTIONS, MathSyntaxError } from "./syntax.ts";
-import type { Cursor } from "./tokens.ts";
+import { type Token, textOf } from "./token.ts";
 
-export function parseExpression(cursor: Cursor): Expression {
+/** One expression that takes all of the tokens. Throws `MathSyntaxError`. */
+export function parseWhole(tokens: readonly Token[], reading: Reading): Expression {
+  const cursor = new Cursor(tokens, reading);
+  const expression = parseOver(cursor);
+  if (!cursor.done) throw new MathSyntaxError(`unexpected ${cursor.next.text}`);
+  const isInfinite = tokens.some(({ kind, text }) => kind === "name" && text === "infinity");
+  if (isInfinite && !/^[+-]? ?infinity$/.test(textOf(tokens))) throw new MathSyntaxError("arithmetic with infinity");
+  return expression;
+}
+
+/** An expression, or two with `\over` or `\choose` between them. */
+function parseOver(cursor: Cursor): Expression {
+  const over = parseExpression(cursor);
+  if (cursor.takeMark("over")) return { kind: "quotient", over, under: parseExpression(cursor) };
+  return cursor.takeMark("choose") ? call(cursor, "binomial", over, parseExpression(cursor)) : over;
+}
+
+function parseExpression(cursor: Cursor): Expression {
   const parts = [parseTerm(cursor)];
   while (cursor.isMark("+", "-")) {
     const minus = cursor.take().text === "-";
@@ -27,9 +45,19 @@ function parseTerm(cursor: Cursor): Expression {
     if (cursor.takeMark("*")) term = times(term, parseSigned(cursor));
     else if (cursor.takeMark("/")) {
       term = { kind: "quotient", over: term, under: parseSigned(cursor) };
-    } else if (startsValue(cursor)) term = times(term, parsePower(cursor));
+    } else if (startsValue(cursor)) term = times(term, parseFactor(cursor, term));
     else return term;
   }
+}
+
+/** What is multiplied without a sign: no number, in braces or not. A word may only follow a number, and nothing may follow a word: `2 apples`. */
+function parseFactor(cursor: Cursor, before: Expression): Expression {
+  const isWord = cursor.next.kind === "word";
+  const isGroup = cursor.isMark("{");
+  const factor = parsePower(cursor);
+  if (isGroup && factor.kind === "number") throw new MathSyntaxError("numbers side by side");
+  if (isWord && (before.kind !== "number" || startsValue(cursor))) throw new MathSyntaxError("words side by side");
+  return factor;
 }
 
 function parseSigned(cursor: Cursor): Expression {
@@ -45,6 +73,10 @@ function parsePower(cursor: Cursor): Expression {
 
 /** `^`, `!`, `%` and a degree sign bind to the value before them. */
 function withSuffixes(cursor: Cursor, value: Expression): Expression {
+  if (cursor.isMark("!") && cursor.peek(1).text === "!") {
+    cursor.skip(2);
+    return withSuffixes(cursor, apply(cursor, "double factorial", [value]));
+  }
   if (cursor.takeMark("!")) return withSuffixes(cursor, call(cursor, "factorial", value));
   if (cursor.takeMark("%")) return withSuffixes(cursor, times(value, symbol("percent")));
   if (!cursor.takeMark("^")) return value;
@@ -52,7 +84,7 @@ function withSuffixes(cursor: Cursor, value: Expression): Expression {
   return { kind: "power", base: value, exponent: parseExponent(cursor) };
 }
 
-const DEGREE: Expression = {
+export const DEGREE: Expression = {
   kind: "quotient",
   over: symbol("pi"),
   under: { kind: "number", value: whole(180n) },
@@ -75,11 +107,13 @@ function parseExponent(cursor: Cursor): Expression {
   return parsePower(cursor);
 }
 
-/** Whether a value may follow without a sign for the product. A number may not: `2 3` is no product. */
+/** Whether a value may follow without a sign for the product. A number may only after `n!`: `2 3` is no product. */
 function startsValue(cursor: Cursor): boolean {
-  if (cursor.next.kind === "name") return true;
+  if (cursor.next.kind === "name" || cursor.next.kind === "word") return true;
+  if (cursor.next.kind === "number") return cursor.peek(-1).text === "!";
   if (cursor.isMark("|")) return cursor.bars === 0;
-  return cursor.isMark("(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil");
+  const isAccent = cursor.next.kind === "mark" && cursor.next.text.startsWith(ACCENT);
+  return isAccent || cursor.isMark("(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil", "angle", "triangle");
 }
 
 function parseValue(cursor: Cursor): Expression {
@@ -87,6 +121,8 @@ function parseValue(cursor: Cursor): Expression {
   const token = cursor.take();
   if (token.kind === "number") return numberFrom(cursor, token.text);
   if (token.kind === "name") return parseName(cursor, token.text);
+  if (token.kind === "word") return parseWord(cursor, token.text.toLowerCase());
+  if (token.text.startsWith(ACCENT)) return apply(cursor, token.text.slice(ACCENT.length), [parseArgument(cursor)]);
   switch (token.text) {
     case "(":
       return parseUntil(cursor, ")");
@@ -106,6 +142,9 @@ function parseValue(cursor: Cursor): Expression {
       return call(cursor, "binomial", parseArgument(cursor), parseArgument(cursor));
     case "sqrt":
       return parseRoot(cursor);
+    case "angle":
+    case "triangle":
+      return parseFigure(cursor, token.text);
     default:
       throw new MathSyntaxError(`unexpected ${token.text}`);
   }
@@ -115,7 +154,7 @@ function parseValue(cursor: Cursor): Expression {
 function parseUntil(cursor: Cursor, close: string): Expression {
   const outer = cursor.bars;
   cursor.bars = 0;
-  const inner = parseExpression(cursor);
+  const inner = parseOver(cursor);
   cursor.expect(close);
   cursor.bars = outer;
   return inner;
@@ -178,6 +217,8 @@ function applyFunction(
 ): Expression {
   const inverse = INVERSES.get(name);
   if (inverse !== undefined && isMinusOne(exponent)) return call(cursor, inverse, ...args);
+  // The others have an inverse too, which is not known here; it is no reciprocal.
+  if (isMinusOne(exponent)) return apply(cursor, `inverse ${name}`, args);
   const value = call(cursor, name, ...args);
   return exponent === undefined ? value : { kind: "power", base: value, exponent };
 }
@@ -192,9 +233,53 @@ function parseFunctionArgument(cursor: Cursor): Expression {
   return argument;
 }
 
-/** `x_1`, `a_{n+1}`: the index belongs to the name. */
+const ACCENT = "accent ";
+
+/** `x_1`, `a_{n+1}`: the index belongs to the name. `f(x)`, `f^{-1}(x)`: a function, unless the name is a variable. */
 function parseIndexed(cursor: Cursor, name: string): Expression {
-  return symbol(cursor.takeMark("_") ? `${name}_${cursor.takeIndex()}` : name);
+  const full = cursor.takeMark("_") ? `${name}_${cursor.takeIndex()}` : name;
+  if (!cursor.reading.functions.has(name)) return symbol(full);
+  if (cursor.isMark("(")) return parseApplication(cursor, full);
+  const iterate = iterateLength({ peek: (ahead) => cursor.peek(ahead) });
+  if (iterate === 0) return symbol(full);
+  const exponent = Array.from({ length: iterate }, () => cursor.take().text).join("");
+  return parseApplication(cursor, full + exponent.replaceAll(/[()]/g, "'"));
+}
+
+/** Tokens of `^{-1}`, `^{(n)}` or `^2` before a bracket, of a function and not of a power; 0 when there are none. */
+export function iterateLength({ peek }: { peek: (ahead: number) => Token }): number {
+  if (peek(0).text !== "^") return 0;
+  let end = 2;
+  if (peek(1).text === "{") while (end < MOST_ITERATE && peek(end - 1).text !== "}") end += 1;
+  return peek(end).text === "(" ? end : 0;
+}
+
+const MOST_ITERATE = 12;
+
+function parseWord(cursor: Cursor, word: string): Expression {
+  if (cursor.isMark("(") && cursor.next.spaced !== true) return parseApplication(cursor, word);
+  return parseIndexed(cursor, word);
+}
+
+function parseApplication(cursor: Cursor, name: string): Expression {
+  const outer = cursor.bars;
+  cursor.bars = 0;
+  cursor.expect("(");
+  const args = [parseExpression(cursor)];
+  while (cursor.takeMark(",")) args.push(parseExpression(cursor));
+  cursor.expect(")");
+  cursor.bars = outer;
+  return apply(cursor, name, args);
+}
+
+/** `\angle ABC`, `\triangle ABC`: the letters have an order. */
+function parseFigure(cursor: Cursor, figure: string): Expression {
+  const letters: string[] = [];
+  const isGroup = cursor.takeMark("{");
+  while (cursor.next.kind === "name" && /^[A-Z]+'*$/.test(cursor.next.text)) letters.push(cursor.take().text);
+  if (letters.length === 0) throw new MathSyntaxError(`${figure} of nothing`);
+  if (isGroup) cursor.expect("}");
+  return symbol(`${figure}_${letters.join("")}`);
 }
 
 /** A decimal, a mixed number, or digits to a base, which are a name of their own: `101_2` is not 101. */
@@ -207,6 +292,11 @@ function numberFrom(cursor: Cursor, text: string): Expression {
 
 function symbol(name: string): Expression {
   return { kind: "symbol", name };
+}
+
+function apply(cursor: Cursor, name: string, args: readonly Expression[]): Expression {
+  cursor.budget.node();
+  return { kind: "apply", name, args };
 }
 
 function call(cursor: Cursor, name: CallName, ...args: readonly Expression[]): Expression {

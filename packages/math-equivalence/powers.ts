@@ -3,28 +3,16 @@
  *
  * Conventions. Roots are real where there is one: the cube root of −8 is −2; an even root of a negative number is the
  * principal one, √−4 = 2i. √(x²) is |x|, √x · √y is √(xy). A root of a sum stays a root, with the sum's common numeric
- * factor taken out, unless it comes apart: √(3+2√2) is 1+√2.
+ * factor taken out, unless it comes apart: √(3+2√2) is 1+√2, √(x²+2x+1) is |x+1|.
  */
+import { rootOfSquare } from "./absolute.ts";
 import { type Quotient, quotient, raiseQuotient } from "./quotient.ts";
-import {
-  add,
-  factor,
-  HALF,
-  isWhole,
-  isZero,
-  multiply,
-  negate,
-  ONE,
-  type Rational,
-  rational,
-  same,
-  squareRoot,
-  whole,
-} from "./rational.ts";
+import { add, factor, HALF, isWhole, multiply, negate, ONE, type Rational, rationalRoot, whole } from "./rational.ts";
 import {
   absoluteVariable,
   constantOf,
   imaginary,
+  isPositive,
   isVariable,
   primePower,
   type Ring,
@@ -54,12 +42,20 @@ function rootOf(ring: Ring, sum: Sum, exponent: Rational): Sum {
 }
 
 function rootOfSum(ring: Ring, sum: Sum, exponent: Rational): Sum {
-  const half = exponent.under === 2n ? nestedRoot(ring, sum) : undefined;
+  const half = exponent.under === 2n ? (nestedRoot(ring, sum) ?? rootOfSquare(ring, sum)) : undefined;
   if (half !== undefined) return ring.power(half, exponent.over);
   return sumPower(ring, sum, exponent);
 }
 
 function rootOfTerm(ring: Ring, { coefficient, powers }: Term, exponent: Rational): Sum {
+  const isEvenRoot = exponent.under % 2n === 0n;
+  const mayBeNegative = ([name, own]: [string, Rational]) => isVariable(name) && own.over % 2n !== 0n;
+  // Of √−x nobody knows whether it is real.
+  if (isEvenRoot && coefficient.over < 0n && [...powers].some(mayBeNegative)) {
+    const content = ring.content(ring.raise({ coefficient, powers }, ONE));
+    const rest = ring.divide(ring.raise({ coefficient, powers }, ONE), content);
+    return ring.multiply(rootOfNumber(ring, content, exponent), sumPower(ring, rest, exponent));
+  }
   let root = rootOfNumber(ring, coefficient, exponent);
   for (const [name, own] of powers) {
     root = ring.multiply(root, rootOfAtom(ring, name, own, exponent));
@@ -73,7 +69,7 @@ function rootOfAtom(ring: Ring, name: string, own: Rational, exponent: Rational)
   // Only an even root of an even power loses a sign.
   const evenBefore = isWhole(own) && own.over % 2n === 0n && exponent.under % 2n === 0n;
   const evenAfter = isWhole(product) && product.over % 2n === 0n;
-  if (!evenBefore || evenAfter || !isVariable(name)) return ring.atom(name, product);
+  if (!evenBefore || evenAfter || isPositive(name)) return ring.atom(name, product);
   return absoluteVariable(ring, name, product);
 }
 
@@ -108,18 +104,11 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
   const square = constantOf(ring.raise(surd, whole(2n)));
   const isReal = [...surd.powers.keys()].every((name) => name.startsWith("#"));
   if (square === undefined || !isReal) return undefined;
-  const s = rationalRoot(ring, add(ring.budget, multiply(ring.budget, a, a), negate(square)));
+  const s = rationalRoot(ring.budget, add(ring.budget, multiply(ring.budget, a, a), negate(square)));
   if (s === undefined) return undefined;
   const part = (sign: Rational) => rootOfNumber(ring, multiply(ring.budget, add(ring.budget, a, sign), HALF), HALF);
   const [large, small] = [part(s), part(negate(s))];
   return surd.coefficient.over < 0n ? ring.subtract(large, small) : ring.add(large, small);
-}
-
-function rationalRoot(ring: Ring, value: Rational): Rational | undefined {
-  if (value.over < 0n) return undefined;
-  if (isZero(value)) return value;
-  const root = rational(ring.budget, squareRoot(ring.budget, value.over), squareRoot(ring.budget, value.under));
-  return same(multiply(ring.budget, root, root), value) ? root : undefined;
 }
 
 /**

@@ -128,7 +128,7 @@ export function factor(budget: Budget, value: bigint): Map<bigint, bigint> {
 }
 
 /** The largest whole number whose square is not above `value`, by Newton's method. */
-export function squareRoot(budget: Budget, value: bigint): bigint {
+function squareRoot(budget: Budget, value: bigint): bigint {
   let guess = 1n << BigInt(Math.ceil(value.toString(2).length / 2));
   for (;;) {
     budget.spend(4);
@@ -136,4 +136,12 @@ export function squareRoot(budget: Budget, value: bigint): bigint {
     if (next >= guess) return guess;
     guess = next;
   }
+}
+
+/** The square root, where it is rational. */
+export function rationalRoot(budget: Budget, value: Rational): Rational | undefined {
+  if (value.over < 0n) return undefined;
+  if (isZero(value)) return value;
+  const root = rational(budget, squareRoot(budget, value.over), squareRoot(budget, value.under));
+  return same(multiply(budget, root, root), value) ? root : undefined;
 }

@@ -207,13 +207,24 @@ export function sumPower(ring: Ring, sum: Sum, exponent: Rational): Sum {
   return ring.atom(`(${keyOf(sum)})`, exponent, { period: 1n, value: sum });
 }
 
-/** Only a variable may be negative; what else is an atom has no sign to lose. */
+/** A name of the text, no constant. */
 export function isVariable(name: string): boolean {
-  return /^[A-Za-z]+(_\w*)?$/.test(name) && name !== "pi" && name !== "e" && name !== "i";
+  return !/[(|#]/.test(name) && name !== "pi" && name !== "e" && name !== "i";
+}
+
+/** Whether an atom is above 0 wherever it has a real value: it has no sign to lose. */
+export function isPositive(name: string): boolean {
+  return /^(?:#|\||\(|exp\(|ln\(#|factorial\(|pi$|e$)/.test(name);
+}
+
+/** Names that complex numbers have by custom: of them |z|² is not z². */
+export function isComplexName(name: string): boolean {
+  return /^[zw](?:_|'|$)/.test(name);
 }
 
 /** |x| to an exponent: |x|² is x². */
 export function absoluteVariable(ring: Ring, name: string, exponent: Rational): Sum {
+  if (isComplexName(name)) return ring.atom(`|${keyOf(ring.atom(name))}|`, exponent);
   const value = ring.atom(name, whole(2n));
   return ring.atom(`|${keyOf(ring.atom(name))}|`, exponent, { period: 2n, value });
 }

@@ -5,9 +5,11 @@
  * multiples of angles and the values at fractions of π follow from exp(a+b) = exp(a)·exp(b) alone. What has no rule is
  * an atom named after its normal form, equal to itself only.
  */
+import { absoluteOf, conjugateOf, leadsNegative } from "./absolute.ts";
 import { approximate } from "./approximate.ts";
 import { MATH_LIMITS, refuseDigits } from "./budget.ts";
 import { Exponentials } from "./exponentials.ts";
+import { samePlaces } from "./matching.ts";
 import {
   addQuotients,
   asSum,
@@ -22,25 +24,14 @@ import {
   scaleQuotient,
   UndefinedValueError,
 } from "./quotient.ts";
-import {
-  floor,
-  HALF,
-  invert,
-  isWhole,
-  MINUS_ONE,
-  multiply,
-  negate,
-  ONE,
-  type Rational,
-  rational,
-  whole,
-} from "./rational.ts";
-import { absoluteVariable, imaginary, isVariable, keyOf, type Ring, type Sum, soleTerm } from "./ring.ts";
+import { floor, HALF, isWhole, MINUS_ONE, multiply, ONE, type Rational, rational, whole } from "./rational.ts";
+import { imaginary, type Ring, type Sum } from "./ring.ts";
 import type { CallName, Expression } from "./syntax.ts";
 
 export class Simplifier {
   readonly #ring: Ring;
   readonly #exponentials: Exponentials;
+  readonly #opaques: { readonly name: string; readonly args: readonly Quotient[]; readonly atom: Quotient }[] = [];
 
   constructor(ring: Ring) {
     this.#ring = ring;
@@ -65,6 +56,8 @@ export class Simplifier {
         return this.#exponentials.power(this.of(expression.base), this.of(expression.exponent));
       case "call":
         return this.#call(expression.name, expression.args);
+      case "apply":
+        return this.#opaque(`@${expression.name}`, ...expression.args.map((arg) => this.of(arg)));
     }
   }
 
@@ -175,25 +168,9 @@ export class Simplifier {
     }
     const sum = asSum(value);
     if (sum === undefined) return this.#opaque("abs", value);
-    if (sum.size === 0) return value;
-    const content = ring.content(sum);
-    const scale = leadsNegative(sum) ? negate(content) : content;
-    const primitive = ring.scale(sum, invert(ring.budget, scale));
-    return fromSum(ring, ring.scale(this.#absOf(primitive), content));
-  }
-
-  /** |u|² is u², for real u. A product of variables has bars around each. */
-  #absOf(primitive: Sum): Sum {
-    const ring = this.#ring;
-    const factors = [...(soleTerm(primitive)?.powers ?? [])];
-    if (factors.length > 0 && factors.every(([name]) => isVariable(name) || isPositive(name))) {
-      const bars = factors.map(([name, exponent]) =>
-        isVariable(name) ? absoluteVariable(ring, name, exponent) : ring.atom(name, exponent),
-      );
-      return bars.reduce((a, b) => ring.multiply(a, b));
-    }
-    const relation = { period: 2n, value: ring.power(primitive, 2n) };
-    return ring.atom(`|${keyOf(primitive)}|`, ONE, relation);
+    const mirrored = conjugateOf(ring, sum);
+    if (mirrored === undefined || ring.subtract(sum, mirrored).size === 0) return fromSum(ring, absoluteOf(ring, sum));
+    return this.#exponentials.power(fromSum(ring, ring.multiply(sum, mirrored)), constant(ring, HALF));
   }
 
   #round(name: "floor" | "ceil", value: Quotient, expression: Expression | undefined): Quotient {
@@ -242,8 +219,16 @@ export class Simplifier {
     return divideQuotients(ring, this.#factorial(n), orders);
   }
 
-  #opaque(name: CallName, ...args: readonly Quotient[]): Quotient {
-    return fromSum(this.#ring, this.#ring.atom(`${name}(${args.map(quotientKey).join(",")})`));
+  /** An atom of its own for each value of the arguments, however they are written. */
+  #opaque(name: string, ...args: readonly Quotient[]): Quotient {
+    const ring = this.#ring;
+    const known = this.#opaques.find(
+      (other) => other.name === name && samePlaces(other.args, args, (a, b) => sameValue(ring, a, b)),
+    );
+    if (known !== undefined) return known.atom;
+    const atom = fromSum(ring, ring.atom(`${name}(${args.map(quotientKey).join(",")})`));
+    this.#opaques.push({ name, args, atom });
+    return atom;
   }
 }
 
@@ -275,16 +260,6 @@ const INVERSE_RANGES = {
 function isAlgebraic({ over, under }: Quotient): boolean {
   const terms = [...over.values(), ...under.values()];
   return terms.every(({ powers }) => [...powers.keys()].every((name) => name.startsWith("#")));
-}
-
-function isPositive(name: string): boolean {
-  return name.startsWith("#") || name === "pi" || name === "e";
-}
-
-/** One of `u` and −u leads negative, always the same one. */
-function leadsNegative(sum: Sum): boolean {
-  const [first] = [...sum].sort(([a], [b]) => (a < b ? -1 : 1));
-  return first !== undefined && first[1].coefficient.over < 0n;
 }
 
 /** Factorials and binomial coefficients of whole numbers; null where there is no rule. */

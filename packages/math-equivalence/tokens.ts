@@ -1,19 +1,16 @@
 /**
  * The words of a mathematical text, LaTeX or plain.
  *
- * Invariants. Every character belongs to a token or is white space, or the text is refused. Each character is read
- * once. A group brace is `{`, a brace that is meant to be seen is `\{`.
+ * Invariants. Every character belongs to a token or is white space, and each is read once: no text is refused here. A
+ * group brace is `{`, a brace that is meant to be seen is `\{`. Letters inside `\text{…}` are words and upright
+ * letters; outside, a run of letters is a product of variables unless it reads as a word.
  */
+import { FUNCTIONS } from "./syntax.ts";
+import type { Token } from "./token.ts";
+import { isPlainUnit, SPACED_UNIT } from "./units.ts";
+import { joinNumberWords } from "./words.ts";
 
-import type { Budget } from "./budget.ts";
-import { FUNCTIONS, MathSyntaxError } from "./syntax.ts";
-
-export interface Token {
-  readonly kind: "number" | "name" | "mark";
-  readonly text: string;
-}
-
-/** Commands that are another mark's spelling. The empty text is a space. */
+/** Commands that are another mark's spelling. */
 const MARKS: Readonly<Record<string, string>> = {
   cdot: "*",
   times: "*",
@@ -30,27 +27,51 @@ const MARKS: Readonly<Record<string, string>> = {
   ne: "!=",
   neq: "!=",
   in: "in",
+  approx: "approx",
+  simeq: "approx",
   cup: "cup",
+  cap: "cap",
+  setminus: "setminus",
+  backslash: "setminus",
+  land: "land",
+  wedge: "land",
+  lor: "lor",
+  vee: "lor",
   pm: "pm",
   mp: "mp",
   mid: "|",
   vert: "|",
   lvert: "|",
   rvert: "|",
+  colon: ":",
   lbrace: "\\{",
   rbrace: "\\}",
   langle: "(",
   rangle: ")",
+  lbrack: "[",
+  rbrack: "]",
   lfloor: "lfloor",
   rfloor: "rfloor",
   lceil: "lceil",
   rceil: "rceil",
   frac: "frac",
+  over: "over",
   binom: "binom",
+  dbinom: "binom",
+  tbinom: "binom",
+  choose: "choose",
   sqrt: "sqrt",
   circ: "circ",
+  angle: "angle",
+  triangle: "triangle",
   begin: "begin",
   end: "end",
+  pounds: "£",
+  euro: "€",
+  yen: "¥",
+  ldots: "dots",
+  dots: "dots",
+  cdots: "dots",
 };
 
 /** Names with another spelling; a name that is not here means itself. */
@@ -58,175 +79,234 @@ const NAMES: Readonly<Record<string, string>> = {
   asin: "arcsin",
   acos: "arccos",
   atan: "arctan",
+  arctg: "arctan",
+  tg: "tan",
+  ctg: "cot",
+  lg: "log",
+  cosec: "csc",
   infty: "infinity",
   inf: "infinity",
   oo: "infinity",
   varnothing: "emptyset",
   varphi: "phi",
   varepsilon: "epsilon",
+  vartheta: "theta",
+  imath: "i",
 };
 
-/** Marks that a plain text spells as a word. */
-const PLAIN_MARKS: Readonly<Record<string, string>> = {
-  sqrt: "sqrt",
-  and: ",",
-  or: ",",
-  union: "cup",
-  U: "cup",
-};
-const PLAIN_NAMES = new Set<string>([...FUNCTIONS, ...Object.keys(NAMES), "pi", "abs", "infinity"]);
-/** Letters of the alphabets that commands name, and the sets of numbers are not told from them. */
+/** Marks that a text spells as a word. */
+const WORD_MARKS: Readonly<Record<string, string>> = { sqrt: "sqrt", and: "and", or: "or", union: "cup", percent: "%" };
+const PLAIN_NAMES = new Set<string>([...FUNCTIONS, ...Object.keys(NAMES), "pi", "abs", "infinity", "emptyset"]);
 const GREEK =
-  /^(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Sigma|Phi|Psi|Omega|ell|emptyset|infinity)$/;
+  /^(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega|ell|hbar|emptyset|infinity)$/;
+/** A letter with one of these is a name of its own. */
+const ACCENTS: Readonly<Record<string, string>> = {
+  bar: "bar",
+  overline: "bar",
+  hat: "hat",
+  widehat: "hat",
+  tilde: "tilde",
+  widetilde: "tilde",
+  dot: "dot",
+  ddot: "ddot",
+};
+
+/** How letters are read: as variables, as the words of a text, upright, as a vector's name, as a set of numbers. */
+type Mode = "math" | "text" | "upright" | "vector" | "set" | "script" | "fraktur";
+const MODES: Readonly<Record<string, Mode>> = {
+  text: "text",
+  textbf: "text",
+  textit: "text",
+  textrm: "text",
+  textsf: "text",
+  textnormal: "text",
+  mbox: "text",
+  hbox: "text",
+  mathrm: "upright",
+  mathsf: "upright",
+  mathit: "upright",
+  operatorname: "upright",
+  rm: "upright",
+  mathbf: "vector",
+  boldsymbol: "vector",
+  bm: "vector",
+  vec: "vector",
+  overrightarrow: "vector",
+  mathbb: "set",
+  mathcal: "script",
+  mathscr: "script",
+  mathfrak: "fraktur",
+};
 
 /** A run of letters this long is a word, not a product of variables. */
 const WORD = 4;
 const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const GROUPED = /\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?/y;
-const LETTERS = /[A-Za-z]+/y;
-const COMMAND = /\\([A-Za-z]+|[{}\\|])/y;
-const MARK = /<=|>=|!=|[-+*/^_()[\]{},;:|!=<>%&]/y;
+const LETTERS = /([A-Za-z]+)('*)/y;
+const COMMAND = /\\([A-Za-z]+|.)/sy;
+const MARK = /<=|>=|!=|./suy;
+/** A short run of letters that is spoken, not multiplied, where nothing else stands: `no`, `red`, `was`. */
+const SPOKEN = /[eiou]|^[^aeiou]a[^aeiou]$/i;
+/** A text of nothing but words. */
+const PROSE = /^[A-Za-z .,'-]+$/;
+const OPENS_MODE = /\s?\{/y;
 
-export function tokenize(text: string): Token[] {
-  const tokens: Token[] = [];
-  // Whether a comma here would separate: inside brackets it does, and then no number holds one.
-  const open: string[] = [];
-  let at = 0;
-  const take = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = at;
-    const match = pattern.exec(text);
-    if (match !== null) at = pattern.lastIndex;
-    return match;
-  };
-  while (at < text.length) {
-    if (text[at] === " ") {
-      at += 1;
-      continue;
-    }
-    const inBrackets = open.length > 0 && open.at(-1) !== "{";
-    const grouped = inBrackets ? null : take(GROUPED);
-    const number = grouped ?? take(NUMBER);
-    if (number !== null) {
-      tokens.push({ kind: "number", text: number[0].replaceAll(",", "") });
-      continue;
-    }
-    const next = readWord(take) ?? readMark(take);
-    if (next === null) throw new MathSyntaxError(`unexpected ${JSON.stringify(text[at])}`);
-    for (const token of next) trackBrackets(open, token);
-    tokens.push(...next);
-  }
-  return tokens;
+/** With `grouped` a comma before three digits belongs to the number, otherwise it separates. */
+export function tokenize(text: string, grouped = true): Token[] {
+  const reader = new Tokenizer(text, grouped);
+  return joinNumberWords(reader.read());
 }
 
-function readWord(take: (pattern: RegExp) => RegExpExecArray | null): Token[] | null {
-  const letters = take(LETTERS)?.[0];
-  if (letters === undefined) return null;
-  const mark = PLAIN_MARKS[letters];
-  if (mark !== undefined) return [{ kind: "mark", text: mark }];
-  if (PLAIN_NAMES.has(letters) || letters.length >= WORD) return [nameToken(letters)];
-  return Array.from(letters, nameToken);
-}
-
-function readMark(take: (pattern: RegExp) => RegExpExecArray | null): Token[] | null {
-  const command = take(COMMAND)?.[1];
-  if (command === undefined) {
-    const mark = take(MARK)?.[0];
-    return mark === undefined ? null : [{ kind: "mark", text: mark }];
-  }
-  if (!/[A-Za-z]/.test(command)) {
-    return [{ kind: "mark", text: command === "|" ? "|" : `\\${command}` }];
-  }
-  const mark = MARKS[command];
-  if (mark !== undefined) return [{ kind: "mark", text: mark }];
-  const name = nameToken(command);
-  if (GREEK.test(name.text) || isFunction(name.text)) return [name];
-  throw new MathSyntaxError(`\\${command} is not known`);
-}
-
-function nameToken(name: string): Token {
-  return { kind: "name", text: NAMES[name] ?? name };
-}
-
-function isFunction(name: string): boolean {
-  return FUNCTIONS.some((known) => known === name);
-}
-
-function trackBrackets(open: string[], { text }: Token): void {
-  if (text === "(" || text === "[" || text === "{" || text === "\\{") open.push(text);
-  if (text === ")" || text === "]" || text === "}" || text === "\\}") open.pop();
-}
-
-const END: Token = { kind: "mark", text: "" };
-
-export class Cursor {
-  readonly budget: Budget;
-  readonly #tokens: Token[];
+class Tokenizer {
+  readonly #text: string;
+  readonly #grouped: boolean;
+  readonly #isProse: boolean;
+  readonly #isSentence: boolean;
+  readonly #tokens: Token[] = [];
+  /** The mode inside each open brace; `own` braces belong to a command of the mode and are no group. */
+  readonly #braces: { readonly mode: Mode; readonly own: boolean }[] = [];
   #at = 0;
-  /** Bars that were opened: inside them the next bar closes. */
-  bars = 0;
+  #hasVectors = false;
 
-  constructor(tokens: readonly Token[], budget: Budget) {
-    this.#tokens = [...tokens];
-    this.budget = budget;
+  constructor(text: string, grouped: boolean) {
+    this.#text = text;
+    this.#grouped = grouped;
+    this.#isProse = PROSE.test(text);
+    this.#isSentence = this.#isProse && / /.test(text) && /[A-Za-z]{4}/.test(text);
   }
 
-  get next(): Token {
-    return this.#tokens[this.#at] ?? END;
+  get #mode(): Mode {
+    return this.#braces.at(-1)?.mode ?? "math";
   }
 
-  get done(): boolean {
-    return this.#at >= this.#tokens.length;
+  read(): Token[] {
+    while (this.#at < this.#text.length) {
+      if (this.#text[this.#at] === " ") this.#at += 1;
+      else if (!this.#readNumber() && !this.#readLetters(this.#mode)) this.#readMark();
+    }
+    return this.#tokens;
   }
 
-  isMark(...marks: readonly string[]): boolean {
-    return this.next.kind === "mark" && marks.includes(this.next.text) && !this.done;
+  #take(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text);
+    if (match !== null) this.#at = pattern.lastIndex;
+    return match;
   }
 
-  /** What stands `ahead` tokens further on. */
-  peek(ahead: number): Token {
-    return this.#tokens[this.#at + ahead] ?? END;
+  #push(kind: Token["kind"], text: string, start: number, upright = false): void {
+    this.#tokens.push({ kind, text, spaced: this.#text[start - 1] === " ", upright });
   }
 
-  take(): Token {
-    const token = this.next;
-    if (this.done) throw new MathSyntaxError("the text ends too early");
-    this.#at += 1;
-    return token;
+  #readNumber(): boolean {
+    const start = this.#at;
+    const number = (this.#grouped ? this.#take(GROUPED) : null) ?? this.#take(NUMBER);
+    if (number !== null) this.#push("number", number[0].replaceAll(",", ""), start);
+    return number !== null;
   }
 
-  takeMark(...marks: readonly string[]): boolean {
-    if (!this.isMark(...marks)) return false;
-    this.#at += 1;
+  #readLetters(mode: Mode): boolean {
+    const start = this.#at;
+    const [all = "", letters = "", primes = ""] = this.#take(LETTERS) ?? [];
+    if (all === "") return false;
+    const mark = this.#wordMark(letters, start);
+    if (mark !== undefined) this.#push("mark", mark, start);
+    else if (mode === "math") this.#pushPlain(letters, primes, start);
+    else this.#pushStyled(letters, primes, start, mode);
     return true;
   }
 
-  expect(mark: string): void {
-    if (!this.takeMark(mark)) {
-      throw new MathSyntaxError(`expected ${mark}, found ${this.next.text || "the end"}`);
+  #wordMark(letters: string, start: number): string | undefined {
+    const before = this.#tokens.at(-1);
+    if (letters === "U" && before?.kind === "mark" && /^(?:\)|\]|\\\})$/.test(before.text)) return "cup";
+    const isSpaced = this.#text[start - 1] === " " && this.#text[this.#at] === " ";
+    if (letters === "in" && isSpaced && this.#mode === "math" && before?.kind === "name") return "in";
+    return WORD_MARKS[letters];
+  }
+
+  #pushPlain(letters: string, primes: string, start: number): void {
+    if (this.#isUnitHere(letters, start)) this.#push("word", letters, start, true);
+    else if (PLAIN_NAMES.has(letters)) this.#push("name", NAMES[letters] ?? letters, start);
+    else if (/^[A-Z]{2,}$/.test(letters)) this.#push("name", letters + primes, start);
+    else if (this.#isWord(letters, start)) this.#push("word", letters, start);
+    else {
+      for (const [at, letter] of [...letters].entries()) {
+        this.#push("name", at === letters.length - 1 ? letter + primes : letter, start + at);
+      }
     }
   }
 
-  /** The first digit of a number, which leaves the others to be read: `\frac12` is a half. */
-  takeDigit(): string {
-    const { text } = this.take();
-    if (text.length > 1) {
-      this.#at -= 1;
-      this.#tokens[this.#at] = { kind: "number", text: text.slice(1) };
+  #isWord(letters: string, start: number): boolean {
+    if (letters.length >= WORD || /^[A-Z][a-z]{2}$/.test(letters)) return true;
+    // What follows a word is a word: "20 years old".
+    if (letters.length > 1 && this.#tokens.at(-1)?.kind === "word" && this.#text[start - 1] === " ") return true;
+    return this.#isProse && letters.length > 1 && (this.#isSentence || SPOKEN.test(letters));
+  }
+
+  /** `60 km/h`: after a number, or after a unit and a stroke. */
+  #isUnitHere(letters: string, start: number): boolean {
+    const [unit, last] = [this.#tokens.at(-2), this.#tokens.at(-1)];
+    const isAfterValue = last?.text === "pi" || last?.text === "}" || last?.text === ")";
+    if (isAfterValue && this.#text[start - 1] === " " && SPACED_UNIT.test(letters)) return true;
+    if (last?.kind === "number") return isPlainUnit(letters, this.#text.slice(this.#at, this.#at + 4));
+    return last?.text === "/" && unit?.kind === "word" && unit.upright === true;
+  }
+
+  #pushStyled(letters: string, primes: string, start: number, mode: Mode): void {
+    if (mode === "set" || mode === "script" || mode === "fraktur") this.#push("name", `${mode}_${letters}`, start);
+    else if (mode === "vector" && /^[eijk]$/.test(letters)) this.#push("name", `vec_${letters}`, start);
+    else if (letters.length === 1) this.#push("name", letters + primes, start, mode !== "vector");
+    else if (mode === "text" ? /^(?:pi|infinity)$/.test(letters) : PLAIN_NAMES.has(letters)) {
+      this.#push("name", NAMES[letters] ?? letters, start);
+    } else if (/^[A-Z]{2,}$/.test(letters)) this.#push("name", letters + primes, start);
+    else this.#push("word", letters, start, true);
+  }
+
+  #readMark(): void {
+    const start = this.#at;
+    const command = this.#take(COMMAND)?.[1];
+    if (command !== undefined) {
+      this.#readCommand(command, start);
+      return;
     }
-    return text.slice(0, 1);
+    const mark = this.#take(MARK)?.[0] ?? "";
+    if (mark === "{") this.#braces.push({ mode: this.#mode, own: false });
+    if (mark === "}" && this.#braces.pop()?.own === true) return;
+    // What ends or quotes a sentence says nothing.
+    if (this.#mode === "text" && /^[.?!"']$/.test(mark)) return;
+    this.#push("mark", mark, start);
   }
 
-  /** What stands below the line after `_`: one sign, or a group, as text. */
-  takeIndex(): string {
-    if (!this.takeMark("{")) return this.take().text;
-    const parts: string[] = [];
-    while (!this.isMark("}")) parts.push(this.take().text);
-    this.take();
-    return parts.join("");
+  #readCommand(command: string, start: number): void {
+    const mode = MODES[command];
+    const name = NAMES[command] ?? command;
+    const isName = GREEK.test(name) || FUNCTIONS.some((known) => known === name);
+    if (mode !== undefined) this.#openMode(mode);
+    else if (isName) this.#push("name", name, start);
+    else if (/^[RZNQC]$/.test(command)) this.#push("name", `set_${command}`, start);
+    else this.#push("mark", this.#markOf(command), start);
   }
 
-  /** Skips tokens that were peeked at. */
-  skip(count: number): void {
-    this.#at += count;
+  #markOf(command: string): string {
+    const accent = ACCENTS[command];
+    if (accent !== undefined) return `accent ${accent}`;
+    if (command === "|") return "|";
+    // Of vectors it is no product of numbers.
+    if (command === "times" && this.#hasVectors) return "\\times";
+    return MARKS[command] ?? `\\${command}`;
+  }
+
+  /** What follows is one letter or a group of the mode. */
+  #openMode(mode: Mode): void {
+    if (mode === "vector") this.#hasVectors = true;
+    if (this.#take(OPENS_MODE) !== null) {
+      this.#braces.push({ mode, own: true });
+      return;
+    }
+    while (this.#text[this.#at] === " ") this.#at += 1;
+    const letter = this.#text[this.#at] ?? "";
+    if (!/[A-Za-z]/.test(letter)) return;
+    this.#at += 1;
+    this.#pushStyled(letter, "", this.#at - 1, mode);
   }
 }

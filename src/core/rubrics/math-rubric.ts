@@ -1,9 +1,9 @@
 /**
  * A rubric whose score is whether the answer is the row's, as mathematics.
  *
- * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong. A row's answer that cannot
- * be read (`MalformedTargetError`), a comparison beyond its budget of work (`WorkBudgetError`) and one that no rule
- * decides (`UndecidedError`) give no score.
+ * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong, and so is one that no rule
+ * proves equal; the metric `undecided` counts the last kind. A row's answer that is empty or whose braces do not close
+ * (`MalformedTargetError`) and a comparison beyond its budget of work (`WorkBudgetError`) give no score.
  */
 
 import * as z from "zod";
@@ -37,6 +37,9 @@ export interface MathOptions<Task, S> {
 
 const OPTIONS = ["name", "weight", "answer", "strict", "percentIsRatio", "maxCharacters", "parser"];
 
+/** The metric of answers that no rule proves equal to the row's, nor different: 1 or 0. Their score is 0. */
+const UNDECIDED = "undecided";
+
 export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
   constructor(options: MathOptions<Task, S> = {}) {
     refuseUnknownOptions("a math rubric", options, OPTIONS);
@@ -44,12 +47,16 @@ export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const reader = (question: string) =>
       options.parser ?? new Parser((text) => extractMathAnswer(text, strict, question));
     super({ parser: reader("") });
+    // Between the score of a rollout and its metric: both get the same state.
+    const undecided = new WeakSet<object>();
     const fn = async (args: ScoringArgs<Task, S>) => {
       const target = extractMathTarget(await answer(args));
       const found = reader(textOf(args.prompt.at(-1))).parseAnswer(args.completion);
-      return isSameMathematics(found ?? "", target, options, scoreWork(args));
+      const onUndecided = () => undecided.add(args.state);
+      return isSameMathematics(found ?? "", target, { ...options, onUndecided }, scoreWork(args));
     };
     this.addRewardFunc(name, fn, weight);
+    this.addMetric(UNDECIDED, ({ state }) => undecided.has(state));
   }
 }
 
@@ -88,7 +95,7 @@ class UncomparedError extends NoScoreError {
 
 /**
  * Compares two texts within the budget of a score. Throws `WorkBudgetError` beyond it, and a `NoScoreError` of the name
- * `MalformedTargetError` or `UndecidedError` where there is no verdict.
+ * `MalformedTargetError` where the target is none.
  */
 function isSameMathematics(
   answer: string,

@@ -64,17 +64,36 @@ test("a row's answer that cannot be read leaves the rollout unscored, whatever w
 test.each([
   ["1", "\\frac{1}{", "MalformedTargetError: the target cannot be read: a bracket does not close"],
   ["9^{9^{9}}", "5", "WorkBudgetError: the comparison was given up: a number of more than 2000 digits"],
-  [
-    "\\sqrt{(x+1)^2}",
-    "|x+1|",
-    "UndecidedError: answer and target agree at every point tried, and no rule says whether they are equal",
-  ],
 ])("%s against %s is recorded as %s", async (answer, target, error) => {
   const { reward, scoring_errors } = await score(`\\boxed{${answer}}`, target);
   expect({ reward, scoring_errors }).toEqual({
     reward: null,
     scoring_errors: [{ function: "correct_answer", error, retryable: false }],
   });
+});
+
+test("an equality that no rule proves is 0, and counted", async () => {
+  const undecided = await score("\\boxed{\\cos 20^\\circ\\cos 40^\\circ\\cos 80^\\circ}", "\\frac18");
+  expect(undecided).toMatchObject({ reward: 0, metrics: { correct_answer: 0, undecided: 1 }, scoring_errors: [] });
+  const different = await score("\\boxed{\\cos 20^\\circ}", "\\frac18");
+  expect(different).toMatchObject({ reward: 0, metrics: { correct_answer: 0, undecided: 0 } });
+  expect(await score("\\boxed{1}", "1")).toMatchObject({ reward: 1, metrics: { undecided: 0 } });
+});
+
+test("a row's answer that is not of the grammar is compared as its own text", async () => {
+  const integral = "\\int_0^1 f(x)\\,dx";
+  expect((await score(`\\boxed{${integral}}`, integral)).reward).toBe(1);
+  expect(await score("\\boxed{1}", integral)).toMatchObject({ reward: 0, scoring_errors: [] });
+});
+
+test("D19: an answer needs no box, a percentage and a decimal are exact, and what was only thought is no answer", async () => {
+  expect((await score("it is 18", "18")).reward).toBe(1);
+  expect((await score("<think>\\boxed{18}", "18")).reward).toBe(0);
+  expect((await score("\\boxed{5\\%}", "0.05")).reward).toBe(0);
+  expect((await score("\\boxed{5\\%}", "5")).reward).toBe(0);
+  expect((await score("\\boxed{0.333333}", "\\frac13")).reward).toBe(0);
+  expect((await score("\\boxed{5\\text{ cm}}", "5\\text{ m}")).reward).toBe(0);
+  expect((await score("\\boxed{1}", "")).reward).toBeNull();
 });
 
 test("a comparison beyond its budget leaves the rollout unscored, with its class", async () => {

@@ -51,7 +51,13 @@ test("fractions are equal when their cross products are", () => {
 
 test("any text is decided", () => {
   const pieces = fc.constantFrom(
-    ..."x y 1 23 .5 ( ) [ ] { } \\{ \\} + - * / ^ _ ! | , = < \\le \\frac \\sqrt \\sin \\ln \\pi e i \\pm \\cup \\infty %".split(
+    ..."x y f g AB 1 23 .5 1,234 ( ) [ ] { } \\{ \\} + - * / ^ _ ! | , : = < \\le \\ne \\approx \\in \\frac \\sqrt \\sin \\ln".split(
+      " ",
+    ),
+    ..."\\pi e i z \\pm \\cup \\setminus \\infty % \\text{ \\text{cm} \\text{word} or and \\mathbb{R} \\bar ' \\over".split(
+      " ",
+    ),
+    ..."\\begin{cases} \\end{cases} & \\\\ \\$ ^\\circ \\angle million AM \\not \\int \\dots km/h per (B) |x|".split(
       " ",
     ),
   );

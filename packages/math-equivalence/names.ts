@@ -1,0 +1,94 @@
+/** Which names are functions, and which sides of an equation only name what the other side says. */
+import { iterateLength } from "./parse-expression.ts";
+import { closingOf } from "./structure.ts";
+import { FUNCTIONS } from "./syntax.ts";
+import { type Token, textOf } from "./token.ts";
+
+const CONSTANTS = new Set(["pi", "e", "i", "infinity", "emptyset"]);
+/** Names of functions by custom: of them an exponent before a bracket is no power. */
+const FUNCTION_NAME = /^(?:(?:[fghFGH]|phi|psi|Phi|Psi|Gamma|zeta)'*|\w+'+)$/;
+/** What no factor in brackets holds. */
+const NO_FACTOR = /^(?:,|=|!=|<|>|<=|>=|in|cap|cup)$/;
+
+/**
+ * Names that are functions where a bracket follows: those that functions have by custom, and those with one name or
+ * number in their bracket (`T(n)`), or what is no factor (`P(A|B)`). A name that stands alone too, in the text that has
+ * the bracket, is a variable.
+ */
+export function functionNames(texts: readonly (readonly Token[])[]): Set<string> {
+  const functions = new Set<string>();
+  for (const tokens of texts) {
+    const names = [...tokens.entries()].filter(([, { kind, text }]) => kind === "name" && !CONSTANTS.has(text));
+    const alone = new Set(names.filter(([at]) => !isHead(tokens, at)).map(([, { text }]) => text));
+    for (const [at, { text }] of names) {
+      if (!alone.has(text) && (FUNCTION_NAME.test(text) || hasArgument(tokens, at))) functions.add(text);
+    }
+  }
+  return functions;
+}
+
+/** Whether what stands in the bracket after a name is told to be no factor. */
+function hasArgument(tokens: readonly Token[], at: number): boolean {
+  const start = indexEnd(tokens, at + 1) + 1;
+  const end = start - 1 + closingOf(tokens.slice(start - 1, start + MOST_TOKENS));
+  const marks = tokens.slice(start, end).filter(({ kind }) => kind === "mark");
+  // Bars around a value come in pairs.
+  const isConditional = marks.filter(({ text }) => text === "|").length % 2 === 1;
+  return end === start + 1 || isConditional || marks.some(({ text }) => NO_FACTOR.test(text));
+}
+
+/** Tokens of an argument that are looked at. */
+const MOST_TOKENS = 40;
+
+function isHead(tokens: readonly Token[], at: number): boolean {
+  const end = indexEnd(tokens, at + 1);
+  if (tokens[end]?.text === "(") return true;
+  const peek = (ahead: number) => tokens[end + ahead] ?? { kind: "mark", text: "" };
+  return FUNCTION_NAME.test(tokens[at]?.text ?? "") && iterateLength({ peek }) > 0;
+}
+
+/** Where an index that begins at `at` ends; `at` itself when none does. */
+function indexEnd(tokens: readonly Token[], at: number): number {
+  if (tokens[at]?.text !== "_") return at;
+  if (tokens[at + 1]?.text !== "{") return at + 2;
+  const close = tokens.slice(at, at + 20).findIndex(({ text }) => text === "}");
+  return close === -1 ? at : at + close + 1;
+}
+
+const INDEX = String.raw`(?:_(?:[aAw0]|\{[^{}]*\}))?`;
+/** `x`, `xy`, `a_n`, a word or several; `f(x)`, `f^{-1}(x)`, `P(A|B)`. */
+const NAMES = new RegExp(`^(?:[aAw]${INDEX})+$`);
+const APPLIED = new RegExp(String.raw`^[faAw]${INDEX}(?:\^(?:[0aA]|\{[^{}]*\}))?\(.*\)$`, "s");
+/** `a/b`, `dy/dx`, `|AB|`, `[ABC]`, `\angle ABC`, `\overline{AB}`, `m\angle A`. */
+const FIGURES =
+  /^(?:frac\{a\}\{a\}|frac\{a\}\{aa\}f\(.*\)|frac\{a(?:\^0)?a\}\{aa(?:\^0)?\}|\|A\||\[A\]|[aw]?(?:angle|triangle)\{?[aA]+\}?|accent\w*\{?[aA]\}?)$/;
+/** `a:b` */
+const RATIO = /^a(?::a)+$/;
+/** `(x, y)` */
+const TUPLE = new RegExp(String.raw`^\(a${INDEX}(?:,a${INDEX})+\)$`);
+
+/** "Not x = 5" names nothing. */
+const CONDITION = /^(?:not|no|never|if|unless|except|when|where|without)$/i;
+
+/** The text of a side that is a name; null when it says something itself. */
+export function labelOf(tokens: readonly Token[], functions: ReadonlySet<string>): string | null {
+  const signature = tokens.map((token) => signatureOf(token, functions)).join("");
+  const isApplied = APPLIED.test(signature) && (signature[0] === "f" || signature[0] === "w");
+  const isLabel = isApplied || [NAMES, FIGURES, RATIO, TUPLE].some((form) => form.test(signature));
+  return isLabel ? textOf(tokens) : null;
+}
+
+/** a: a name, A: several capitals, w: a word, f: a function, 0: a number, else the mark itself. */
+function signatureOf({ kind, text }: Token, functions: ReadonlySet<string>): string {
+  if (kind === "word") return CONDITION.test(text) ? "?" : "w";
+  if (kind === "number") return "0";
+  if (kind === "mark") return text.replace(" ", "");
+  if ((CONSTANTS.has(text) && text !== "e" && text !== "i") || FUNCTIONS.some((known) => known === text)) return "c";
+  if (functions.has(text)) return "f";
+  return /^[A-Z]{2,}/.test(text) ? "A" : "a";
+}
+
+/** The names of a tuple that is a label; null of any other. */
+export function namesOfTuple(label: string): readonly string[] | null {
+  return label.startsWith("( ") ? label.slice(2, -2).split(" , ") : null;
+}
