@@ -44,6 +44,11 @@ function withSecond(change: (second: Taken) => Taken): TrainingAccount {
   return { ...good, taken: [taken(1), change(taken(2))] };
 }
 
+/** D1 has not been told how the run stands. */
+function behindIn(audit: TrainingAccount["audit"]): TrainingAccount["audit"] {
+  return { ...audit, sources: { ...audit.sources, d1: { ...audit.sources.d1, current: false } } };
+}
+
 test("an account of a run that went well breaks no rule", () => {
   expect(trainingViolations(good)).toEqual([]);
 });
@@ -51,7 +56,7 @@ test("an account of a run that went well breaks no rule", () => {
 test.each<[string, TrainingAccount]>([
   ["ended", { ...good, run: { ...good.run, training: training(1) } }],
   ["accounting", { ...good, run: { ...good.run, counts: { ...good.run.counts, scored: 1 } } }],
-  ["audit", { ...good, results: [] }],
+  ["audit", { ...good, audit: behindIn(good.audit) }],
   ["steps_in_order", { ...good, lineage: ["bat_2", "bat_1"] }],
   ["trained_once", { ...good, lineage: ["bat_1", "bat_2", "bat_2"] }],
   [
