@@ -13,7 +13,7 @@ import { distinct, sameInAnyOrder, samePlaces } from "./matching.ts";
 import { namesOfTuple } from "./names.ts";
 import { DEGREE } from "./parse-expression.ts";
 import { inBases } from "./quantity.ts";
-import { MINUS_ONE } from "./rational.ts";
+import { MINUS_ONE, whole } from "./rational.ts";
 import { type Piece, realSetOf } from "./reals.ts";
 import type { Answer, Expression, Link, Side } from "./syntax.ts";
 import { sameBases } from "./units.ts";
@@ -52,8 +52,8 @@ export class AnswerComparison {
     if (b.kind === "choice") return this.#choice(b, a);
     const [left, right] = [recordOf(a), recordOf(b)];
     if (left !== null && right !== null) return this.#records(left, right);
-    if (left !== null) return this.#recordAndValues(left, b);
-    if (right !== null) return this.#recordAndValues(right, a);
+    if (left !== null) return this.#recordAndValues(left, a.kind === "relation", b);
+    if (right !== null) return this.#recordAndValues(right, b.kind === "relation", a);
     const [plain, other] = [withoutDomains(a), withoutDomains(b)];
     if ((plain === a) !== (other === b)) return this.equal(plain, other);
     if (isChoice(a) && !isUnordered(b)) return a.items.every((item) => this.equal(item, b));
@@ -119,7 +119,12 @@ export class AnswerComparison {
 
   /** Numbers, numbers with units, ratios. */
   #measured(a: Of<"expression" | "quantity" | "ratio">, b: Of<"expression" | "quantity" | "ratio">): boolean {
-    if (a.kind === "ratio" && b.kind === "ratio") return this.#ratios(a.terms, b.terms);
+    if (a.kind === "ratio" && b.kind === "ratio") {
+      const areTimes = a.mayBeTime && b.mayBeTime;
+      return areTimes
+        ? samePlaces(a.terms, b.terms, (x, y) => this.#expressions.equal(x, y))
+        : this.#ratios(a.terms, b.terms);
+    }
     if (a.kind === "quantity" && b.kind === "quantity") return this.#quantities(a, b);
     if (a.kind === "quantity") return b.kind === "expression" && this.#withoutUnit(a, b.expression);
     if (b.kind === "quantity") return a.kind === "expression" && this.#withoutUnit(b, a.expression);
@@ -147,6 +152,9 @@ export class AnswerComparison {
   #ratios(a: readonly Expression[], b: readonly Expression[]): boolean {
     const [over, under] = [a[0], b[0]];
     if (over === undefined || under === undefined) return false;
+    if (samePlaces(a, b, (left, right) => this.#expressions.equal(left, right))) return true;
+    // Cross products with 0 say nothing.
+    if ([...a, ...b].some((term) => this.#expressions.equal(term, ZERO))) return false;
     return samePlaces(a, b, (left, right) => this.#expressions.equal(product(left, under), product(right, over)));
   }
 
@@ -160,9 +168,10 @@ export class AnswerComparison {
     );
   }
 
-  /** `x = 1, y = 2` and the point `(1, 2)`, or the same values in the order of their names. */
-  #recordAndValues(record: ReadonlyMap<string, Answer>, values: Answer): boolean {
-    const byName = [...record].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
+  /** `(m, b) = (2, 3)` and `(2, 3)`; `y = 2, x = 1` and the point `(1, 2)`, or the same values in the order of names. */
+  #recordAndValues(record: ReadonlyMap<string, Answer>, isTuple: boolean, values: Answer): boolean {
+    const entries = isTuple ? [...record] : [...record].sort(([a], [b]) => (a < b ? -1 : 1));
+    const byName = entries.map(([, value]) => value);
     if (values.kind === "ordered")
       return values.open === "(" && values.close === ")" && this.#inPlace(byName, values.items);
     if (values.kind !== "list" || values.items.some(({ kind }) => kind === "relation")) return false;
@@ -341,6 +350,8 @@ function sidesOf({ sign, left, right }: Link): Expression | null {
 function product(a: Expression, b: Expression): Expression {
   return { kind: "product", parts: [a, b] };
 }
+
+const ZERO: Expression = { kind: "number", value: whole(0n) };
 
 /** A ratio of two terms is their quotient. */
 function numberOf(answer: Of<"expression" | "ratio">): Expression | null {

@@ -16,7 +16,10 @@ import { type Token, textOf } from "./token.ts";
 import { tokenize } from "./tokens.ts";
 
 export interface MathEqualOptions {
-  /** Characters of an answer; a longer one is wrong. 50,000 unless given. */
+  /**
+   * Characters of an answer; a longer one is wrong. A longer target is equal to its own text only, spacing aside. 50,000
+   * unless given.
+   */
   readonly maxCharacters?: number;
   /** Reads 5 % as 0.05. Otherwise a percentage equals percentages only. */
   readonly percentIsRatio?: boolean;
@@ -30,6 +33,7 @@ export interface MathEqualOptions {
 export function mathEqual(answer: string, target: string, options: MathEqualOptions = {}): boolean {
   const { maxCharacters = MATH_LIMITS.characters, percentIsRatio = false, spend = () => undefined } = options;
   if (answer.length > maxCharacters) return false;
+  if (target.length > maxCharacters) return withSingleSpaces(answer) === withSingleSpaces(target);
   const [given, wanted] = [normalise(answer), normalise(target)];
   if (wanted === "") throw new MalformedTargetError("it is empty");
   const cut = (text: string, grouped = true) => {
@@ -59,6 +63,11 @@ function readings(text: string, read: (grouped: boolean) => Answer): Answer[] {
   const separated = read(false);
   const isPoint = separated.kind === "ordered" && grouped.kind !== "ordered";
   return isPoint ? [separated] : [grouped, separated];
+}
+
+/** Of a target too long to be read only its own text is the same. */
+function withSingleSpaces(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }
 
 /** 5 % as 5/100. */

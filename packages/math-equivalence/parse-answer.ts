@@ -306,9 +306,14 @@ function withoutEdges(cell: readonly Token[]): Token[] {
   return start === -1 ? [] : cell.slice(start, end + 1);
 }
 
+/** `2:30`; 10:25 is also a ratio, as is 75:25. */
+const TIME = /^(?:[01]?\d|2[0-4]) : \d\d$/;
+
 function readRatio(tokens: readonly Token[], reading: Reading): Answer | undefined {
   const terms = split(tokens, ":");
-  return terms.length === 1 ? undefined : { kind: "ratio", terms: terms.map((term) => parseWhole(term, reading)) };
+  if (terms.length === 1) return undefined;
+  const mayBeTime = TIME.test(textOf(tokens));
+  return { kind: "ratio", terms: terms.map((term) => parseWhole(term, reading)), mayBeTime };
 }
 
 function readExpression(tokens: readonly Token[], reading: Reading): Answer {

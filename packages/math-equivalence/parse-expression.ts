@@ -3,7 +3,7 @@
  *
  * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth
  * is bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is
- * 3/2.
+ * 3/2. It begins a factor: in `x^2\frac{1}{2}` and `\sqrt2\frac{1}{2}` the fraction is a factor of its own.
  */
 
 import { type Budget, refuseDigits } from "./budget.ts";
@@ -67,8 +67,8 @@ function parseSigned(cursor: Cursor): Expression {
   return parsePower(cursor);
 }
 
-function parsePower(cursor: Cursor): Expression {
-  return withSuffixes(cursor, parseValue(cursor));
+function parsePower(cursor: Cursor, mixes = true): Expression {
+  return withSuffixes(cursor, parseValue(cursor, mixes));
 }
 
 /** `^`, `!`, `%` and a degree sign bind to the value before them. */
@@ -104,7 +104,7 @@ function parseExponent(cursor: Cursor): Expression {
   cursor.budget.node();
   if (cursor.takeMark("-")) return negate(parseExponent(cursor));
   if (cursor.isMark("{")) return withSuffixes(cursor, parseGroup(cursor));
-  return parsePower(cursor);
+  return parsePower(cursor, false);
 }
 
 /** Whether a value may follow without a sign for the product. A number may only after `n!`: `2 3` is no product. */
@@ -116,10 +116,11 @@ function startsValue(cursor: Cursor): boolean {
   return isAccent || cursor.isMark("(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil", "angle", "triangle");
 }
 
-function parseValue(cursor: Cursor): Expression {
+/** `mixes`: a fraction after a whole number makes a mixed number, which an exponent or an argument without braces is not. */
+function parseValue(cursor: Cursor, mixes = true): Expression {
   cursor.budget.node();
   const token = cursor.take();
-  if (token.kind === "number") return numberFrom(cursor, token.text);
+  if (token.kind === "number") return numberFrom(cursor, token.text, mixes);
   if (token.kind === "name") return parseName(cursor, token.text);
   if (token.kind === "word") return parseWord(cursor, token.text.toLowerCase());
   if (token.text.startsWith(ACCENT)) return apply(cursor, token.text.slice(ACCENT.length), [parseArgument(cursor)]);
@@ -180,7 +181,7 @@ function parseRoot(cursor: Cursor): Expression {
 function parseArgument(cursor: Cursor): Expression {
   if (cursor.isMark("{")) return parseGroup(cursor);
   cursor.budget.node();
-  if (cursor.next.kind === "number") return numberFrom(cursor, cursor.takeDigit());
+  if (cursor.next.kind === "number") return numberFrom(cursor, cursor.takeDigit(), false);
   return parseValue(cursor);
 }
 
@@ -283,10 +284,10 @@ function parseFigure(cursor: Cursor, figure: string): Expression {
 }
 
 /** A decimal, a mixed number, or digits to a base, which are a name of their own: `101_2` is not 101. */
-function numberFrom(cursor: Cursor, text: string): Expression {
+function numberFrom(cursor: Cursor, text: string, mixes: boolean): Expression {
   if (cursor.takeMark("_")) return symbol(`${text}_${cursor.takeIndex()}`);
   const value = readDecimal(cursor.budget, text);
-  const fraction = /^\d+$/.test(text) ? takeProperFraction(cursor) : null;
+  const fraction = mixes && /^\d+$/.test(text) ? takeProperFraction(cursor) : null;
   return { kind: "number", value: fraction === null ? value : add(cursor.budget, value, fraction) };
 }
 

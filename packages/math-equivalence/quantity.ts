@@ -4,7 +4,7 @@ import { parseWhole } from "./parse-expression.ts";
 import { rational } from "./rational.ts";
 import type { Answer, Expression } from "./syntax.ts";
 import { FUNCTIONS } from "./syntax.ts";
-import type { Token } from "./token.ts";
+import { type Token, textOf } from "./token.ts";
 import { readUnit, sameBases, startsUnit, type Unit } from "./units.ts";
 
 type Quantity = Answer & { readonly kind: "quantity" };
@@ -93,16 +93,20 @@ function startsPer(tokens: readonly Token[], at: number): boolean {
   return (text === "/" || text === "per") && startsUnit(tokens, at + 1);
 }
 
-/** `4:30 PM`, `4 pm`: minutes, and the half of the day; undefined of anything else. */
-export function readClock(tokens: readonly Token[], { budget }: Reading): Answer | undefined {
+/** Where no half of the day is told. */
+const HOURS: Token = { kind: "mark", text: "o'clock" };
+
+/** `4:30 PM`, `4 pm`: minutes, and the half of the day; `10:05`, which is no ratio; undefined of anything else. */
+export function readClock(tokens: readonly Token[], reading: Reading): Answer | undefined {
+  if (/^\d\d? : 0\d$/.test(textOf(tokens))) return readClock([...tokens, HOURS], reading);
   const half = tokens.at(-1)?.text.toLowerCase();
   const [hour, colon, minute] = tokens.slice(0, -1);
   const isHour = hour?.kind === "number" && /^\d\d?$/.test(hour.text);
-  if ((half !== "am" && half !== "pm") || !isHour) return undefined;
+  if ((half !== "am" && half !== "pm" && half !== HOURS.text) || !isHour) return undefined;
   if (tokens.length !== 2 && (tokens.length !== 4 || colon?.text !== ":" || !/^\d\d$/.test(minute?.text ?? ""))) {
     return undefined;
   }
   const minutes = BigInt(hour.text) * 60n + BigInt(tokens.length === 4 ? (minute?.text ?? "0") : "0");
-  const value: Expression = { kind: "number", value: rational(budget, minutes) };
+  const value: Expression = { kind: "number", value: rational(reading.budget, minutes) };
   return { kind: "phrase", parts: [{ kind: "expression", expression: value }, half] };
 }

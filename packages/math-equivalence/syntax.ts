@@ -40,7 +40,8 @@ export type Answer =
   | { readonly kind: "expression"; readonly expression: Expression }
   /** With a unit. `sums`: several units were added up (`1 h 20 min`), so the number alone says nothing. */
   | { readonly kind: "quantity"; readonly expression: Expression; readonly unit: Unit; readonly sums: boolean }
-  | { readonly kind: "ratio"; readonly terms: readonly Expression[] }
+  /** `mayBeTime`: it could be a time of the day too (`2:30`), and two of those are no proportion. */
+  | { readonly kind: "ratio"; readonly terms: readonly Expression[]; readonly mayBeTime: boolean }
   /** A tuple or an interval: the brackets count, and so does the order. */
   | {
       readonly kind: "ordered";

@@ -11,132 +11,140 @@ import { isPlainUnit, SPACED_UNIT } from "./units.ts";
 import { joinNumberWords } from "./words.ts";
 
 /** Commands that are another mark's spelling. */
-const MARKS: Readonly<Record<string, string>> = {
-  cdot: "*",
-  times: "*",
-  ast: "*",
-  div: "/",
-  le: "<=",
-  leq: "<=",
-  leqslant: "<=",
-  ge: ">=",
-  geq: ">=",
-  geqslant: ">=",
-  lt: "<",
-  gt: ">",
-  ne: "!=",
-  neq: "!=",
-  in: "in",
-  approx: "approx",
-  simeq: "approx",
-  cup: "cup",
-  cap: "cap",
-  setminus: "setminus",
-  backslash: "setminus",
-  land: "land",
-  wedge: "land",
-  lor: "lor",
-  vee: "lor",
-  pm: "pm",
-  mp: "mp",
-  mid: "|",
-  vert: "|",
-  lvert: "|",
-  rvert: "|",
-  colon: ":",
-  lbrace: "\\{",
-  rbrace: "\\}",
-  langle: "(",
-  rangle: ")",
-  lbrack: "[",
-  rbrack: "]",
-  lfloor: "lfloor",
-  rfloor: "rfloor",
-  lceil: "lceil",
-  rceil: "rceil",
-  frac: "frac",
-  over: "over",
-  binom: "binom",
-  dbinom: "binom",
-  tbinom: "binom",
-  choose: "choose",
-  sqrt: "sqrt",
-  circ: "circ",
-  angle: "angle",
-  triangle: "triangle",
-  begin: "begin",
-  end: "end",
-  pounds: "£",
-  euro: "€",
-  yen: "¥",
-  ldots: "dots",
-  dots: "dots",
-  cdots: "dots",
-};
+const MARKS = new Map(
+  Object.entries({
+    cdot: "*",
+    times: "*",
+    ast: "*",
+    div: "/",
+    le: "<=",
+    leq: "<=",
+    leqslant: "<=",
+    ge: ">=",
+    geq: ">=",
+    geqslant: ">=",
+    lt: "<",
+    gt: ">",
+    ne: "!=",
+    neq: "!=",
+    in: "in",
+    approx: "approx",
+    simeq: "approx",
+    cup: "cup",
+    cap: "cap",
+    setminus: "setminus",
+    backslash: "setminus",
+    land: "land",
+    wedge: "land",
+    lor: "lor",
+    vee: "lor",
+    pm: "pm",
+    mp: "mp",
+    mid: "|",
+    vert: "|",
+    lvert: "|",
+    rvert: "|",
+    colon: ":",
+    lbrace: "\\{",
+    rbrace: "\\}",
+    langle: "(",
+    rangle: ")",
+    lbrack: "[",
+    rbrack: "]",
+    lfloor: "lfloor",
+    rfloor: "rfloor",
+    lceil: "lceil",
+    rceil: "rceil",
+    frac: "frac",
+    over: "over",
+    binom: "binom",
+    dbinom: "binom",
+    tbinom: "binom",
+    choose: "choose",
+    sqrt: "sqrt",
+    circ: "circ",
+    angle: "angle",
+    triangle: "triangle",
+    begin: "begin",
+    end: "end",
+    pounds: "£",
+    euro: "€",
+    yen: "¥",
+    ldots: "dots",
+    dots: "dots",
+    cdots: "dots",
+  }),
+);
 
 /** Names with another spelling; a name that is not here means itself. */
-const NAMES: Readonly<Record<string, string>> = {
-  asin: "arcsin",
-  acos: "arccos",
-  atan: "arctan",
-  arctg: "arctan",
-  tg: "tan",
-  ctg: "cot",
-  lg: "log",
-  cosec: "csc",
-  infty: "infinity",
-  inf: "infinity",
-  oo: "infinity",
-  varnothing: "emptyset",
-  varphi: "phi",
-  varepsilon: "epsilon",
-  vartheta: "theta",
-  imath: "i",
-};
+const NAMES = new Map(
+  Object.entries({
+    asin: "arcsin",
+    acos: "arccos",
+    atan: "arctan",
+    arctg: "arctan",
+    tg: "tan",
+    ctg: "cot",
+    lg: "log",
+    cosec: "csc",
+    infty: "infinity",
+    inf: "infinity",
+    oo: "infinity",
+    varnothing: "emptyset",
+    varphi: "phi",
+    varepsilon: "epsilon",
+    vartheta: "theta",
+    imath: "i",
+  }),
+);
 
 /** Marks that a text spells as a word. */
-const WORD_MARKS: Readonly<Record<string, string>> = { sqrt: "sqrt", and: "and", or: "or", union: "cup", percent: "%" };
-const PLAIN_NAMES = new Set<string>([...FUNCTIONS, ...Object.keys(NAMES), "pi", "abs", "infinity", "emptyset"]);
+const WORD_MARKS = new Map(Object.entries({ sqrt: "sqrt", and: "and", or: "or", union: "cup", percent: "%" }));
+const PLAIN_NAMES = new Set<string>([...FUNCTIONS, ...NAMES.keys(), "pi", "abs", "infinity", "emptyset"]);
 const GREEK =
   /^(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega|ell|hbar|emptyset|infinity)$/;
 /** A letter with one of these is a name of its own. */
-const ACCENTS: Readonly<Record<string, string>> = {
-  bar: "bar",
-  overline: "bar",
-  hat: "hat",
-  widehat: "hat",
-  tilde: "tilde",
-  widetilde: "tilde",
-  dot: "dot",
-  ddot: "ddot",
-};
+const ACCENTS = new Map(
+  Object.entries({
+    bar: "bar",
+    overline: "bar",
+    hat: "hat",
+    widehat: "hat",
+    tilde: "tilde",
+    widetilde: "tilde",
+    dot: "dot",
+    ddot: "ddot",
+  }),
+);
 
 /** How letters are read: as variables, as the words of a text, upright, as a vector's name, as a set of numbers. */
 type Mode = "math" | "text" | "upright" | "vector" | "set" | "script" | "fraktur";
-const MODES: Readonly<Record<string, Mode>> = {
-  text: "text",
-  textbf: "text",
-  textit: "text",
-  textrm: "text",
-  textsf: "text",
-  textnormal: "text",
-  mbox: "text",
-  hbox: "text",
-  mathrm: "upright",
-  mathsf: "upright",
-  mathit: "upright",
-  operatorname: "upright",
-  rm: "upright",
-  mathbf: "vector",
-  boldsymbol: "vector",
-  bm: "vector",
-  vec: "vector",
-  overrightarrow: "vector",
-  mathbb: "set",
-  mathcal: "script",
-  mathscr: "script",
-  mathfrak: "fraktur",
-};
+const MODES = new Map<string, Mode>(
+  Object.entries({
+    text: "text",
+    textbf: "text",
+    textit: "text",
+    textrm: "text",
+    textsf: "text",
+    textnormal: "text",
+    mbox: "text",
+    hbox: "text",
+    mathrm: "upright",
+    mathsf: "upright",
+    mathit: "upright",
+    operatorname: "upright",
+    rm: "upright",
+    mathbf: "vector",
+    boldsymbol: "vector",
+    bm: "vector",
+    vec: "vector",
+    overrightarrow: "vector",
+    mathbb: "set",
+    mathcal: "script",
+    mathscr: "script",
+    mathfrak: "fraktur",
+  }),
+);
 
 /** A run of letters this long is a word, not a product of variables. */
 const WORD = 4;
@@ -221,12 +229,12 @@ class Tokenizer {
     if (letters === "U" && before?.kind === "mark" && /^(?:\)|\]|\\\})$/.test(before.text)) return "cup";
     const isSpaced = this.#text[start - 1] === " " && this.#text[this.#at] === " ";
     if (letters === "in" && isSpaced && this.#mode === "math" && before?.kind === "name") return "in";
-    return WORD_MARKS[letters];
+    return WORD_MARKS.get(letters);
   }
 
   #pushPlain(letters: string, primes: string, start: number): void {
     if (this.#isUnitHere(letters, start)) this.#push("word", letters, start, true);
-    else if (PLAIN_NAMES.has(letters)) this.#push("name", NAMES[letters] ?? letters, start);
+    else if (PLAIN_NAMES.has(letters)) this.#push("name", NAMES.get(letters) ?? letters, start);
     else if (/^[A-Z]{2,}$/.test(letters)) this.#push("name", letters + primes, start);
     else if (this.#isWord(letters, start)) this.#push("word", letters, start);
     else {
@@ -257,7 +265,7 @@ class Tokenizer {
     else if (mode === "vector" && /^[eijk]$/.test(letters)) this.#push("name", `vec_${letters}`, start);
     else if (letters.length === 1) this.#push("name", letters + primes, start, mode !== "vector");
     else if (mode === "text" ? /^(?:pi|infinity)$/.test(letters) : PLAIN_NAMES.has(letters)) {
-      this.#push("name", NAMES[letters] ?? letters, start);
+      this.#push("name", NAMES.get(letters) ?? letters, start);
     } else if (/^[A-Z]{2,}$/.test(letters)) this.#push("name", letters + primes, start);
     else this.#push("word", letters, start, true);
   }
@@ -278,8 +286,8 @@ class Tokenizer {
   }
 
   #readCommand(command: string, start: number): void {
-    const mode = MODES[command];
-    const name = NAMES[command] ?? command;
+    const mode = MODES.get(command);
+    const name = NAMES.get(command) ?? command;
     const isName = GREEK.test(name) || FUNCTIONS.some((known) => known === name);
     if (mode !== undefined) this.#openMode(mode);
     else if (isName) this.#push("name", name, start);
@@ -288,12 +296,12 @@ class Tokenizer {
   }
 
   #markOf(command: string): string {
-    const accent = ACCENTS[command];
+    const accent = ACCENTS.get(command);
     if (accent !== undefined) return `accent ${accent}`;
     if (command === "|") return "|";
     // Of vectors it is no product of numbers.
     if (command === "times" && this.#hasVectors) return "\\times";
-    return MARKS[command] ?? `\\${command}`;
+    return MARKS.get(command) ?? `\\${command}`;
   }
 
   /** What follows is one letter or a group of the mode. */

@@ -78,17 +78,19 @@ const COUNTED = [
   .join(" ")
   .split(" ");
 
-const PREFIXES: Readonly<Record<string, Factor>> = {
-  G: [10n ** 9n, 1n],
-  M: [10n ** 6n, 1n],
-  k: [1000n, 1n],
-  c: [1n, 100n],
-  m: [1n, 1000n],
-  n: [1n, 10n ** 9n],
-  kilo: [1000n, 1n],
-  centi: [1n, 100n],
-  milli: [1n, 1000n],
-};
+const PREFIXES = new Map<string, Factor>(
+  Object.entries({
+    G: [10n ** 9n, 1n],
+    M: [10n ** 6n, 1n],
+    k: [1000n, 1n],
+    c: [1n, 100n],
+    m: [1n, 1000n],
+    n: [1n, 10n ** 9n],
+    kilo: [1000n, 1n],
+    centi: [1n, 100n],
+    milli: [1n, 1000n],
+  }),
+);
 const PREFIXED = /^(G|M|k|c|m|n)(m|g|s|L|l|N|J|W|V|Pa|Hz|eV|mol)$|^(kilo|centi|milli)(meter|metre|gram|liter|litre)s?$/;
 const SPEEDS = new Map([
   ["mph", "mi"],
@@ -111,7 +113,7 @@ function unitOf(name: string): Unit | undefined {
   const [, sign, base, spelled, whole] = PREFIXED.exec(name) ?? [];
   if (sign !== undefined || spelled !== undefined) {
     const { factor, bases } = unitOf(base ?? whole ?? "") ?? NONE;
-    return { factor: product(factor, PREFIXES[sign ?? spelled ?? ""] ?? [1n, 1n]), bases };
+    return { factor: product(factor, PREFIXES.get(sign ?? spelled ?? "") ?? [1n, 1n]), bases };
   }
   const small = name.length > 2 ? name.toLowerCase() : name;
   const singular = /(?:ch|sh|x)es$/.test(small) ? small.slice(0, -2) : small.replace(/(?<=..)s$/, "");
@@ -151,7 +153,7 @@ export function isPlainUnit(letters: string, rest: string): boolean {
   return letters.length > 2 && letters !== "sec" && unitOf(letters) !== undefined;
 }
 
-const WORD_POWERS: Readonly<Record<string, number>> = { square: 2, sq: 2, cubic: 3, squared: 2, cubed: 3 };
+const WORD_POWERS = new Map(Object.entries({ square: 2, sq: 2, cubic: 3, squared: 2, cubed: 3 }));
 const MOST_FACTORS = 8;
 
 /** Whether a unit may begin here. */
@@ -169,7 +171,7 @@ function canBeUnit(token: Token | undefined): token is Token {
 }
 
 function powerWord(token: Token | undefined): number | undefined {
-  return token?.kind === "word" ? WORD_POWERS[token.text.toLowerCase()] : undefined;
+  return token?.kind === "word" ? WORD_POWERS.get(token.text.toLowerCase()) : undefined;
 }
 
 /** Reads a product of units from `start`: the unit and where it ends; undefined when there is none. */

@@ -58,6 +58,17 @@ test("an answer of more than 50,000 characters is wrong, even if it is the targe
   expect(mathEqual(long, long, { maxCharacters: 100_000 })).toBe(true);
 });
 
+test("a target of more than 50,000 characters is never read: it is its own text, spacing aside", () => {
+  for (const long of ["-".repeat(1_000_000), "1,".repeat(500_000), "\\{".repeat(500_000)]) {
+    const spend = vi.fn();
+    expect(mathEqual("1", long, { spend })).toBe(false);
+    expect(spend).not.toHaveBeenCalled();
+  }
+  const padded = `1${" ".repeat(MATH_LIMITS.characters)}+x`;
+  expect(mathEqual("1 +x", padded)).toBe(true);
+  expect(mathEqual("x + 1", padded)).toBe(false);
+});
+
 test("a budget that is used up is no score, with a class of its own", () => {
   expect(() => mathEqual("9^{9999}", "x")).toThrow(NoVerdictError);
   expect(() => mathEqual("9^{9999}", "x")).toThrow("a number of more than 2000 digits");

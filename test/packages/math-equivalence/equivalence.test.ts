@@ -4,6 +4,7 @@ import { mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 import { ANSWER_PAIRS } from "./answer-pairs.ts";
 import { DIFFERENT_PAIRS } from "./different-pairs.ts";
 import { FAMILY_PAIRS } from "./family-pairs.ts";
+import { NEAR_PAIRS } from "./near-pairs.ts";
 import { readPairs } from "./pairs.ts";
 import { TEXTBOOK_PAIRS } from "./textbook-pairs.ts";
 import { UNSEEN_PAIRS } from "./unseen-pairs.ts";
@@ -257,7 +258,7 @@ const DIFFERENT: readonly (readonly [string, string])[] = [
   ["\u0000", "1"],
 ];
 
-test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS + TEXTBOOK_PAIRS))(
+test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS + TEXTBOOK_PAIRS + NEAR_PAIRS))(
   "$family: $answer, $target: $equal",
   ({ answer, target, equal }) => {
     expect(mathEqual(answer, target)).toBe(equal);
@@ -266,7 +267,7 @@ test.each(readPairs(FAMILY_PAIRS + ANSWER_PAIRS + DIFFERENT_PAIRS + TEXTBOOK_PAI
 );
 
 test("each family has as many pairs that differ as pairs that are equal", () => {
-  const counts = Map.groupBy(readPairs(FAMILY_PAIRS), ({ family }) => family);
+  const counts = Map.groupBy(readPairs(FAMILY_PAIRS + NEAR_PAIRS), ({ family }) => family);
   for (const [family, pairs] of counts) {
     const equal = pairs.filter((pair) => pair.equal).length;
     expect(pairs.length - equal, family).toBeGreaterThanOrEqual(equal);
@@ -293,6 +294,25 @@ describe("different mathematics", () => {
     expect(mathEqual(answer, target)).toBe(false);
   });
 });
+
+test.each(["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__"])(
+  "a word that every object has as a property, %s, is a word as any other",
+  (word) => {
+    for (const text of [
+      word,
+      `The ${word}`,
+      `\\${word}`,
+      `\\text{${word}}`,
+      `5\\text{ ${word}}`,
+      `\\${word} 5`,
+      `${word}(1)`,
+    ]) {
+      expect(mathEqual(text, "5")).toBe(false);
+      expect(mathEqual("5", text)).toBe(false);
+      expect(mathEqual(text, text)).toBe(true);
+    }
+  },
+);
 
 test("a percentage is a ratio where the task says so", () => {
   expect(mathEqual("0.05", "5\\%", { percentIsRatio: true })).toBe(true);
