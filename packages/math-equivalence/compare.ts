@@ -9,6 +9,7 @@
 import { approximate } from "./approximate.ts";
 import type { Budget } from "./budget.ts";
 import { ExpressionComparison } from "./compare-expressions.ts";
+import { isDots, mayJoinAlike } from "./lists.ts";
 import { distinct, sameInAnyOrder, samePlaces } from "./matching.ts";
 import { namesOfTuple } from "./names.ts";
 import { DEGREE } from "./parse-expression.ts";
@@ -99,12 +100,14 @@ export class AnswerComparison {
   #phrases(a: Of<"phrase">, b: Of<"phrase">): boolean {
     return samePlaces(a.parts, b.parts, (left, right) => {
       if (typeof left === "string" || typeof right === "string") return left === right;
+      if (left.kind === "list" && right.kind === "list" && left.joint !== right.joint) return false;
       return this.equal(left, right);
     });
   }
 
   #unordered(a: Unordered, b: Unordered): boolean {
     if (a.kind === "list" && b.kind === "list" && !mayJoinAlike(a, b)) return false;
+    if ([...a.items, ...b.items].some(isDots)) return a.kind === b.kind && this.#inPlace(a.items, b.items);
     const same = (left: Answer, right: Answer) => this.equal(left, right);
     // A set forgets repetitions, and so does a list that is compared with one.
     const once = a.kind === "set" || b.kind === "set";
@@ -277,19 +280,6 @@ function isJoined(answer: Answer): answer is Joined {
 
 function isMeasured(answer: Answer): answer is Of<"expression" | "quantity" | "ratio"> {
   return answer.kind === "expression" || answer.kind === "quantity" || answer.kind === "ratio";
-}
-
-/** Conditions that all hold are others than those of which one does; of values it makes no difference. */
-function mayJoinAlike(a: Of<"list">, b: Of<"list">): boolean {
-  const joints = new Set([a.joint, b.joint]);
-  if (!joints.has("and") || !joints.has("or")) return true;
-  const isCondition = (item: Answer) => item.kind === "relation" && item.links.some(({ sign }) => sign !== "=");
-  return ![...a.items, ...b.items].some(isCondition) && namesIn(a).size < 2 && namesIn(b).size < 2;
-}
-
-function namesIn({ items }: Of<"list">): Set<string> {
-  const labels = items.map((item) => (item.kind === "relation" ? item.links[0]?.left.label : null));
-  return new Set(labels.filter((label) => typeof label === "string"));
 }
 
 /** A list without the entries that only say what a letter in the others stands for: `n\pi, n \in \mathbb Z`. */

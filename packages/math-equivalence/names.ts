@@ -61,7 +61,7 @@ const NAMES = new RegExp(`^(?:[aAw]${INDEX})+$`);
 const APPLIED = new RegExp(String.raw`^[faAw]${INDEX}(?:\^(?:[0aA]|\{[^{}]*\}))?\(.*\)$`, "s");
 /** `a/b`, `dy/dx`, `|AB|`, `[ABC]`, `\angle ABC`, `\overline{AB}`, `m\angle A`. */
 const FIGURES =
-  /^(?:frac\{a\}\{a\}|frac\{a\}\{aa\}f\(.*\)|frac\{a(?:\^0)?a\}\{aa(?:\^0)?\}|\|A\||\[A\]|[aw]?(?:angle|triangle)\{?[aA]+\}?|accent\w*\{?[aA]\}?)$/;
+  /^(?:frac\{a\}\{a(?:\^0)?\}|frac\{\\d(?:\^0)?\}\{a(?:\^0)?\}f\(.*\)|\|A\||\[A\]|[aw]?(?:angle|triangle)\{?[aA]+\}?|accent\w*\{?[aA]\}?)$/;
 /** `a:b` */
 const RATIO = /^a(?::a)+$/;
 /** `(x, y)` */

@@ -13,13 +13,14 @@ const SIGNS: readonly (readonly [string, string])[] = [
   ["\\%", "%"],
   ["−", "-"],
   ["–", "-"],
-  ["×", "*"],
+  ["×", "\\times "],
   ["·", "*"],
   ["⋅", "*"],
   ["÷", "/"],
   ["π", "\\pi "],
   ["∞", "\\infty "],
   ["√", "\\sqrt "],
+  ["∇", "\\nabla "],
   ["≤", "\\le "],
   ["≥", "\\ge "],
   ["≠", "\\ne "],
@@ -61,6 +62,8 @@ const SIGNS: readonly (readonly [string, string])[] = [
 const DROPPED =
   /(?<!\\)\\(?:(?:left|right)\s?\.|(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|limits|boxed|underline|strut)(?![a-zA-Z])|!|[()[\]])|\$/g;
 const HIDDEN = /(?<!\\)\\(?:textcolor|color|v?phantom|hphantom|tag|label)\s?\{[^{}]*\}/g;
+/** `~p` denies p. Elsewhere it is a space. */
+const DENIED = /(?<=^|[\s(=,])(?<![\d}]\s)~(?=\s?(?:[A-Za-z(](?![a-zA-Z])))/g;
 const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|[\s\u00a0]/g;
 const FRACTIONS = /\\[dtc]frac(?![a-zA-Z])/g;
 /** A brace that opens an array of cases and never closes. */
@@ -101,6 +104,7 @@ export function normalise(text: string): string {
   plain = plain
     .replace(UNIT_VECTOR, "\\mathbf{$1}")
     .replace(HIDDEN, "")
+    .replace(DENIED, "\\sim ")
     .replace(FRACTIONS, "\\frac")
     .replace(RAISED, "\\text{$1}");
   plain = plain.replace(DROPPED, "").replace(SPACES, " ");

@@ -8,11 +8,12 @@
 
 import { type Budget, refuseNodes } from "./budget.ts";
 import type { Reading } from "./cursor.ts";
+import { isCondition, jointOf, solutionsOf } from "./lists.ts";
 import { labelOf } from "./names.ts";
 import { parseWhole } from "./parse-expression.ts";
 import { readClock, readQuantity, sumOf } from "./quantity.ts";
 import { closingOf, cut, isBalanced, placesOf, split, turn, ungroup } from "./structure.ts";
-import { type Answer, type Comparison, type Joint, type Link, MathSyntaxError, type Side } from "./syntax.ts";
+import { type Answer, type Comparison, type Link, MathSyntaxError, type Side } from "./syntax.ts";
 import { type Token, textOf } from "./token.ts";
 
 const TOKENS_PER_NODE = 4;
@@ -55,10 +56,27 @@ function readList(tokens: readonly Token[], reading: Reading): Answer {
   const [only] = items;
   const isLogic = marks.has("land") || marks.has("lor");
   if (isLogic && !items.every(({ kind }) => kind === "relation")) return asText(tokens);
-  const joint: Joint = marks.has("or") || marks.has("lor") ? "or" : marks.has(",") || marks.has(";") ? "," : "and";
+  const grouped = readSolutions(tokens, items) ?? readChoices(tokens, items, reading);
+  if (grouped !== undefined) return grouped;
+  const joint = jointOf(marks);
   const sum = joint === "and" ? sumOf(items, reading) : undefined;
   if (sum !== undefined) return sum;
   return items.length === 1 && only !== undefined && !marks.has(",") ? only : { kind: "list", joint, items };
+}
+
+/** Several unknowns have values that belong together. With a sign of two readings there are more than are written. */
+function readSolutions(tokens: readonly Token[], items: readonly Answer[]): Answer | undefined {
+  const solutions = tokens.some(isPlusMinus) ? undefined : solutionsOf(items);
+  return solutions === null ? asText(tokens) : solutions;
+}
+
+/** "And" binds what it joins more than "or" does. */
+function readChoices(tokens: readonly Token[], items: readonly Answer[], reading: Reading): Answer | undefined {
+  if (!items.some(isCondition)) return undefined;
+  const choices = split(tokens, "or", "lor");
+  const isJoined = (choice: readonly Token[]) => split(choice, "and", "land").length > 1;
+  if (choices.length === 1 || !choices.some(isJoined)) return undefined;
+  return { kind: "list", joint: "or", items: choices.map((choice) => readList(choice, reading)) };
 }
 
 /** The readings of `\pm` inside a list are entries of that list. */
@@ -198,7 +216,8 @@ function readJoined(tokens: readonly Token[], reading: Reading): Answer | undefi
 
 /** A set, or a tuple or interval: brackets around the whole, with a comma in round and square ones. */
 function readBracketed(tokens: readonly Token[], reading: Reading): Answer | undefined {
-  const [open, close] = [tokens.at(0)?.text, tokens.at(-1)?.text];
+  const isVector = tokens.at(0)?.text === "langle" && tokens.at(-1)?.text === "rangle";
+  const [open, close] = isVector ? ["(", ")"] : [tokens.at(0)?.text, tokens.at(-1)?.text];
   if (tokens.length < 2 || closingOf(tokens) !== tokens.length - 1) return undefined;
   const inner = tokens.slice(1, -1);
   if ((open === "\\{" && close === "\\}") || isSetInPlainBraces(tokens)) return readSet(inner, reading);
@@ -207,7 +226,7 @@ function readBracketed(tokens: readonly Token[], reading: Reading): Answer | und
   if (matrix !== undefined) return matrix;
   const items = split(inner, ",", ";");
   if (items.length > 1) return { kind: "ordered", open, close, items: items.map((item) => readItem(item, reading)) };
-  return open === "(" && close === ")" ? readItem(inner, reading) : undefined;
+  return open === "(" && close === ")" && !isVector ? readItem(inner, reading) : undefined;
 }
 
 /** The backslashes are often forgotten, and plain braces around a list have no other meaning. */
@@ -227,6 +246,8 @@ function readSet(inner: readonly Token[], reading: Reading): Answer {
     // What the variable is an element of is told apart from the same condition without it.
     return domain === undefined ? condition : narrowed(readItem(variable, reading), condition);
   }
+  // What it holds is a formula with a condition, and no ratio.
+  if (bar !== undefined && placesOf(inner, isComparison).length > 0) throw new MathSyntaxError("a set by its formula");
   return { kind: "set", items: split(inner, ",", ";").flatMap((item) => spread(readItem(item, reading))) };
 }
 
@@ -282,7 +303,7 @@ const END: Token = { kind: "mark", text: "" };
 /** Without the sign of the product; a minus alone is −1. */
 function factorBefore(tokens: readonly Token[]): readonly Token[] {
   if (tokens.at(-1)?.text === "*") return tokens.slice(0, -1);
-  return tokens.at(-1)?.text === "-" ? [...tokens, { kind: "number", text: "1" }] : tokens;
+  return tokens.length === 1 && tokens[0]?.text === "-" ? [...tokens, { kind: "number", text: "1" }] : tokens;
 }
 
 function readCells(rows: readonly Token[][][], reading: Reading): Answer[][] {

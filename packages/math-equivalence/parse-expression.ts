@@ -239,6 +239,8 @@ const ACCENT = "accent ";
 /** `x_1`, `a_{n+1}`: the index belongs to the name. `f(x)`, `f^{-1}(x)`: a function, unless the name is a variable. */
 function parseIndexed(cursor: Cursor, name: string): Expression {
   const full = cursor.takeMark("_") ? `${name}_${cursor.takeIndex()}` : name;
+  if (cursor.isMark("[") && cursor.next.spaced !== true && TAKES_SQUARE.test(name))
+    return parseApplication(cursor, full);
   if (!cursor.reading.functions.has(name)) return symbol(full);
   if (cursor.isMark("(")) return parseApplication(cursor, full);
   const iterate = iterateLength({ peek: (ahead) => cursor.peek(ahead) });
@@ -246,6 +248,9 @@ function parseIndexed(cursor: Cursor, name: string): Expression {
   const exponent = Array.from({ length: iterate }, () => cursor.take().text).join("");
   return parseApplication(cursor, full + exponent.replaceAll(/[()]/g, "'"));
 }
+
+/** Names of functions whose argument is written in square brackets: `E[X]`, `f[x]`. */
+const TAKES_SQUARE = /^(?:E|(?:set|script)_\w+|[fgh]|\w{2,})$/;
 
 /** Tokens of `^{-1}`, `^{(n)}` or `^2` before a bracket, of a function and not of a power; 0 when there are none. */
 export function iterateLength({ peek }: { peek: (ahead: number) => Token }): number {
@@ -265,10 +270,10 @@ function parseWord(cursor: Cursor, word: string): Expression {
 function parseApplication(cursor: Cursor, name: string): Expression {
   const outer = cursor.bars;
   cursor.bars = 0;
-  cursor.expect("(");
+  const close = cursor.take().text === "[" ? "]" : ")";
   const args = [parseExpression(cursor)];
   while (cursor.takeMark(",")) args.push(parseExpression(cursor));
-  cursor.expect(")");
+  cursor.expect(close);
   cursor.bars = outer;
   return apply(cursor, name, args);
 }

@@ -1,8 +1,8 @@
 /** Brackets and separators of a sequence of tokens. */
 import type { Token } from "./token.ts";
 
-const OPENING = new Set(["(", "[", "{", "\\{", "lfloor", "lceil", "begin"]);
-const CLOSING = new Set([")", "]", "}", "\\}", "rfloor", "rceil", "end"]);
+const OPENING = new Set(["(", "[", "{", "\\{", "lfloor", "lceil", "langle", "begin"]);
+const CLOSING = new Set([")", "]", "}", "\\}", "rfloor", "rceil", "rangle", "end"]);
 
 /** 1 for a bracket that opens, −1 for one that closes, else 0. What begins and ends by name is in brackets too. */
 export function turn({ kind, text }: Token): number {

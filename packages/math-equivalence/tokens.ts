@@ -5,6 +5,7 @@
  * group brace is `{`, a brace that is meant to be seen is `\{`. Letters inside `\text{…}` are words and upright
  * letters; outside, a run of letters is a product of variables unless it reads as a word.
  */
+import { joinDifferentials } from "./differentials.ts";
 import { FUNCTIONS } from "./syntax.ts";
 import type { Token } from "./token.ts";
 import { isPlainUnit, SPACED_UNIT } from "./units.ts";
@@ -47,8 +48,8 @@ const MARKS = new Map(
     colon: ":",
     lbrace: "\\{",
     rbrace: "\\}",
-    langle: "(",
-    rangle: ")",
+    langle: "langle",
+    rangle: "rangle",
     lbrack: "[",
     rbrack: "]",
     lfloor: "lfloor",
@@ -155,6 +156,8 @@ const COMMAND = /\\([A-Za-z]+|.)/sy;
 const MARK = /<=|>=|!=|./suy;
 /** A short run of letters that is spoken, not multiplied, where nothing else stands: `no`, `red`, `was`. */
 const SPOKEN = /[eiou]|^[^aeiou]a[^aeiou]$/i;
+/** A text that speaks of vectors. */
+const VECTORS = /\\(?:nabla|vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])/;
 /** A text of nothing but words. */
 const PROSE = /^[A-Za-z .,'-]+$/;
 const OPENS_MODE = /\s?\{/y;
@@ -162,7 +165,7 @@ const OPENS_MODE = /\s?\{/y;
 /** With `grouped` a comma before three digits belongs to the number, otherwise it separates. */
 export function tokenize(text: string, grouped = true): Token[] {
   const reader = new Tokenizer(text, grouped);
-  return joinNumberWords(reader.read());
+  return joinDifferentials(joinNumberWords(reader.read()));
 }
 
 class Tokenizer {
@@ -174,11 +177,12 @@ class Tokenizer {
   /** The mode inside each open brace; `own` braces belong to a command of the mode and are no group. */
   readonly #braces: { readonly mode: Mode; readonly own: boolean }[] = [];
   #at = 0;
-  #hasVectors = false;
+  readonly #hasVectors: boolean;
 
   constructor(text: string, grouped: boolean) {
     this.#text = text;
     this.#grouped = grouped;
+    this.#hasVectors = VECTORS.test(text);
     this.#isProse = PROSE.test(text);
     this.#isSentence = this.#isProse && / /.test(text) && /[A-Za-z]{4}/.test(text);
   }
@@ -281,7 +285,10 @@ class Tokenizer {
     if (mark === "{") this.#braces.push({ mode: this.#mode, own: false });
     if (mark === "}" && this.#braces.pop()?.own === true) return;
     // What ends or quotes a sentence says nothing.
-    if (this.#mode === "text" && /^[.?!"']$/.test(mark)) return;
+    if (this.#mode === "text" && /^[.?"']$/.test(mark)) return;
+    // Nor does a shout, but n! is a number.
+    const isShout = mark === "!" && this.#mode === "text" && this.#tokens.at(-1)?.kind === "word";
+    if (isShout) return;
     this.#push("mark", mark, start);
   }
 
@@ -300,13 +307,12 @@ class Tokenizer {
     if (accent !== undefined) return `accent ${accent}`;
     if (command === "|") return "|";
     // Of vectors it is no product of numbers.
-    if (command === "times" && this.#hasVectors) return "\\times";
+    if (command === "times" && this.#hasVectors && this.#tokens.at(-1)?.kind !== "number") return "\\times";
     return MARKS.get(command) ?? `\\${command}`;
   }
 
   /** What follows is one letter or a group of the mode. */
   #openMode(mode: Mode): void {
-    if (mode === "vector") this.#hasVectors = true;
     if (this.#take(OPENS_MODE) !== null) {
       this.#braces.push({ mode, own: true });
       return;

@@ -21,10 +21,15 @@ const VALUES = new Map([
   ...TENS.map((word, at) => [word, BigInt(20 + 10 * at)] as const),
 ]);
 
-/** `twenty-one` becomes the number 21, and `2.5 million` the product of two numbers. */
+/** `twenty-one` becomes the number 21, `per cent` its sign, and `2.5 million` the product of two numbers. */
 export function joinNumberWords(tokens: readonly Token[]): Token[] {
   const joined: Token[] = [];
   for (let at = 0; at < tokens.length; ) {
+    if (isPerCent(tokens, at)) {
+      joined.push({ kind: "mark", text: "%" });
+      at += 2;
+      continue;
+    }
     const scale = scaleOf(tokens[at]);
     if (joined.at(-1)?.kind === "number" && scale !== undefined) {
       joined.push({ kind: "mark", text: "*" }, { kind: "number", text: String(scale) });
@@ -38,6 +43,10 @@ export function joinNumberWords(tokens: readonly Token[]): Token[] {
     at += Math.max(length, 1);
   }
   return joined;
+}
+
+function isPerCent(tokens: readonly Token[], at: number): boolean {
+  return /^per$/i.test(tokens[at]?.text ?? "") && /^cent$/i.test(tokens[at + 1]?.text ?? "");
 }
 
 /** The number whose words start at `start`, and how many tokens it takes: 0 when none starts there. */

@@ -56,4 +56,116 @@ y=2, x=1 == (1,2)
 (m,b)=(2,3) != m=3, b=2
 (y,x)=(1,2) != (x,y)=(1,2)
 y=2, x=1 != (2,1)
+
+# solutions of several unknowns
+x=1,y=2 \text{ or } x=3,y=4 == x=3,y=4 \text{ or } x=1,y=2
+x=1,y=2;x=2,y=1 == (1,2),(2,1)
+x=1,y=2 \text{ or } x=3,y=4 == (1,2),(3,4)
+x=1 \text{ and } y=2, \text{ or } x=3 \text{ and } y=4 == x=3,y=4; x=1,y=2
+a=1,b=2\text{ and }a=3,b=4 == a=3,b=4\text{ and }a=1,b=2
+x=1, x=2, \text{ or } x=3 == x=3, x=2, x=1
+x=1,y=2 \text{ or } x=3,y=4 != x=1,y=4 \text{ or } x=3,y=2
+x=1,y=2;x=3,y=4 != x=1,y=4;x=3,y=2
+x=1,y=2,z=3; x=2,y=1,z=3 != x=1,y=1,z=3; x=2,y=2,z=3
+a=1,b=2\text{ and }a=3,b=4 != a=1,b=4\text{ and }a=3,b=2
+x=1,y=2,x=3,y=4 != x=1,y=4,x=3,y=2
+x=1, y=2 \text{ or } x=2, y=1 != x=1 \text{ or } x=2, y=2 \text{ or } y=1
+x=1,y=2;x=2,y=1 != (1,2),(1,2)
+\begin{cases} x=1 \\ y=2 \end{cases} \text{ or } \begin{cases} x=3 \\ y=4 \end{cases} != \begin{cases} x=1 \\ y=4 \end{cases} \text{ or } \begin{cases} x=3 \\ y=2 \end{cases}
+
+# conditions that hold together and conditions of which one does
+x>0, y>0 == y>0 \text{ and } x>0
+x<1, x>5 == x<1 \text{ or } x>5
+x>1, x<5 == 1<x<5
+x\neq1, x\neq2 == x\ne2 \text{ and } x\ne1
+x>0 \text{ and } y>0 \text{ or } z>0 == z>0 \text{ or } y>0 \text{ and } x>0
+x>0, y>0 != x>0 \text{ or } y>0
+x>1, x<5 != x>1 \text{ or } x<5
+x\neq1, x\neq2 != x\ne1 \text{ or } x\ne2
+x>0 \text{ and } y>0 \text{ or } z>0 != x>0 \text{ or } y>0 \text{ and } z>0
+x>0 \land y>0 != x>0 \lor y>0
+
+# names that are joined
+\text{I and II} == \text{II and I}
+1 \text{ and } 2 == 1 \text{ or } 2
+\text{I and II} != \text{I or II}
+\text{Alice and Bob} != \text{Alice or Bob}
+\text{between }2\text{ and }3 != \text{between }2\text{ or }3
+
+# differentials and differences
+\frac{dy}{dx} == \frac{\mathrm dy}{\mathrm dx}
+\frac{dy}{dx}=2x == \frac{dy}{dx}=x+x
+\frac{dP}{dt}=kP == \frac{dP}{dt}=Pk
+\frac{dy}{dx}=5 == 5
+dx\,dy == dy\,dx
+a+(n-1)d == a+nd-d
+\pi dh == \pi hd
+2\Delta x+\Delta x == 3\Delta x
+\frac{dy}{dx} != \frac yx
+\frac{dP}{dt}=kP != \frac Pt=kP
+\frac{d}{dx}x^2 != x
+\frac{d}{dx}(xy) != y
+\frac{d^2y}{dx^2} != \frac{dy}{x^2}
+\frac{\Delta y}{\Delta x} != \frac yx
+\frac{\mathrm dy}{\mathrm dx} != \frac yx
+\frac{\delta S}{\delta x} != \frac Sx
+dy/dx != y/x
+x\,dy != y\,dx
+\Delta x\Delta p != \Delta^2xp
+
+# products of vectors
+\nabla\cdot F == \nabla\cdot F
+\nabla\times\mathbf F == \nabla\times\mathbf{F}
+3\times10^8 == 3\cdot10^8
+\nabla\cdot F != \nabla\times F
+∇×F != ∇·F
+\nabla\times\mathbf F != \nabla\cdot\mathbf F
+A\times\vec B != A\cdot\vec B
+
+# brackets that are no grouping
+E[X^2]-E[X]^2 == E[X^2]-(E[X])^2
+2E[X] == E[X]\cdot2
+\langle1,2\rangle == (1,2)
+2[x+1] == 2x+2
+x[x+1] == x^2+x
+E[X^2] != E[X]^2
+\mathbb E[X^2] != \mathbb E[X]^2
+E[X^2]-E[X]^2 != 0
+E[2X] != 2E[X]
+\langle x\rangle^2 != \langle x^2\rangle
+\langle2\rangle != 2
+f[x] != fx
+
+# dots in lists and sets
+1,2,\ldots,n == 1, 2, \dots, n
+\{2,4,6,\ldots\} == \{2, 4, 2\cdot3, \ldots\}
+\{\ldots,-2,0,2,\ldots\} != \{-2,0,2,\ldots\}
+\{2,4,6,\ldots\} != \{\ldots,2,4,6\}
+1,2,\ldots,n != 1,2,n,\ldots
+1,2,3,\ldots != \ldots,1,2,3
+
+# a minus before a matrix
+-\begin{pmatrix}1\\2\end{pmatrix} == \begin{pmatrix}-1\\-2\end{pmatrix}
+3\begin{pmatrix}1\\2\end{pmatrix} == \begin{pmatrix}3\\6\end{pmatrix}
+3-\begin{pmatrix}1\\2\end{pmatrix} != \begin{pmatrix}2\\4\end{pmatrix}
+x-\begin{pmatrix}1\\2\end{pmatrix} != \begin{pmatrix}x-1\\2x-2\end{pmatrix}
+
+# marks in texts
+\text{5!} == 120
+\text{Yes!} == \text{yes}
+5~\mathrm{cm} == 5\text{ cm}
+12~\text{apples} == 12
+5\text{ per cent} == 5\%
+\text{5!} != 5
+\text{n!} != n
+~p != p
+p \to ~q != p \to q
+5\text{ per cent} != 500\text{ per dollar}
+5\text{ per cent} != 5
+
+# sets by a formula
+\{x:x>2\} == (2,\infty)
+\{1:2,3:4\} == \{3:4,1:2\}
+\{x^2:x>1\} != \{x^3:x^2>1\}
+\{x+1:x>0\} != \{2x+2:2x>0\}
 `;

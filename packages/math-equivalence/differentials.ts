@@ -1,0 +1,83 @@
+/**
+ * Signs that make a name of the name after them: `\Delta x`, and `dx` where it is a differential.
+ *
+ * Invariant. Such a sign is no factor: it cancels nothing, as in `dy/dx`.
+ */
+import { closingOf } from "./structure.ts";
+import { FUNCTIONS } from "./syntax.ts";
+import type { Token } from "./token.ts";
+
+/** An operator without what it is applied to: no expression. */
+const OPERATOR: Token = { kind: "mark", text: "\\d" };
+
+/** `d`, `y` become one name, and so do `d`, `^`, `2`, `y`; the `d` of `\frac{d}{dx}` becomes a mark that no grammar takes. */
+export function joinDifferentials(tokens: readonly Token[]): Token[] {
+  if (!tokens.some(isSign)) return [...tokens];
+  const isDerivative = tokens.some((_, at) => isDerivativeAt(tokens, at) || isByPlace(tokens, at));
+  const joined: Token[] = [];
+  for (let at = 0; at < tokens.length; ) {
+    const token = tokens[at];
+    if (token === undefined) break;
+    const end = nameAfter(tokens, at);
+    const name = tokens[end];
+    const isOne = isDerivative || isAlways(token);
+    if (isSign(token) && name !== undefined && isName(name) && isOne) {
+      const signs = tokens.slice(at, end).map(({ text }) => text);
+      const text = `${signs.join("").replaceAll(/[{}]/g, "")} ${name.text}`;
+      joined.push({ kind: "name", text, spaced: token.spaced === true });
+      at = end + 1;
+    } else {
+      const isOperator = isDerivative && isSign(token) && tokens[at - 1]?.text === "{" && tokens[end]?.text === "}";
+      joined.push(isOperator ? OPERATOR : token);
+      at += 1;
+    }
+  }
+  return joined;
+}
+
+function isSign(token: Token): boolean {
+  return token.kind === "name" && /^(?:d|delta|Delta)$/.test(token.text);
+}
+
+function isAlways({ text, upright }: Token): boolean {
+  return text !== "d" || upright === true;
+}
+
+/** `y\,dx`, or nothing but `dx`: what stands apart from a letter before it and not from the one after it. */
+function isByPlace(tokens: readonly Token[], at: number): boolean {
+  if (at === 0) return tokens.length === 2 && tokens.every(({ kind }) => kind === "name");
+  const [before, sign, after] = [tokens[at - 1], tokens[at], tokens[at + 1]];
+  if (sign === undefined || !isSign(sign) || after?.kind !== "name") return false;
+  return before?.kind === "name" && before.text.length === 1 && sign.spaced === true && after.spaced !== true;
+}
+
+function isName({ kind, text }: Token): boolean {
+  return kind === "name" && text !== "pi" && !FUNCTIONS.some((known) => known === text);
+}
+
+/** Where the sign at `at` ends, with the order of the derivative: `d`, `d^2`, `d^{2}`. */
+function nameAfter(tokens: readonly Token[], at: number): number {
+  if (tokens[at + 1]?.text !== "^") return at + 1;
+  if (tokens[at + 2]?.text !== "{") return at + 3;
+  return tokens[at + 4]?.text === "}" ? at + 5 : at + 1;
+}
+
+/** `\frac{dy}{dx}`, `\frac{d}{dx}`, `dy/dx`. */
+function isDerivativeAt(tokens: readonly Token[], at: number): boolean {
+  const isDifferential = (place: number) => {
+    const [sign, name] = [tokens[place], tokens[nameAfter(tokens, place)]];
+    return sign !== undefined && isSign(sign) && name !== undefined && isName(name);
+  };
+  if (tokens[at]?.text === "/") return isDifferential(at + 1) && isDifferential(at - 2);
+  if (tokens[at]?.text !== "frac" || tokens[at + 1]?.text !== "{") return false;
+  const over = tokens.slice(at + 1, at + 1 + MOST_TOKENS);
+  const end = at + 1 + closingOf(over);
+  if (end === at || tokens[end + 1]?.text !== "{" || !isDifferential(end + 2)) return false;
+  const places = Array.from({ length: end - at - 2 }, (_, place) => at + 2 + place);
+  const first = tokens[at + 2];
+  const isAlone = first !== undefined && isSign(first) && nameAfter(tokens, at + 2) === end;
+  return isAlone || places.some(isDifferential);
+}
+
+/** Tokens above a line that are looked at. */
+const MOST_TOKENS = 40;

@@ -1,0 +1,67 @@
+/** Lists: which entries hold together, which are alternatives, and where the order counts. */
+import type { Answer, Joint } from "./syntax.ts";
+
+/**
+ * The solutions of several unknowns, `x = 1, y = 2 or x = 3, y = 4`: a list of lists, of which each gives every unknown
+ * once. Undefined where no unknown is given twice, or there is only one; null where nobody can say what belongs together.
+ */
+export function solutionsOf(items: readonly Answer[]): Answer | null | undefined {
+  const names = items.map(nameOf);
+  const known = names.filter((name) => name !== null);
+  const unknowns = new Set(known);
+  if (unknowns.size < 2 || unknowns.size === known.length) return undefined;
+  const solutions: Map<string, Answer>[] = [];
+  for (const [at, item] of items.entries()) {
+    const name = names[at];
+    if (typeof name !== "string") return null;
+    const last = solutions.at(-1);
+    if (last === undefined || last.has(name)) solutions.push(new Map([[name, item]]));
+    else last.set(name, item);
+  }
+  if (solutions.some(({ size }) => size !== unknowns.size)) return null;
+  const lists = solutions.map((each): Answer => ({ kind: "list", joint: "and", items: [...each.values()] }));
+  return { kind: "list", joint: "or", items: lists };
+}
+
+/** What an item gives the value of. */
+function nameOf(item: Answer): string | null {
+  if (item.kind !== "relation") return null;
+  const isValue = item.links.every(({ sign }) => sign === "=" || sign === "approx");
+  return isValue ? (item.links[0]?.left.label ?? null) : null;
+}
+
+/** Whether it is one, and no value: `x > 2`, `x \ne 2`. */
+export function isCondition(item: Answer): boolean {
+  return item.kind === "relation" && item.links.some(({ sign }) => sign !== "=");
+}
+
+/** The joint that says most of those that are written. */
+export function jointOf(marks: ReadonlySet<string | undefined>): Joint {
+  if (marks.has("or") || marks.has("lor")) return "or";
+  return marks.has(",") || marks.has(";") ? "," : "and";
+}
+
+type List = Answer & { readonly kind: "list" };
+
+/** Conditions that all hold are others than those of which one does, and so are things; of values it makes no difference. */
+export function mayJoinAlike(a: List, b: List): boolean {
+  const items = [...a.items, ...b.items];
+  if (a.joint === b.joint || (a.joint !== "or" && b.joint !== "or")) return true;
+  if (items.some(isCondition)) return false;
+  return a.joint === "," || b.joint === "," || (!items.some(isThing) && namesIn(a).size < 2 && namesIn(b).size < 2);
+}
+
+/** A name or words. */
+function isThing(item: Answer): boolean {
+  return item.kind === "phrase" || (item.kind === "expression" && item.expression.kind === "symbol");
+}
+
+/** Where entries go on that are not written, the order says which. */
+export function isDots(item: Answer): boolean {
+  return item.kind === "phrase" && item.parts.length === 1 && item.parts[0] === "dots";
+}
+
+function namesIn({ items }: List): Set<string> {
+  const labels = items.map((item) => (item.kind === "relation" ? item.links[0]?.left.label : null));
+  return new Set(labels.filter((label) => typeof label === "string"));
+}
