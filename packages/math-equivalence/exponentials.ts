@@ -18,8 +18,31 @@ import {
   scaleQuotient,
   UndefinedValueError,
 } from "./quotient.ts";
-import { factor, HALF, invert, MINUS_ONE, negate, ONE, type Rational, whole } from "./rational.ts";
-import { imaginary, keyOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
+import { factor, HALF, invert, isWhole, MINUS_ONE, negate, ONE, type Rational, same, whole } from "./rational.ts";
+import { imaginary, isExponential, isPositive, keyOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
+
+/** Whether it is a sum of products of letters that count (n, k, m, …) and whole numbers. */
+function isWholeByCustom(exponent: Quotient): boolean {
+  const terms = asSum(exponent);
+  return (
+    terms !== undefined &&
+    [...terms.values()].every(
+      ({ coefficient, powers }) =>
+        isWhole(coefficient) &&
+        [...powers].every(([name, own]) => /^[j-npq](?:_|$)/.test(name) && isWhole(own) && own.over > 0n),
+    )
+  );
+}
+
+/** Whether ln of it comes apart for any exponent: one letter, or what is above 0. */
+function hasPlainLogarithm(sum: Sum): boolean {
+  const only = soleTerm(sum);
+  if (only === undefined) return true;
+  const signed = [...only.powers].filter(([name]) => !isPositive(name));
+  const [first] = signed;
+  if (first === undefined) return true;
+  return signed.length === 1 && only.coefficient.over > 0n && same(first[1], ONE) && !isExponential(first[0]);
+}
 
 /** The key of iπ: its multiples are the exponents of roots of unity. */
 const IMAGINARY_PI = "1*i^1·pi^1";
@@ -39,7 +62,19 @@ export class Exponentials {
   power(base: Quotient, exponent: Quotient): Quotient {
     const constant = rationalOf(exponent);
     if (constant !== undefined) return rationalPower(this.#ring, base, constant);
-    return this.exp(multiplyQuotients(this.#ring, exponent, this.ln(base)));
+    return this.exp(multiplyQuotients(this.#ring, exponent, this.#lnOfBase(base, exponent)));
+  }
+
+  /**
+   * Of a base that is a power or may be below 0 the logarithm comes apart only under whole exponents: (x²)^(1/a) is not
+   * x^(2/a). Letters that count by custom are whole, so (x²)ⁿ is x²ⁿ.
+   */
+  #lnOfBase(base: Quotient, exponent: Quotient): Quotient {
+    if (isWholeByCustom(exponent) || [base.over, base.under].every(hasPlainLogarithm)) return this.ln(base);
+    const key = quotientKey(base);
+    const atom = this.#ring.atom(`ln(${key}+0)`);
+    this.#numeri.set(keyOf(atom), base);
+    return fromSum(this.#ring, atom);
   }
 
   exp(exponent: Quotient): Quotient {

@@ -12,7 +12,7 @@ const NO_FACTOR = /^(?:,|=|!=|<|>|<=|>=|in|cap|cup)$/;
 
 /**
  * Names that are functions where a bracket follows: those that functions have by custom, and those with one name or
- * number in their bracket (`T(n)`), or what is no factor (`P(A|B)`). A name that stands alone too, in the text that has
+ * number in their bracket (`T(n)`), or what is no factor (`P(A|B)`), and capital letters before small ones (`T(n+1)`). A name that stands alone too, in the text that has
  * the bracket, is a variable.
  */
 export function functionNames(texts: readonly (readonly Token[])[]): Set<string> {
@@ -21,7 +21,8 @@ export function functionNames(texts: readonly (readonly Token[])[]): Set<string>
     const names = [...tokens.entries()].filter(([, { kind, text }]) => kind === "name" && !CONSTANTS.has(text));
     const alone = new Set(names.filter(([at]) => !isHead(tokens, at)).map(([, { text }]) => text));
     for (const [at, { text }] of names) {
-      if (!alone.has(text) && (FUNCTION_NAME.test(text) || hasArgument(tokens, at))) functions.add(text);
+      if (!alone.has(text) && (FUNCTION_NAME.test(text) || hasArgument(tokens, at) || isCapitalOf(tokens, at)))
+        functions.add(text);
     }
   }
   return functions;
@@ -35,6 +36,15 @@ function hasArgument(tokens: readonly Token[], at: number): boolean {
   // Bars around a value come in pairs.
   const isConditional = marks.filter(({ text }) => text === "|").length % 2 === 1;
   return end === start + 1 || isConditional || marks.some(({ text }) => NO_FACTOR.test(text));
+}
+
+/** `T(n+1)`: a capital letter before a bracket with a small one in it, unless the bracket has a power: `P(1+r)^n`. */
+function isCapitalOf(tokens: readonly Token[], at: number): boolean {
+  if (!/^[A-Z]'*$/.test(tokens[at]?.text ?? "")) return false;
+  const start = indexEnd(tokens, at + 1);
+  const end = start + closingOf(tokens.slice(start, start + MOST_TOKENS));
+  if (end < start || tokens[end + 1]?.text === "^") return false;
+  return tokens.slice(start, end).some(({ kind, text }) => kind === "name" && /^[a-z]$/.test(text));
 }
 
 /** Tokens of an argument that are looked at. */

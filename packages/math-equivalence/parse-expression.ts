@@ -122,7 +122,7 @@ function parseValue(cursor: Cursor, mixes = true): Expression {
   const token = cursor.take();
   if (token.kind === "number") return numberFrom(cursor, token.text, mixes);
   if (token.kind === "name") return parseName(cursor, token.text);
-  if (token.kind === "word") return parseWord(cursor, token.text.toLowerCase());
+  if (token.kind === "word") return parseWord(cursor, token);
   if (token.text.startsWith(ACCENT)) return apply(cursor, token.text.slice(ACCENT.length), [parseArgument(cursor)]);
   switch (token.text) {
     case "(":
@@ -262,8 +262,10 @@ export function iterateLength({ peek }: { peek: (ahead: number) => Token }): num
 
 const MOST_ITERATE = 12;
 
-function parseWord(cursor: Cursor, word: string): Expression {
-  if (cursor.isMark("(") && cursor.next.spaced !== true) return parseApplication(cursor, word);
+/** A word, or a function of what is in the brackets after it: of an upright one a space says nothing. */
+function parseWord(cursor: Cursor, { text, upright }: Token): Expression {
+  const word = text.toLowerCase();
+  if (cursor.isMark("(") && (cursor.next.spaced !== true || upright === true)) return parseApplication(cursor, word);
   return parseIndexed(cursor, word);
 }
 

@@ -12,6 +12,7 @@ import {
   absoluteVariable,
   constantOf,
   imaginary,
+  isExponential,
   isPositive,
   isVariable,
   primePower,
@@ -66,6 +67,9 @@ function rootOfTerm(ring: Ring, { coefficient, powers }: Term, exponent: Rationa
 function rootOfAtom(ring: Ring, name: string, own: Rational, exponent: Rational): Sum {
   const product = multiply(ring.budget, own, exponent);
   if (name === "i") return unity(ring, multiply(ring.budget, product, HALF));
+  // Of x^(2n) the root is xⁿ or −xⁿ, as x and n may be.
+  if (isExponential(name) && !isPositive(name) && !isWhole(exponent))
+    return sumPower(ring, ring.atom(name, own), exponent);
   // Only an even root of an even power loses a sign.
   const evenBefore = isWhole(own) && own.over % 2n === 0n && exponent.under % 2n === 0n;
   const evenAfter = isWhole(product) && product.over % 2n === 0n;

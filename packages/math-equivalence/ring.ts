@@ -214,7 +214,14 @@ export function isVariable(name: string): boolean {
 
 /** Whether an atom is above 0 wherever it has a real value: it has no sign to lose. */
 export function isPositive(name: string): boolean {
-  return /^(?:#|\||\(|exp\(|ln\(#|factorial\(|pi$|e$)/.test(name);
+  return (
+    /^(?:#|\||\(|ln\(#|factorial\(|pi$|e$)/.test(name) || (isExponential(name) && !/i\^|iπ|ln\((?!#|pi\))/.test(name))
+  );
+}
+
+/** A power of e, or of a base with a symbol in its exponent: `xⁿ` is exp(n ln x). */
+export function isExponential(name: string): boolean {
+  return name.startsWith("exp(");
 }
 
 /** Names that complex numbers have by custom: of them |z|² is not z². */
@@ -235,5 +242,5 @@ export function absoluteVariable(ring: Ring, name: string, exponent: Rational): 
  * their exponentials and logarithms are taken for independent.
  */
 export function mayHideRelations(name: string): boolean {
-  return /\+|iπ|i\^1.*pi\^|^(?!ln\b|exp\b)[a-z]+\(/.test(name);
+  return /\+|^\(|iπ|i\^1.*pi\^|^(?!ln\b|exp\b)[a-z]+\(/.test(name);
 }

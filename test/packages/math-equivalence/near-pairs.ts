@@ -168,4 +168,36 @@ p \to ~q != p \to q
 \{1:2,3:4\} == \{3:4,1:2\}
 \{x^2:x>1\} != \{x^3:x^2>1\}
 \{x+1:x>0\} != \{2x+2:2x>0\}
+
+# functions before brackets
+T(n+1) == T(1+n)
+P(1+r)^2 == (1+r)^2P
+x(x+1) == x^2+x
+\operatorname{Var} (2X) == \operatorname{Var}(X+X)
+2T(n+1) == T(n+1)\cdot2
+T(n+1) != Tn+T
+T(n+1) != T\cdot(n+1)
+P(x+1) != Px+P
+2T(n+1) != T(2n+2)
+\operatorname{Var} (2X) != \operatorname{Var} (X)\cdot2
+
+# powers of powers
+(x^n)^2 == x^{2n}
+(x^2)^n == x^{2n}
+(ab)^n == a^nb^n
+(2x)^n == 2^nx^n
+(e^x)^y == e^{xy}
+(2^a)^b == 2^{ab}
+x^n\cdot x^m == x^{n+m}
+\sqrt{2^n} == 2^{n/2}
+\sqrt{e^{2x}} == e^x
+(x^a)^b != x^{ab}
+(x^{2n})^{1/2} != x^n
+\sqrt{x^{2n}} != x^n
+\sqrt[n]{x^n} != x
+(x^n)^{1/n} != x
+(x^2)^{1/a} != x^{2/a}
+(x^2)^a != x^{2a}
+\sqrt{e^{2ix}} != e^{ix}
+((x+1)^a)^b != (x+1)^{ab}
 `;
