@@ -15,7 +15,7 @@ import { namesOfTuple } from "./names.ts";
 import { DEGREE } from "./parse-expression.ts";
 import { inBases } from "./quantity.ts";
 import { MINUS_ONE, whole } from "./rational.ts";
-import { type Piece, realSetOf } from "./reals.ts";
+import { areDisjoint, type Piece, realSetOf } from "./reals.ts";
 import type { Answer, Expression, Link, Side } from "./syntax.ts";
 import { sameBases } from "./units.ts";
 
@@ -250,9 +250,15 @@ export class AnswerComparison {
     if (!canBeReals(a) || !canBeReals(b)) return false;
     const same = (x: Expression, y: Expression) => this.#expressions.equal(x, y);
     const [left, right] = [realSetOf(a, same, this.#budget), realSetOf(b, same, this.#budget)];
-    if (left === null || right === null) return false;
+    if (left === null || right === null) return this.#areEmpty(a, b) || this.#areEmpty(b, a);
     if (left.name !== null && right.name !== null && left.name !== right.name) return false;
     return sameInAnyOrder(left.pieces, right.pieces, (x, y) => this.#pieces(x, y));
+  }
+
+  /** An intersection of sets that have nothing in common, and the empty set. */
+  #areEmpty(a: Answer, b: Answer): boolean {
+    if (a.kind !== "intersection" || b.kind !== "set" || b.items.length > 0) return false;
+    return areDisjoint(a.items, (x, y) => this.#expressions.equal(x, y), this.#budget);
   }
 
   #pieces(a: Piece, b: Piece): boolean {
@@ -373,7 +379,8 @@ function isRounding(exact: Answer, rounded: Answer): boolean {
   const digits = /^-?(\d*?)(0*)(?:\.(\d+))?$/.exec(near === null ? "" : String(near.value));
   if (value === null || near === null || digits === null) return false;
   const [, , zeros = "", decimals = ""] = digits;
-  const step = decimals === "" ? 10 ** zeros.length : 10 ** -decimals.length;
+  const isZero = near.value === 0;
+  const step = decimals === "" ? 10 ** (isZero ? 0 : zeros.length) : 10 ** -decimals.length;
   const [gap, slack] = [Math.abs(value.value - near.value), step * 1e-9];
   const isCutOff = decimals !== "" && Math.abs(near.value) <= Math.abs(value.value) && gap < step;
   return isCutOff || gap <= step / 2 + slack;

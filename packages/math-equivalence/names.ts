@@ -77,8 +77,8 @@ const RATIO = /^a(?::a)+$/;
 /** `(x, y)` */
 const TUPLE = new RegExp(String.raw`^\(a${INDEX}(?:,a${INDEX})+\)$`);
 
-/** "Not x = 5" names nothing. */
-const CONDITION = /^(?:not|no|never|if|unless|except|when|where|without)$/i;
+/** "Not x = 5" and "at least x = 5" name nothing. */
+const CONDITION = /^(?:not|no|never|if|unless|except|when|where|without|least|most|than|about)$/i;
 
 /** The text of a side that is a name; null when it says something itself. */
 export function labelOf(tokens: readonly Token[], functions: ReadonlySet<string>): string | null {

@@ -62,6 +62,7 @@ const SIGNS: readonly (readonly [string, string])[] = [
 const DROPPED =
   /(?<!\\)\\(?:(?:left|right)\s?\.|(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|limits|boxed|underline|strut)(?![a-zA-Z])|!|[()[\]])|\$/g;
 const HIDDEN = /(?<!\\)\\(?:textcolor|color|v?phantom|hphantom|tag|label)\s?\{[^{}]*\}/g;
+const UNEQUAL = /(?<!\\)\\not\s?=/g;
 /** `~p` denies p. Elsewhere it is a space. */
 const DENIED = /(?<=^|[\s(=,])(?<![\d}]\s)~(?=\s?(?:[A-Za-z(](?![a-zA-Z])))/g;
 const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|[\s\u00a0]/g;
@@ -105,6 +106,7 @@ export function normalise(text: string): string {
     .replace(UNIT_VECTOR, "\\mathbf{$1}")
     .replace(HIDDEN, "")
     .replace(DENIED, "\\sim ")
+    .replace(UNEQUAL, "\\ne ")
     .replace(FRACTIONS, "\\frac")
     .replace(RAISED, "\\text{$1}");
   plain = plain.replace(DROPPED, "").replace(SPACES, " ");

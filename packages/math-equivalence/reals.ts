@@ -41,6 +41,12 @@ export function realSetOf(answer: Answer, same: SameValue, budget: Budget): Real
   return set !== null && set.pieces.length > 0 ? set : null;
 }
 
+/** Whether sets of real numbers, none of them empty, have no number in common. */
+export function areDisjoint(sets: readonly Answer[], same: SameValue, budget: Budget): boolean {
+  const shared = new Line(same, budget).read({ kind: "intersection", items: sets });
+  return shared?.pieces.length === 0 && sets.every((set) => realSetOf(set, same, budget) !== null);
+}
+
 class Line {
   readonly #same: SameValue;
   readonly #budget: Budget;

@@ -36,13 +36,66 @@ export function joinNumberWords(tokens: readonly Token[]): Token[] {
       at += 1;
       continue;
     }
-    const { value, length } = readNumber(tokens, at);
     const token = tokens[at];
+    if (joined.length === 0 && isMinus(tokens, at)) {
+      joined.push({ kind: "mark", text: "-" });
+      at += 1;
+      continue;
+    }
+    const fraction = readFraction(tokens, at);
+    if (fraction !== undefined) {
+      joined.push(...fraction.tokens);
+      at += fraction.length;
+      continue;
+    }
+    const { value, length } = readNumber(tokens, at);
     if (length > 0) joined.push({ kind: "number", text: String(value), spaced: true });
     else if (token !== undefined) joined.push(token);
     at += Math.max(length, 1);
   }
   return joined;
+}
+
+/** `negative five` */
+function isMinus(tokens: readonly Token[], at: number): boolean {
+  const isWord = tokens[at]?.kind === "word" && /^(?:negative|minus)$/i.test(tokens[at]?.text ?? "");
+  return isWord && (tokens[at + 1]?.kind === "number" || readNumber(tokens, at + 1).length > 0);
+}
+
+const PARTS = new Map(
+  "third fourth fifth sixth seventh eighth ninth tenth".split(" ").map((word, at) => [word, BigInt(at + 3)] as const),
+);
+
+/** `two thirds`, `one half`, `one and two thirds`, as tokens; quarters are coins too. */
+function readFraction(tokens: readonly Token[], start: number): { tokens: Token[]; length: number } | undefined {
+  const first = readNumber(tokens, start);
+  const next = start + first.length;
+  if (first.length === 0) return undefined;
+  const part = partAt(tokens, next, first.value);
+  if (part !== undefined) return { tokens: fractionOf(first.value, part.under), length: part.end - start };
+  if (tokens[next]?.text !== "and") return undefined;
+  const { value, length } = readNumber(tokens, next + 1);
+  const mixed = length === 0 ? undefined : partAt(tokens, next + 1 + length, value);
+  if (mixed === undefined) return undefined;
+  const whole: Token = { kind: "number", text: String(first.value), spaced: true };
+  return { tokens: [whole, ...fractionOf(value, mixed.under)], length: mixed.end - start };
+}
+
+/** The part that so many are told of: one third, two thirds. */
+function partAt(tokens: readonly Token[], at: number, count: bigint): { under: bigint; end: number } | undefined {
+  const start = tokens[at]?.text === "-" ? at + 1 : at;
+  const token = tokens[start];
+  const word = token?.kind === "word" ? token.text.toLowerCase() : "";
+  const singular = word === "half" || word === "halves" ? "half" : word.replace(/s$/, "");
+  const under = singular === "half" ? 2n : PARTS.get(singular);
+  const isOne = word === singular;
+  return under === undefined || isOne !== (count === 1n) ? undefined : { under, end: start + 1 };
+}
+
+function fractionOf(over: bigint, under: bigint): Token[] {
+  const [open, close] = [{ kind: "mark", text: "{" } as const, { kind: "mark", text: "}" } as const];
+  const number = (value: bigint): Token => ({ kind: "number", text: String(value) });
+  return [{ kind: "mark", text: "frac" }, open, number(over), close, open, number(under), close];
 }
 
 function isPerCent(tokens: readonly Token[], at: number): boolean {

@@ -200,4 +200,31 @@ x^n\cdot x^m == x^{n+m}
 (x^2)^a != x^{2a}
 \sqrt{e^{2ix}} != e^{ix}
 ((x+1)^a)^b != (x+1)^{ab}
+
+# numbers as words
+\text{negative five} == -5
+\text{two thirds} == \frac23
+\text{one half} == \frac12
+\text{one-third} == \frac13
+\text{two and two thirds} == \frac83
+\text{minus three halves} == -\frac32
+\text{negative five} != 5
+\text{negative} != -1
+\text{two thirds} != 2
+\text{two thirds} != \frac32
+\text{two third} != \frac23
+\text{two and two thirds} != 2, \frac23
+\text{two and two thirds} != \frac43
+\text{three quarters} != 4
+
+# conditions in words, roundings and signs that are struck out
+x \not= 5 == x\ne5
+x=4.9\approx5 == 5
+(1,2)\cap(3,4) == \emptyset
+x \not= 5 != x=5
+x=4.9\approx0 != 0
+\text{at least }x=5 != 5
+\text{at most }x=5 != 5
+(1,3)\cap(2,4) != \emptyset
+(2,1)\cap(3,4) != \emptyset
 `;
