@@ -13,15 +13,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { PendingCall, TurnOutcome } from "../contract/endpoint-wire.ts";
-import type { Answered, CallOf, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
-import {
-  type Delivery,
-  type RolloutReport,
-  type RolloutSpec,
-  type RolloutStanding,
-  START_MESSAGE_LIFE_MS,
-} from "../contract/wire.ts";
+import type { Answered, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
+import { type RolloutReport, type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "../contract/wire.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
@@ -108,16 +101,6 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       if (this.#isUnderWay(rollout_id) && this.#isReadable(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
     }
     return await this.ask(orders.map(({ rollout_id }) => rollout_id));
-  }
-
-  async pendingCall(of: CallOf, by: Delivery): Promise<PendingCall | null> {
-    if (!this.#isUnderWay(of.rollout_id)) return null;
-    return await this.#attend(() => this.#rollout(of.rollout_id).pendingCall(of, by));
-  }
-
-  async modelAnswered(of: CallOf, outcome: TurnOutcome): Promise<void> {
-    if (!this.#isUnderWay(of.rollout_id)) return;
-    await this.#attend(() => this.#rollout(of.rollout_id).modelAnswered(of, outcome));
   }
 
   read(id: string): Rollout | null {
