@@ -135,8 +135,7 @@ export class HostedRollout {
     } finally {
       this.#playing = false;
       this.#driver = null;
-      // Calls that its hooks left behind.
-      this.#clock?.hangUp();
+      this.#clock?.close();
       this.#clock = null;
     }
   }
