@@ -57,6 +57,8 @@ export interface ScoringTools {
   readonly parser?: Parser | undefined;
   readonly judges: Judges;
   readonly can: ScoringCapabilities;
+  /** What all scores may take together; without it the usual. */
+  readonly work?: Work;
 }
 
 /** With what the ready scorers may take for the whole unit. */
@@ -76,7 +78,7 @@ export async function scoreContexts(
   tools: ScoringTools,
 ): Promise<void> {
   if (contexts.length === 0) return;
-  const budgeted = { ...tools, work: unitWork() };
+  const budgeted = { ...tools, work: tools.work ?? unitWork() };
   for (const [index, rubric] of rubrics.entries()) {
     for (const fn of rubric.functions) {
       const outcomes = await ask(fn, rubric, contexts, budgeted);

@@ -35,6 +35,12 @@ interface Budget {
 export class Work {
   readonly #budget: Budget;
   #steps = 0;
+  #exceeded = false;
+
+  /** True once something was refused for what it would take. */
+  get exceeded(): boolean {
+    return this.#exceeded;
+  }
 
   constructor(budget: Budget) {
     this.#budget = budget;
@@ -43,7 +49,10 @@ export class Work {
   /** Counts work about to be done. `doing` stands in the error: "comparing 40,000 with 60,000 characters". */
   spend(steps: number, doing: string): void {
     this.#steps += steps;
-    if (this.#steps > this.#budget.steps) throw this.refusal(doing);
+    if (this.#steps > this.#budget.steps) {
+      this.#exceeded = true;
+      throw this.refusal(doing);
+    }
     this.#budget.within?.spend(steps, doing);
   }
 
@@ -68,8 +77,8 @@ export function scoreWork(args: Budgeted = {}): Work {
   return new Work({ of: "one score", steps: WORK_LIMITS.scoreSteps, within: args[WORK] });
 }
 
-export function unitWork(): Work {
-  return new Work({ of: "the scores of one unit together", steps: WORK_LIMITS.unitSteps });
+export function unitWork(steps: number = WORK_LIMITS.unitSteps): Work {
+  return new Work({ of: "the scores of one unit together", steps });
 }
 
 /** Counts work about to be done for one score, with the arguments its function was given. Throws `WorkBudgetError`. */

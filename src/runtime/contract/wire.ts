@@ -42,6 +42,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;
+  /** Its score is a matter of its own trajectory alone: it is scored where it was played (scoring/score-in-place.ts). */
+  readonly scored_in_place?: boolean;
   /** What it begins with instead of the environment's setup: the turns of another rollout. */
   readonly from?: ForkPoint;
   /** Of a training run: the weights its group was dispatched by, */
@@ -87,6 +89,8 @@ export interface RolloutReport extends RolloutSlot {
   readonly usage: Usage;
   readonly started_at: number;
   readonly ended_at: number;
+  /** Its scores, where it was scored in its own object. */
+  readonly record?: ScoreRecord;
 }
 
 /** Work that may have ended the process: a place that is to be started, a rollout, or a unit that is to be scored. */

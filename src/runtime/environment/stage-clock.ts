@@ -73,6 +73,11 @@ export class StageClock {
     this.#calls = new AbortController();
   }
 
+  /** To be called when the rollout is played no longer: what its hooks left behind makes no call any more. */
+  close(): void {
+    this.#calls.abort();
+  }
+
   /** Whoever is under way is waited for no longer. */
   interrupt(): void {
     this.signal.aborted = true;

@@ -50,6 +50,7 @@ async function fetchOnce(
   const { signal } = controller;
   const hangUp = () => controller.abort();
   hungUp?.addEventListener("abort", hangUp);
+  if (hungUp?.aborted) hangUp();
   const first = { ...init, headers: { ...init.headers, ...signed }, signal };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {

@@ -26,6 +26,7 @@ import { rolloutHost, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.ts";
+import { isScoredInPlace } from "../scoring/score-in-place.ts";
 import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
 export async function startGroups(
@@ -155,7 +156,8 @@ async function orderOf(
     const place = { group, slot, attempt, rollout_id, host };
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
-    return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched };
+    const scored_in_place = isScoredInPlace(spec, environment);
+    return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched, scored_in_place };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;
     return failedAtStart(member, "environment", thrown);

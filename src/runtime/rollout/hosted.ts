@@ -20,6 +20,7 @@ import { forkedRollout } from "../../core/rollout/fork.ts";
 import { openHarness } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import { buildTask } from "../../core/rollout/task.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { PendingCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { Answered, CallOf } from "../contract/rpc.ts";
 import type { Delivery, RolloutReport, RolloutSpec } from "../contract/wire.ts";
@@ -33,6 +34,7 @@ import { openSecrets } from "../kit/secret-values.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { Turns, unlessAborted } from "../kit/turns.ts";
+import { scoreInPlace } from "../scoring/score-in-place.ts";
 import {
   bareReport,
   finishedTrajectory,
@@ -74,6 +76,8 @@ export class HostedRollout {
   #driver: RolloutDriver | null = null;
   #clock: StageClock | null = null;
   #playing = false;
+  /** Its alarm was begun before, and its process ended. */
+  #again = false;
   #ownsDatabase = false;
   /** Calls of its hooks. */
   readonly #ownCalls: Turns;
@@ -159,6 +163,7 @@ export class HostedRollout {
     // The wait of an instance before this one, which those beside it have woken.
     if (until > this.#host.now() && !this.cancelled) return until;
     this.#playing = true;
+    this.#again = again;
     try {
       const wakeAt = await this.#run(spec, again);
       this.#noteTries(NO_TRIES);
@@ -168,8 +173,7 @@ export class HostedRollout {
     } finally {
       this.#playing = false;
       this.#driver = null;
-      // Calls that its hooks left behind.
-      this.#clock?.hangUp();
+      this.#clock?.close();
       this.#clock = null;
     }
   }
@@ -342,8 +346,17 @@ export class HostedRollout {
     const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
-    await this.#tell(spec, reportOf(spec, rollout, trajectory, inline));
+    const report = reportOf(spec, rollout, trajectory, inline);
+    const record = await this.#scored(spec, report);
+    await this.#tell(spec, record === null ? report : { ...report, record });
     return null;
+  }
+
+  /** Only what went with the report is scored here, and nothing that may have ended the process before. */
+  async #scored(spec: RolloutSpec, { failure, cancelled, trajectory }: RolloutReport): Promise<ScoreRecord | null> {
+    const endedWell = failure === null && cancelled === null;
+    if (spec.scored_in_place !== true || !endedWell || trajectory === null || this.#again) return null;
+    return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
   }
 
   async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {

@@ -118,8 +118,12 @@ export function answerAll(
 ): readonly Taken[] {
   const together = orRefusal(() => store.transaction(() => reports.map((report) => answer(store, spec, report, now))));
   if (!("refused" in together)) return together;
-  if (reports.length === 1) return [{ known: true, ...together }];
-  return reports.flatMap((report) => answerAll(store, spec, [report], now));
+  const [only, ...others] = reports;
+  if (others.length > 0) return reports.flatMap((report) => answerAll(store, spec, [report], now));
+  if (only?.record === undefined) return [{ known: true, ...together }];
+  // Its scores may be what is refused: whoever scores it again says so by name.
+  const { record: _, ...unscored } = only;
+  return answerAll(store, spec, [unscored], now);
 }
 
 /** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
@@ -144,7 +148,10 @@ export function answer(
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
     const ended = endOf(report);
-    if (ended === null) {
+    if (ended === null && report.record !== undefined) {
+      end(store, row, columns, scoredEnd(report.record));
+      store.hooks.onGroupEnded(store, spec, row.group_index, null);
+    } else if (ended === null) {
       const ask_at = now + SCORING_DEADLINE_MS;
       store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
     } else {
@@ -177,9 +184,13 @@ export function score(
 function scoreOne(store: RunStore, { record, ...place }: ScoredMember): void {
   const row = store.rollout(place);
   if (row === null || row.status !== "scoring") return;
-  const outcome = record.reward === null ? "unscored" : "scored";
-  const reason = outcome === "scored" ? null : (record.unscored ?? "scorer");
-  end(store, row, {}, { outcome, reason, reward: record.reward, record });
+  end(store, row, {}, scoredEnd(record));
+}
+
+function scoredEnd(record: ScoreRecord): Parameters<typeof end>[3] {
+  const { reward, unscored } = record;
+  if (reward === null) return { outcome: "unscored", reason: unscored ?? "scorer", reward, record };
+  return { outcome: "scored", reason: null, reward, record };
 }
 
 /** How the platform ends a rollout it could not bring to an end of its own. */

@@ -67,7 +67,9 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means
   const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
-    const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, judges));
+    const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
+      scoreInTime(watched, trajectories, { judges }),
+    );
     if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
   });

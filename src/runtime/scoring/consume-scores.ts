@@ -80,7 +80,9 @@ async function scoreSlice(
   const passed = await Promise.all(
     read.map(async ({ unit, trajectories }) => {
       const asks = askCollectorOf(spec, trajectories.length);
-      const records = await scoreAlone(env, spec, unit, scoring, (watched) => scoreInTime(watched, trajectories, asks));
+      const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
+        scoreInTime(watched, trajectories, { judges: asks }),
+      );
       return records === null ? [] : [{ unit, trajectories, records, pending: asks.pending }];
     }),
   );

@@ -8,8 +8,14 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";
-import type { AskCollector, JudgeAsk, Judges } from "../../core/rubrics/judges.ts";
-import { newAskCollector, type ScoreRecord, type ScoringLimit, scoreUnit } from "../../core/rubrics/score.ts";
+import type { AskCollector, JudgeAsk } from "../../core/rubrics/judges.ts";
+import {
+  newAskCollector,
+  type ScoreRecord,
+  type ScoringLimit,
+  type ScoringOffer,
+  scoreUnit,
+} from "../../core/rubrics/score.ts";
 import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { scoringCapabilities } from "../environment/capabilities.ts";
@@ -29,7 +35,11 @@ export interface Scoring {
 }
 
 /** Null when the code that the run pinned is not in this deployment. */
-export async function openScoring(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Scoring | null> {
+export async function openScoring(
+  env: Env,
+  spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
+  subrequests: Subrequests,
+): Promise<Scoring | null> {
   const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
   if (environment === null) return null;
   const now = () => Date.now();
@@ -50,11 +60,11 @@ export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests:
 export async function scoreInTime(
   { environment, capabilities, secrets }: Scoring,
   trajectories: readonly Trajectory[],
-  judges?: Judges,
+  { judges, work }: Pick<ScoringOffer, "judges" | "work"> = {},
   limitMs: number = LIMITS.scoringMs,
 ): Promise<ScoreRecord[]> {
-  const limit: ScoringLimit = (what, work) => within(limitMs, what, work);
-  const offer = { capabilities, limit, ...(judges && { judges }) };
+  const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing);
+  const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }) };
   return redact(await scoreUnit(environment, trajectories, offer), secrets);
 }
 

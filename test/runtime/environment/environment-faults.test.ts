@@ -131,7 +131,7 @@ test("a scoring function that hangs leaves its unit without a score, and says so
     rubric: { rewards: { never: () => Promise.withResolvers<number>().promise } },
   });
   const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
-  const [record] = await scoreInTime(scoring, [finishedTrajectory()], undefined, 50);
+  const [record] = await scoreInTime(scoring, [finishedTrajectory()], {}, 50);
   expect(record).toMatchObject({
     reward: null,
     unscored: "scorer",
@@ -145,7 +145,7 @@ test("a scoring function that calls process.exit leaves its unit without a score
     rubric: { rewards: { leaves: () => process.exit(1) } },
   });
   const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
-  const [record] = await scoreInTime(scoring, [finishedTrajectory()], undefined);
+  const [record] = await scoreInTime(scoring, [finishedTrajectory()]);
   const error = expect.stringMatching(/process\.exit was called/);
   expect(record).toMatchObject({ reward: null, unscored: "scorer", scoring_errors: [{ error }] });
 });

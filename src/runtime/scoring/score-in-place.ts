@@ -1,0 +1,45 @@
+/**
+ * Scores a rollout in the object that played it, where its score is a matter of its own trajectory alone: no queue, no
+ * consumer, no second reading. Whatever is more than that is left to the consumer, which scores in the same way.
+ */
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { addressesNeeded } from "../../core/environments/capabilities.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { unitWork } from "../../core/rubrics/work.ts";
+import type { RolloutSpec, RunSpec } from "../contract/wire.ts";
+import { besideSuspects, lastEnd } from "../environment/suspects.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { openScoring, scoreInTime } from "./scoring-pass.ts";
+
+/** Of the ready scorers, as they count it: some 50 ms, for which the neighbours in the object wait. */
+const STEPS = 1_000_000;
+
+/** True where it is scored alone, asks nobody, and trains nothing. */
+export function isScoredInPlace(
+  { whole_groups, training, judges = {} }: RunSpec,
+  environment: AnyEnvironment,
+): boolean {
+  const { needs, rubric } = environment;
+  const asks = needs.includes("fetch") || addressesNeeded(needs).length > 0 || rubric.judges.length > 0;
+  return !whole_groups && training === undefined && Object.keys(judges).length === 0 && !asks;
+}
+
+/**
+ * The scores of a rollout that ended well, from its trajectory as it is stored. Null: the consumer is to score it, because
+ * it would take too much work here, or because a process died and scoring may have been why (suspects.ts).
+ */
+export async function scoreInPlace(
+  env: Env,
+  spec: RolloutSpec,
+  stored: string,
+  subrequests: Subrequests,
+): Promise<ScoreRecord | null> {
+  if ((await lastEnd(env)).deaths > 0) return null;
+  const scoring = await openScoring(env, spec, subrequests);
+  if (scoring === null) return null;
+  const work = unitWork(STEPS);
+  const trajectory = JSON.parse(stored) as Trajectory;
+  const [record] = await besideSuspects(() => scoreInTime(scoring, [trajectory], { work }));
+  return record === undefined || work.exceeded ? null : record;
+}

@@ -1,0 +1,71 @@
+/** Rollouts whose score is a matter of their own trajectory: scored in the object that played them. */
+import { env } from "cloudflare:workers";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
+import { spendWork } from "../../../src/core/rubrics/work.ts";
+import { LossyQueue } from "../hand-made.ts";
+import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { registerOnce } from "../registered.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const SCORES = env.ROLLOUT_SCORES;
+let platform: Door;
+let passes = 0;
+
+/** Its one function takes `steps` of counted work. */
+const heavy = defineEnvironment({
+  args: z.strictObject({ steps: z.int() }),
+  build: ({ steps }) =>
+    new SingleTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), [{ question: "Say one." }]),
+      rubric: {
+        rewards: {
+          one: (args) => {
+            passes += 1;
+            spendWork(args, steps, "weighing it");
+            return 1;
+          },
+        },
+      },
+    }),
+});
+
+beforeAll(async () => {
+  platform = await openPlatform();
+  const { args, needs, load } = heavy;
+  registerOnce({ id: "heavy", version: "1.0.0", digest: "sha256:heavy", args, needs, load });
+});
+afterEach(() => {
+  env.ROLLOUT_SCORES = SCORES;
+  passes = 0;
+});
+
+test("a rollout that asks nobody is scored with its report: no message is sent for it", async () => {
+  const queue = new LossyQueue(SCORES);
+  env.ROLLOUT_SCORES = queue;
+  const run = await platform.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) });
+  expectLaw(run.counts);
+  expect(run).toMatchObject({ status: "completed", counts: { scored: 7 }, report: { reward: { mean: 1 } } });
+  expect(queue.given).toEqual([]);
+});
+
+test.each([
+  ["at once, where it takes little work", 1000, 1],
+  ["by the consumer, where it takes more than its neighbours should wait for", 2_000_000, 2],
+])("it is scored %s, with the same score", async (_, steps, times) => {
+  const model = script(["one"]);
+  const request = { environment: "heavy", environment_args: { steps }, num_examples: 1, model };
+  const run = await platform.finish(request);
+  expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 1 } } });
+  expect({ passes, calls: (await requestsOf(model)).length }).toEqual({ passes: times, calls: 1 });
+});
+
+test("what takes more work than any unit may is unscored with the reason, as ever", async () => {
+  const request = { environment: "heavy", environment_args: { steps: 20_000_000 }, num_examples: 1, min_scored: 0 };
+  const run = await platform.finish({ ...request, model: script(["one"]) });
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { scorer: 1 } });
+  const [result] = await platform.results(run.id);
+  expect(result).toMatchObject({ reward: null, scoring_errors: [{ function: "one" }] });
+});
