@@ -26,9 +26,9 @@ const MONTH_S = 30 * DAY_S;
 
 /** Assumed. */
 const AWAKE_S_PER_REQUEST = 0.1;
-const KEPT_KB_PER_ROLLOUT = 80;
+const KEPT_KB_PER_ROLLOUT = { small: 40, large: 80 } as const;
 const RUN_KB_PER_ROLLOUT = 3;
-const SEGMENT_KB_PER_ROLLOUT = 60;
+const SEGMENT_KB_PER_ROLLOUT = { small: 30, large: 60 } as const;
 const CPU_MS_PER_ROLLOUT = 10;
 const ROWS_READ_PER_ROLLOUT = 100;
 
@@ -43,6 +43,13 @@ const LENGTHS: Readonly<Record<string, (random: Random) => number>> = {
   exponential: (random) => -MEAN_S * Math.log(1 - random()),
 };
 const IN_FLIGHT = [6, 128] as const;
+
+/**
+ * How large trajectories are. Up to 32 KiB they travel with the report, and what needs nobody else is scored where it was
+ * played; larger ones are objects of R2, and a consumer scores them.
+ */
+const SIZES = ["over 32 KiB", "up to 32 KiB"] as const;
+type Size = (typeof SIZES)[number];
 
 /** Box and Muller's. */
 function normal(random: Random): number {
@@ -61,33 +68,36 @@ interface Chores {
   readonly runAlarms: number;
   /** What a client that follows the run is told of. */
   readonly flushes: number;
+  /** 1 where trajectories are large, else 0. */
+  readonly large: number;
 }
 
 interface Case extends Shared, Chores {}
 
-function played(maxConcurrent: number, lengths: string, seed: number): Case {
+function played(size: Size, maxConcurrent: number, lengths: string, seed: number): Case {
   const random = seededRandom("cost", lengths, maxConcurrent, seed);
   const turnS = () => LENGTHS[lengths]?.(random) ?? MEAN_S;
   const work = { rollouts: ROLLOUTS, turns: TURNS, maxConcurrent, callTimeoutS: CALL_TIMEOUT_S, turnS };
   const shared = shareObjects(work);
-  return { ...shared, ...choresOf(shared) };
+  return { ...shared, ...choresOf(shared, size === "over 32 KiB") };
 }
 
-function choresOf({ ends, dispatches, sweeps, runS }: Shared): Chores {
+function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): Chores {
   const taken = ends.map(({ at }) => at);
-  const scored = taken.map((at) => at + QUEUE_S);
+  const scored = large ? taken.map((at) => at + QUEUE_S) : [];
   const rows = spaced([...taken, ...scored], ROW_EVERY_S);
   const flushes = [...taken, ...scored, ...sweeps, ...rows];
   const messages = (counts: readonly number[]) => counts.reduce((sum, n) => sum + Math.ceil(n / PER_MESSAGE), 0);
   return {
     groupsMessages: messages(dispatches),
-    scoresMessages: messages(ends.map(({ count }) => count)),
+    scoresMessages: large ? messages(ends.map(({ count }) => count)) : 0,
     segments: ROLLOUTS / PER_SEGMENT,
     rowWrites: rows.length,
     progressEvents: spaced(flushes, PROGRESS_EVERY_S).length,
     leaseAsks: 2 + Math.floor(runS / LEASE_EVERY_S),
     runAlarms: sweeps.length + rows.length + 1,
     flushes: flushes.length,
+    large: large ? 1 : 0,
   };
 }
 
@@ -121,7 +131,10 @@ function rowsOfRollouts({ handovers, objects }: Case): number {
   return ROLLOUTS * (3 + 2 * TURNS) + handovers + 2 * objects;
 }
 
-/** Of each rollout 3 rows where it is dispatched, 2 where it reports, 2 where it is scored, and its event. */
+/**
+ * Of each rollout 3 rows where it is dispatched, 2 where it reports, and its event; then 2 where it is scored later, or 2
+ * for its trajectory, which comes and goes.
+ */
 function rowsOfRun(of: Case): number {
   const heads = of.dispatches.length + of.reports + of.scoresMessages + of.rowWrites + 2 * of.leaseAsks;
   return 45 + 8 * ROLLOUTS + heads + 2 * of.progressEvents + 2 * of.rolloutsAsked + 4 * of.segments;
@@ -134,6 +147,10 @@ function alarmsSet({ alarms, runAlarms, rowWrites, leaseAsks }: Case): number {
 
 function gbSeconds(seconds: number): number {
   return seconds * GB_PER_OBJECT;
+}
+
+function sized(kb: { readonly small: number; readonly large: number }, { large }: Case): number {
+  return large === 1 ? kb.large : kb.small;
 }
 
 function gbMonths(kb: number, seconds: number): number {
@@ -177,7 +194,7 @@ const BILL: readonly Line[] = [
     what: "storage of objects",
     price: 0.2,
     per: "GB-month",
-    count: ({ runS }) => gbMonths(KEPT_KB_PER_ROLLOUT, runS + DAY_S) + gbMonths(RUN_KB_PER_ROLLOUT, MONTH_S),
+    count: (of) => gbMonths(sized(KEPT_KB_PER_ROLLOUT, of), of.runS + DAY_S) + gbMonths(RUN_KB_PER_ROLLOUT, MONTH_S),
   },
   { what: "rows written in D1", price: 1, per: "million", count: ({ rowWrites }) => 10 + 2 * rowWrites },
   {
@@ -186,18 +203,23 @@ const BILL: readonly Line[] = [
     per: "million",
     count: ({ groupsMessages, scoresMessages, segments }) => 3 * (groupsMessages + scoresMessages + segments),
   },
-  { what: "R2 writes (class A)", price: 4.5, per: "million", count: ({ segments }) => 1 + ROLLOUTS + segments },
+  {
+    what: "R2 writes (class A)",
+    price: 4.5,
+    per: "million",
+    count: ({ segments, large }) => 1 + large * ROLLOUTS + segments,
+  },
   {
     what: "R2 reads (class B)",
     price: 0.36,
     per: "million",
-    count: ({ groupsMessages }) => 2 * ROLLOUTS + groupsMessages,
+    count: ({ groupsMessages, large }) => 2 * large * ROLLOUTS + groupsMessages,
   },
   {
     what: "storage of R2, a month",
     price: 0.015,
     per: "GB-month",
-    count: () => gbMonths(SEGMENT_KB_PER_ROLLOUT, MONTH_S),
+    count: (of) => gbMonths(sized(SEGMENT_KB_PER_ROLLOUT, of), MONTH_S),
   },
   {
     what: "invocations of consumers",
@@ -224,19 +246,43 @@ const FOLLOWED: readonly Line[] = [
   },
 ];
 
-/** What the simulation says, and the bill for each number of rollouts at once, as Markdown. */
-export function costTables(): string {
-  const cases = IN_FLIGHT.map((inFlight) => ({
-    inFlight,
-    of: Object.keys(LENGTHS).map((lengths) =>
-      Array.from({ length: SEEDS }, (_, seed) => played(inFlight, lengths, seed)),
-    ),
-  }));
-  const bills = cases.map(({ inFlight, of }) => [`### \`max_concurrent\` ${inFlight}`, bill(of)]);
-  return [times(cases), ...bills.flat()].join("\n\n");
+interface Cases {
+  readonly size: Size;
+  readonly inFlight: number;
+  /** By the lengths of turns, a case a seed. */
+  readonly of: readonly (readonly Case[])[];
 }
 
-function times(cases: readonly { readonly inFlight: number; readonly of: readonly (readonly Case[])[] }[]): string {
+/** What each case costs in all, what the simulation says of it, and its bill, as Markdown. */
+export function costTables(): string {
+  const cases = SIZES.flatMap((size) =>
+    IN_FLIGHT.map((inFlight): Cases => {
+      const seeds = (lengths: string) =>
+        Array.from({ length: SEEDS }, (_, seed) => played(size, inFlight, lengths, seed));
+      return { size, inFlight, of: Object.keys(LENGTHS).map(seeds) };
+    }),
+  );
+  const bills = cases.map(({ size, inFlight, of }) => [
+    `### Trajectories ${size}, \`max_concurrent\` ${inFlight}`,
+    bill(of),
+  ]);
+  // How large trajectories are changes no time.
+  const timed = cases.filter(({ size }) => size === SIZES[0]);
+  return [totals(cases), times(timed), ...bills.flat()].join("\n\n");
+}
+
+function totals(cases: readonly Cases[]): string {
+  const head = ["trajectories", "rollouts at once", ...Object.keys(LENGTHS).map((lengths) => `${lengths}, $`)];
+  const line = ({ size, inFlight, of }: Cases, what: string, lines: readonly Line[]) => [
+    size,
+    `${inFlight}${what}`,
+    ...of.map((seeds) => dollarsOf(lines, seeds).toFixed(3)),
+  ];
+  const rows = cases.flatMap((one) => [line(one, "", BILL), line(one, ", followed", [...BILL, ...FOLLOWED])]);
+  return table([head, ...rows]);
+}
+
+function times(cases: readonly Cases[]): string {
   const head = [
     "rollouts at once",
     "turns",
