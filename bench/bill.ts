@@ -93,7 +93,7 @@ function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): C
     scoresMessages: large ? messages(ends.map(({ count }) => count)) : 0,
     segments: ROLLOUTS / PER_SEGMENT,
     rowWrites: rows.length,
-    progressEvents: spaced(flushes, PROGRESS_EVERY_S).length,
+    progressEvents: spaced([...taken, ...scored], PROGRESS_EVERY_S).length,
     leaseAsks: 2 + Math.floor(runS / LEASE_EVERY_S),
     runAlarms: sweeps.length + rows.length + 1,
     flushes: flushes.length,

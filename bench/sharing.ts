@@ -42,8 +42,10 @@ export interface Shared {
 
 /** No step begins that could end later than this after the alarm's beginning. */
 const ALARM_S = 14 * 60;
-/** What a step of a rollout that was not under way before may take. */
-const LONGEST_STEP_S = 10 * 60;
+/** What a hook of a rollout that was not under way before may take. */
+const SETUP_S = 5 * 60;
+/** The longest time between two questions of the sweep. */
+const LONGEST_ASK_S = 10 * 60;
 /** What has ended is gathered so long before the next rollouts are dispatched. */
 const GATHER_S = 0.01;
 /** What a queue and its consumer take. Assumed. */
@@ -100,7 +102,7 @@ class PlayingObject {
   start(rollouts: readonly Playing[]): void {
     this.#due.push(...rollouts);
     if (this.#begunAt === null) this.#alarm();
-    else if (this.#mayBegin(LONGEST_STEP_S)) this.#playDue();
+    else if (this.#mayBegin(Math.max(SETUP_S, this.#work.callTimeoutS))) this.#playDue();
   }
 
   #alarm(): void {
@@ -237,7 +239,7 @@ class SharingRun {
       this.#rolloutsAsked += 1;
       const again = FIRST_ASK_S * 2 ** asks;
       const silent = rollout.inTurn ? rollout.silentUntil - now : 0;
-      this.#askIn(Math.min(LONGEST_STEP_S, Math.max(again, silent)), rollout, asks + 1);
+      this.#askIn(Math.min(LONGEST_ASK_S, Math.max(again, silent)), rollout, asks + 1);
     });
   }
 

@@ -101,6 +101,13 @@ export class HostedRollout {
     return this.#store.cancelRequest() !== null;
   }
 
+  /** Milliseconds that its next step may take, whatever that is; closing, which has its own limit, is not counted. */
+  get longestMs(): number {
+    const { limits } = this.#store.spec();
+    const { setup, turn, tool } = stageTimes(limits);
+    return Math.max(limits.call_timeout_s * 1000, setup, turn, tool);
+  }
+
   /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
   get nextEventAt(): number | null {
     return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;

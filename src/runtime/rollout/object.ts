@@ -25,8 +25,6 @@ import { HostedRollout } from "./hosted.ts";
 
 /** The platform ends an alarm after 15 minutes. */
 const ALARM_MS = 14 * 60_000;
-/** What a call or a hook may take at most: with it none begins that is more than 4 minutes late. */
-const LONGEST_STEP_MS = 10 * 60_000;
 /** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
 const ALARM_CALLS = 4000;
 /** One that could not even say why it failed is tried again after this. */
@@ -132,7 +130,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       this.#begin(info?.isRetry ?? false, () => true);
       while (this.#playing.size > 0) {
         await this.#change();
-        this.#begin(false, (rollout) => rollout.cancelled || this.#mayBegin(LONGEST_STEP_MS));
+        this.#begin(false, (rollout) => this.#mayGoOn(rollout));
       }
     } finally {
       this.#alarm = null;
@@ -149,6 +147,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
       else if (may(this.#rollout(id))) this.#play(id, again);
     }
+  }
+
+  #mayGoOn(rollout: HostedRollout): boolean {
+    return rollout.cancelled || this.#mayBegin(rollout.longestMs);
   }
 
   #mayBegin(longestMs: number): boolean {
@@ -196,15 +198,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async #change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#changed = resolve;
-    const next = this.#mayBegin(LONGEST_STEP_MS) ? this.#nextWake() : Number.POSITIVE_INFINITY;
+    const next = this.#nextWake((id) => this.#isReadable(id) && this.#mayGoOn(this.#rollout(id)));
     const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
     await promise;
     clearTimeout(timer);
   }
 
-  /** The earliest time at which one that is not played is due. */
-  #nextWake(): number {
-    const idle = this.#underWay().filter((id) => !this.#playing.has(id));
+  /** The earliest time at which one of these that is not played is due. */
+  #nextWake(of: (id: string) => boolean = () => true): number {
+    const idle = this.#underWay().filter((id) => !this.#playing.has(id) && of(id));
     return idle.reduce((first, id) => Math.min(first, this.#wakeAt.get(id) ?? this.now()), Number.POSITIVE_INFINITY);
   }
 
