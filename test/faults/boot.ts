@@ -6,7 +6,6 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { deathOf, endGroup, type Served, serve } from "../local/served-platform.ts";
-import type { Driver } from "./plan.ts";
 
 const PLATFORM = join(import.meta.dirname, "platform-main.ts");
 const open = new Set<Boot>();
@@ -15,20 +14,18 @@ export class Boot {
   readonly directory = makeThrowAwayDirectory();
   readonly #port: number;
   readonly #knobs: string;
-  readonly #driver: Driver;
   readonly #said = new Set<() => string>();
   served: Served | null = null;
 
   /** `knobs`: their address; empty for a platform that meets no faults. */
-  constructor(port: number, knobs: string, driver: Driver = "alarm") {
+  constructor(port: number, knobs: string) {
     this.#port = port;
     this.#knobs = knobs;
-    this.#driver = driver;
     open.add(this);
   }
 
   readonly start = async (): Promise<Served> => {
-    const script = [PLATFORM, this.directory, String(this.#port), this.#driver, this.#knobs];
+    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs];
     this.served = await serve(this.directory, this.#port, script);
     this.#said.add(this.served.said);
     return this.served;

@@ -2,8 +2,7 @@
  * Calls of one plan, in the order their model saw them: none is sent again but for a reason, and once a later turn was
  * asked for, the one before it is stored.
  *
- * A call's time counts from its departure, which the model does not see: under the queue its message may wait nearly all of
- * it. So of a rollout's call its own record says that it was given up, and the book says whether it can have had its
+ * A call's time counts from its departure, which the model does not see: on a busy machine it may arrive late. So of a rollout's call its own record says that it was given up, and the book says whether it can have had its
  * whole time by then. A judge's call leaves when it is made, and has no such record.
  */
 import type { Account, Death } from "./account.ts";

@@ -356,11 +356,3 @@ test("a platform whose store was away after the boot has from its return on", ()
   expect(rules({ ...late, outages: [{ from: 900, to: 3400 }] })).toEqual(["recovery"]);
   expect(rules({ ...late, outages: [{ from: 100, to: 900 }] })).toEqual(["recovery"]);
 });
-
-test("a call awaited in a queue may wait for its deadline after a boot, and no longer", () => {
-  const queued = (recovery_ms: number) => {
-    const run = finishedRun([{ ...DEATH, recovery_ms }]);
-    return rules({ ...run, plan: { ...run.plan, driver: "queue" } });
-  };
-  expect([queued(7000), queued(7001)]).toEqual([[], ["recovery"]]);
-});

@@ -10,7 +10,7 @@ import type { Account, Asking, Death, Violation } from "./account.ts";
 import { diedBetween, sentAgainForNoReason, turnsInOrder } from "./check-calls.ts";
 import { eventsInOrder } from "./check-events.ts";
 import type { Said } from "./fault-model.ts";
-import { LEAST_IN_FLIGHT, LIMITS_OF } from "./limits.ts";
+import { LEAST_IN_FLIGHT, RECOVERY_MS } from "./limits.ts";
 
 type Rule = (account: Account) => string[];
 
@@ -207,7 +207,7 @@ function toolsRunRight({ tool_runs, deaths }: Account): string[] {
 
 /** Without D1 nobody knows an endpoint's address: from its return on, if it was away. A pause is such a time, too. */
 function slowRecovery(death: Death, account: Account): string[] {
-  const { plan, outages, askings } = account;
+  const { outages, askings } = account;
   const { victim, in_flight, ready_at, recovery_ms, before } = death;
   if (askings.some(({ does, at }) => does === "cancel" && at <= before)) return [];
   const died = `after the death of ${victim} with ${in_flight} in flight`;
@@ -215,7 +215,7 @@ function slowRecovery(death: Death, account: Account): string[] {
   const called = ready_at + recovery_ms;
   const meanwhile = [...outages, ...pausesOf(askings)].filter(({ from, to }) => from < called && to > before);
   const possible = Math.max(ready_at, ...meanwhile.map(({ to }) => Math.min(to, called)));
-  return called - possible <= LIMITS_OF[plan.driver].recovery_ms ? [] : [`${recovery_ms} ms from the boot ${died}`];
+  return called - possible <= RECOVERY_MS ? [] : [`${recovery_ms} ms from the boot ${died}`];
 }
 
 function pausesOf(askings: readonly Asking[]): { readonly from: number; readonly to: number }[] {

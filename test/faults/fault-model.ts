@@ -11,7 +11,6 @@ import type { Message, ToolDefinition, Usage } from "../../src/contract/messages
 import { seededRandom } from "../../src/contract/random.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
 import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
-import { LIMITS_OF } from "./limits.ts";
 import type { FaultPlan } from "./plan.ts";
 
 /** How one request ended, as far as the model can know: `open` when its caller was gone before the answer. */
@@ -89,10 +88,7 @@ const PASSING: readonly Answer[] = [
   ABORTED,
 ];
 
-type Settings = Pick<
-  FaultPlan,
-  "seed" | "driver" | "turns" | "latency_ms" | "answer_characters" | "model_faults" | "fickle"
->;
+type Settings = Pick<FaultPlan, "seed" | "turns" | "latency_ms" | "answer_characters" | "model_faults" | "fickle">;
 
 export async function startFaultModel(plan: Settings): Promise<FaultModel> {
   const calls = new Map<string, AskedCall & { readonly prompt: string }>();
@@ -188,10 +184,9 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   const place = placeOf(String(headers["idempotency-key"]));
   const random = seededRandom("model faults", plan.seed, place);
   if (random() >= plan.model_faults) return [];
-  const { silence } = LIMITS_OF[plan.driver];
   // Of a judge half a reply is a reply: no verdict, and it has its cost.
   const odd = place.includes(":") ? ABORTED : null;
-  const faults = PASSING.filter((fault) => fault !== odd && (silence || fault !== SILENCE));
+  const faults = PASSING.filter((fault) => fault !== odd);
   return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
     return faults[Math.floor(random() * faults.length)] ?? { fault: REFUSAL };
   });

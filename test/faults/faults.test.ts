@@ -49,7 +49,6 @@ test(
 test.each([
   [["--plans", "many"], "--plans"],
   [["--plan", "9"], "there are 5 plans"],
-  [["--driver", "cron"], "neither alarm nor queue"],
   [["--turns", "7"], "--turns: at most 6"],
   [["--billing"], "--billing"],
 ])("%j is refused", async (args, message) => {

@@ -10,7 +10,7 @@ import { NETWORK_BINDING } from "../../src/local/miniflare.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
-import { type Driver, type FaultPlan, placedAgain, planOf, sabotaged } from "./plan.ts";
+import { type FaultPlan, placedAgain, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
 import { playPlan, type Stage } from "./play-plan.ts";
 import { playTrainingPlans } from "./training/plans.ts";
@@ -30,7 +30,6 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --turns T         of every rollout, 1 to 6; default as the model has it
       --judges          every plan asks judges; else one in six
       --training        plans of training runs: their trainers die and go back to earlier weights, too
-      --driver D        who waits for the model: alarm (default) or queue
       --no-network-binding  calls leave by fetch, as in a deployment
       --sabotage        drop every message and silence the sweep: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 240
@@ -48,7 +47,6 @@ const OPTIONS = {
   turns: { type: "string" },
   judges: { type: "boolean" },
   training: { type: "boolean", default: false },
-  driver: { type: "string", default: "alarm" },
   "no-network-binding": { type: "boolean", default: false },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "240" },
@@ -68,7 +66,6 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const [count, first, rollouts, port] = [whole("plans"), whole("seed"), whole("rollouts"), whole("port")];
   const seeds = seedsOf(count, first, values.plan);
   const shape = {
-    driver: driverOf(values.driver),
     turns: turnsOf(values.turns),
     judged: values.judges,
   };
@@ -107,11 +104,6 @@ async function play(plan: FaultPlan, stage: Stage): Promise<PlanReport[]> {
     next = placedAgain(next, report.in_flight_at_kill);
   }
   return reports;
-}
-
-function driverOf(name: string): Driver {
-  if (name === "alarm" || name === "queue") return name;
-  throw usageError(`--driver: ${name} is neither alarm nor queue`, "driver");
 }
 
 function turnsOf(text: string | undefined): number | null {

@@ -34,8 +34,6 @@ export interface Control {
   readonly for_ms: number;
 }
 
-export type Driver = "alarm" | "queue";
-
 export type Incident = Kill | StoreFailure | Control;
 
 /** Chances, per message sent. */
@@ -49,8 +47,6 @@ export interface QueueFaults {
 
 export interface FaultPlan {
   readonly seed: number;
-  /** Who waits for the model. */
-  readonly driver: Driver;
   readonly environment: "calculator" | "guess-number" | "grid-walk" | "reverse-text" | "errands";
   /** Only of errands: judges are asked as well. */
   readonly judged: boolean;
@@ -81,17 +77,12 @@ const ENVIRONMENTS = ["calculator", "guess-number", "grid-walk", "errands", "err
 
 /** What is asked of every plan, whatever its seed. */
 export interface PlanShape {
-  readonly driver?: Driver;
   readonly turns?: number | null;
   /** Absent: as it comes. */
   readonly judged?: boolean | undefined;
 }
 
-export function planOf(
-  seed: number,
-  rollouts: number,
-  { driver = "alarm", turns = null, judged }: PlanShape = {},
-): FaultPlan {
+export function planOf(seed: number, rollouts: number, { turns = null, judged }: PlanShape = {}): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
   const rollouts_per_example = pick(
@@ -101,7 +92,6 @@ export function planOf(
   const environment = turns === null ? pick(ENVIRONMENTS, random()) : "errands";
   const plan = {
     seed,
-    driver,
     environment: judged === true ? "errands" : environment,
     num_examples: rollouts / rollouts_per_example,
     rollouts_per_example,

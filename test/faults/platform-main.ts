@@ -1,6 +1,6 @@
 /**
  * Boots the platform whose Worker meets faults, in a process that can be killed:
- *   node test/faults/platform-main.ts <state directory> <port> <model driver> <address of the knobs>
+ *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs>
  * Prints one JSON line when it is ready. It ends with whoever started it.
  */
 import { bootPlatform } from "../../src/local/platform.ts";
@@ -14,12 +14,12 @@ const orphaned = new Promise<Error>((resolve) => {
     if (process.ppid !== starter) resolve(new Error("whoever started this platform is gone"));
   }, LOOK_EVERY_MS);
 });
-const [directory = null, port, driver = "alarm", knobs = ""] = process.argv.slice(2);
+const [directory = null, port, knobs = ""] = process.argv.slice(2);
 const platform = await bootPlatform({
   ...faultWorker(),
   directory,
   port: Number(port),
-  bindings: { FAULTS: knobs, MODEL_DRIVER: driver },
+  bindings: { FAULTS: knobs },
   say: (line) => process.stderr.write(`${line}\n`),
 });
 process.stdout.write(`${JSON.stringify({ url: platform.url })}\n`);

@@ -17,7 +17,7 @@ import { Boot } from "./boot.ts";
 import { type Desk, openDesk } from "./desk.ts";
 import { digestOf, type FaultModel, type Said, startFaultModel } from "./fault-model.ts";
 import { CALM, KNOWN_FOR_MS } from "./knobs.ts";
-import { CALL_TIMEOUT_MS, LIMITS_OF } from "./limits.ts";
+import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, MAX_RETRIES } from "./limits.ts";
 import type { Control, FaultPlan, Kill, StoreFailure } from "./plan.ts";
 import { strike } from "./strike.ts";
 
@@ -45,7 +45,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> 
     await startFaultModel(plan),
     await openDesk({ ...CALM, ...queues, sweep, lose_reply }),
   ];
-  const boot = new Boot(stage.port, `${desk.url}/knobs`, plan.driver);
+  const boot = new Boot(stage.port, `${desk.url}/knobs`);
   try {
     const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
     const run = await client(served).createRun(requestOf(plan, { model, judge, desk }));
@@ -95,7 +95,7 @@ function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalReques
     seed,
     limits: {
       call_timeout_s: CALL_TIMEOUT_MS / 1000,
-      max_retries: LIMITS_OF[plan.driver].max_retries,
+      max_retries: MAX_RETRIES,
     },
     min_scored: 0,
   };
@@ -130,7 +130,7 @@ async function befall(
     await come(model, () => model.answered() >= incident.at * turns);
     if (incident.kind === "kill") {
       if (incident === lastKill && !plan.late_drops) desk.turn({ drop: 0 });
-      deaths.push(await die(incident, plan, { ...scene, cancelled }));
+      deaths.push(await die(incident, { ...scene, cancelled }));
     } else if (incident.kind === "control") {
       askings.push(askFor(incident, scene));
       if (incident.does !== "cancel") continue;
@@ -189,31 +189,20 @@ async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Out
 
 async function die(
   { victim, wait_ms, least }: Kill,
-  { driver }: FaultPlan,
   { cancelled, ...scene }: Scene & { readonly cancelled: boolean },
 ): Promise<Death> {
-  const { boot, model, judge, run } = scene;
+  const { boot, model, judge } = scene;
   await pause(wait_ms);
   // A run that was cancelled may have nothing more to ask the model.
-  const open = cancelled ? 0 : (least ?? LIMITS_OF[driver].open_calls);
+  const open = cancelled ? 0 : (least ?? LEAST_IN_FLIGHT);
   await come(model, () => model.open() >= open);
   const { served, directory } = standing(boot);
-  const in_flight = driver === "alarm" ? model.open() : await inFlight(served, run, model);
+  const in_flight = model.open();
   const goes_on = !cancelled;
   const target = { served, directory, serveAgain: boot.start, model, judge, in_flight, goes_on };
   const struck = await strike(victim, target);
   boot.served = struck.served;
   return struck.death;
-}
-
-/** Calls in a queue wait where the model does not see them: the run knows, unless its store is away. */
-async function inFlight(served: Served, run: string, model: FaultModel): Promise<number> {
-  try {
-    return (await client(served).getRun(run)).counts.in_flight;
-  } catch (error) {
-    if (error instanceof ApiRequestError) return model.open();
-    throw error;
-  }
 }
 
 /** The condition holds, or the model is asked nothing any more. */

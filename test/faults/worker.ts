@@ -71,7 +71,6 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ROLLOUT_JUDGEMENTS_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_2, knobs),
     ROLLOUT_JUDGEMENTS_3: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_3, knobs),
     RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
-    MODEL_CALLS: new FaultyQueue(env.MODEL_CALLS, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
     DB: failing(env.DB, "DB", knobs),
     RUN: losingReplies(env.RUN, knobs),

@@ -117,12 +117,12 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
 export async function deliver(
   queue: string,
   bodies: readonly RunMessage[],
-  { attempts = 1, bindings = {} }: { attempts?: number; bindings?: Partial<Env> } = {},
+  { bindings = {} }: { bindings?: Partial<Env> } = {},
 ): Promise<string[]> {
   const messages = bodies.map((body, at) => ({
     id: String(at),
     timestamp: new Date(),
-    attempts,
+    attempts: 1,
     body,
   }));
   const batch = createMessageBatch<RunMessage>(queue, messages);

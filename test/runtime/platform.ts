@@ -11,13 +11,13 @@ import { type ParsedId, parseId, rolloutId } from "../../src/core/ids.ts";
 import type { Rollout } from "../../src/core/rollout/rollout.ts";
 import { insertKey } from "../../src/db/keys.ts";
 import { RunObject } from "../../src/index.ts";
-import type { PendingCall, TurnOutcome } from "../../src/runtime/contract/endpoint-wire.ts";
-import type { Delivery, RolloutSpec, RolloutStanding } from "../../src/runtime/contract/wire.ts";
+import type { RolloutSpec, RolloutStanding } from "../../src/runtime/contract/wire.ts";
 import { hostName } from "../../src/runtime/kit/names.ts";
 import { idMac, sha256Hex } from "../../src/runtime/kit/secrets.ts";
 import { RolloutObject } from "../../src/runtime/rollout/object.ts";
 import { checked } from "../api/validate-responses.ts";
-import type { Inquiry, Seen } from "./script.ts";
+import type { Fault } from "../fakes/scripted-model.ts";
+import type { Inquiry, Release, Seen } from "./script.ts";
 
 export type RunOptions = Omit<EvalRequestInput, "endpoint"> & Partial<Pick<EvalRequestInput, "endpoint">>;
 
@@ -144,14 +144,6 @@ export class OneRollout {
     return (await this.object.cancel([{ rollout_id: this.#id, reason }]))[0];
   }
 
-  pendingCall(turn: number, call: number, by: Delivery): Promise<PendingCall | null> {
-    return this.object.pendingCall({ rollout_id: this.#id, turn, call }, by);
-  }
-
-  modelAnswered(turn: number, call: number, outcome: TurnOutcome): Promise<void> {
-    return this.object.modelAnswered({ rollout_id: this.#id, turn, call }, outcome);
-  }
-
   read(): Rollout | null {
     return this.object.read(this.#id);
   }
@@ -183,13 +175,22 @@ export function inside<Instance, T>(
 
 /** What the model was asked under this name; waits for the first `atLeast` requests. */
 export async function requestsOf(model: string, atLeast = 0): Promise<Seen[]> {
-  const inquiry: Inquiry = { requests_of: model, at_least: atLeast };
+  return JSON.parse(await told({ requests_of: model, at_least: atLeast }));
+}
+
+/** Lets a held script (script.ts) answer the next request with this key; with the fault, if one is given. */
+export async function release(key: string, fault?: Fault): Promise<void> {
+  await told({ idempotency_key: key, ...(fault && { fault }) });
+}
+
+/** What the model says to the test itself. */
+async function told(order: Inquiry | Release): Promise<string> {
   const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: JSON.stringify(inquiry), messages: [] }),
+    body: JSON.stringify({ model: JSON.stringify(order), messages: [] }),
   });
   const body: { choices: { message: { content: string } }[] } = await response.json();
-  return JSON.parse(body.choices[0]?.message.content ?? "[]");
+  return body.choices[0]?.message.content ?? "[]";
 }
 
 /** The id of the first attempt at a place of a run. */

@@ -37,6 +37,8 @@ export interface Script {
   readonly engine?: EngineKind;
   /** It answers with token ids and logprobs, as training needs them. */
   readonly tokens?: boolean;
+  /** It answers each request of a rollout once it is released, and not before. */
+  readonly held?: boolean;
 }
 
 const IN_QUESTION = "script:";
@@ -68,10 +70,16 @@ export interface Inquiry {
   readonly at_least: number;
 }
 
+/** Asked as a completion: releases the next request with this key of a held script, come or to come. `fault`: what it meets. */
+export interface Release {
+  readonly idempotency_key: string;
+  readonly fault?: Fault;
+}
+
 export function script(
   turns: Turns,
   when?: Script["when"],
-  more: Pick<Script, "slots" | "ranks" | "tokens" | "engine"> = {},
+  more: Pick<Script, "slots" | "ranks" | "tokens" | "engine" | "held"> = {},
 ): string {
   const salt = crypto.randomUUID().slice(0, 8);
   return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);

@@ -8,9 +8,9 @@ import { textOf } from "../../src/contract/messages.ts";
 import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
 import { probeReply } from "../fakes/probe-reply.ts";
-import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
+import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { withTokens } from "../fakes/token-model.ts";
-import { type Failing, type Inquiry, type Script, type Seen, scriptOf } from "./script.ts";
+import { type Failing, type Inquiry, type Release, type Script, type Seen, scriptOf } from "./script.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -23,8 +23,9 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const log = new RequestLog();
+  const gates = new Gates();
   const model = await startScriptedModel({
-    reply: async (request) => withKey(await answer(request, log), request),
+    reply: async (request) => withKey(await answer(request, log, gates), request),
   });
   project.provide("modelUrl", model.url);
   const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
@@ -58,10 +59,38 @@ class RequestLog {
   }
 }
 
-async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
-  const order: Script | Inquiry = JSON.parse(request.model);
+/** Where the requests of held scripts wait. */
+class Gates {
+  readonly #gates = new Map<string, PromiseWithResolvers<Fault | null>>();
+  readonly #opened = new Map<string, number>();
+
+  /** Resolves once the request of this key, the `tries`-th from 0, is released: with the fault it meets. */
+  passed(key: string, tries: number): Promise<Fault | null> {
+    return this.#gate(key, tries).promise;
+  }
+
+  open({ idempotency_key: key, fault }: Release): void {
+    const tries = this.#opened.get(key) ?? 0;
+    this.#opened.set(key, tries + 1);
+    this.#gate(key, tries).resolve(fault ?? null);
+  }
+
+  #gate(key: string, tries: number): PromiseWithResolvers<Fault | null> {
+    const name = `${key} ${tries}`;
+    const gate = this.#gates.get(name) ?? Promise.withResolvers<Fault | null>();
+    this.#gates.set(name, gate);
+    return gate;
+  }
+}
+
+async function answer(request: ModelRequest, log: RequestLog, gates: Gates): Promise<Answer> {
+  const order: Script | Inquiry | Release = JSON.parse(request.model);
   if ("requests_of" in order) {
     return JSON.stringify(await log.atLeast(order.requests_of, order.at_least));
+  }
+  if ("idempotency_key" in order) {
+    gates.open(order);
+    return "released";
   }
   const { headers, messages } = request;
   const tries = log.add(request.model, {
@@ -72,6 +101,14 @@ async function answer(request: ModelRequest, log: RequestLog): Promise<Answer> {
     tools: request.tools,
     sampling: samplingOf(request.body),
   });
+  const key = headers["idempotency-key"];
+  const fault = order.held && key !== undefined ? await gates.passed(String(key), tries) : null;
+  return fault === null ? sayingOf(order, request, tries) : { fault };
+}
+
+/** `tries`: requests of its key before this one. */
+function sayingOf(order: Script, request: ModelRequest, tries: number): Answer {
+  const { headers, messages } = request;
   // Whoever asks without a key wants to know what the engine can do.
   const probed = headers["idempotency-key"] === undefined && order.tokens === true;
   if (probed) return probeReply(request.body, order.engine);

@@ -57,8 +57,6 @@ export interface Intent {
   readonly not_before: number;
   /** When the last call left (epoch milliseconds), where that is to be kept with its turn. */
   readonly sent_at?: number;
-  /** Set while the last call is awaited elsewhere: epoch milliseconds after which nobody waits for it any more. */
-  readonly away_until?: number;
   /** Set once it waited for an endpoint that is down: epoch milliseconds after which it waits for that no more. */
   readonly held_until?: number;
 }
@@ -98,10 +96,7 @@ export type Effect =
    * Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`.
    */
   | { readonly kind: "reply" }
-  /**
-   * Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. While a call is
-   * away that is the end of its time.
-   */
+  /** Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. */
   | { readonly kind: "sample"; readonly turn: number; readonly not_before: number }
   /** Run postRollout and the cleanup handlers; answer with `closed`. */
   | { readonly kind: "close" }
@@ -117,8 +112,8 @@ export type Event =
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
     }
-  /** `until`: the call is awaited elsewhere, and given up at that time (epoch milliseconds). `at`: to be kept. */
-  | { readonly type: "sent"; readonly until?: number; readonly at?: number }
+  /** The call leaves. `at` (epoch milliseconds): to be kept with its turn. */
+  | { readonly type: "sent"; readonly at?: number }
   | {
       readonly type: "answered";
       readonly response: ModelResponse;
@@ -182,7 +177,7 @@ export function nextEffect(rollout: Rollout): Effect {
       return {
         kind: "sample",
         turn: rollout.turns.length,
-        not_before: rollout.intent?.away_until ?? rollout.intent?.not_before ?? 0,
+        not_before: rollout.intent?.not_before ?? 0,
       };
   }
 }
@@ -201,10 +196,9 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       return rollout.phase === "reply" ? reply(rollout, event) : rollout;
     case "sent":
       return withIntent(rollout, (intent) => ({
-        ...atHome(intent),
+        ...intent,
         calls: intent.calls + 1,
         ...(event.at !== undefined && { sent_at: event.at }),
-        ...(event.until !== undefined && { away_until: event.until }),
       }));
     case "answered":
       return answer(rollout, event);
@@ -241,11 +235,6 @@ export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_
 /** The prompt of the call that is outstanding, or of the next one. */
 export function outstandingPrompt(rollout: Rollout): Messages {
   return rollout.intent === null ? rollout.prompt : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
-}
-
-/** True while the outstanding call is awaited elsewhere. */
-export function isAway({ phase, intent }: Rollout): boolean {
-  return phase === "sample" && intent?.away_until !== undefined;
 }
 
 /** What a done rollout leaves. `tools`: those the model was offered. */
@@ -388,7 +377,7 @@ function settleState(rollout: Rollout): Rollout {
 function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" }>): Rollout {
   const { as, free, not_before } = event;
   const failed = withIntent(rollout, (intent) => ({
-    ...atHome(intent),
+    ...intent,
     failures: intent.failures + (free === true ? 0 : 1),
     not_before,
   }));
@@ -396,10 +385,6 @@ function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" 
   const call = { turn: rollout.turns.length, call: failed.intent?.calls ?? 0, ...as };
   const failed_calls = [...rollout.failed_calls, call].slice(-LIMITS.failedCallsListed);
   return { ...failed, failed_calls };
-}
-
-function atHome({ away_until: _, ...intent }: Intent): Intent {
-  return intent;
 }
 
 function withIntent(rollout: Rollout, change: (intent: Intent) => Intent): Rollout {

@@ -47,13 +47,6 @@ export interface Unasked {
 /** A call without its endpoint's address and key. */
 export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
 
-/** A call that somebody else makes for a rollout, while the object that plays it sleeps. */
-export interface PendingCall extends TurnCall {
-  readonly endpoint_id: string;
-  /** Milliseconds its answer is waited for. */
-  readonly wait_ms: number;
-}
-
 export interface FailedTry {
   readonly rollout_id: string;
   readonly model: string;

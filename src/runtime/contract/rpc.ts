@@ -9,7 +9,7 @@ import type { ExportQuery } from "../../contract/export.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { FailedTry, Grant, PendingCall, PermitAsk, TurnOutcome } from "./endpoint-wire.ts";
+import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
   InFlightEntry,
@@ -156,13 +156,6 @@ export interface EndpointRpc {
   changed(): Promise<void>;
 }
 
-/** One call of the model, of one rollout: its turn, and which try of the turn. */
-export interface CallOf {
-  readonly rollout_id: string;
-  readonly turn: number;
-  readonly call: number;
-}
-
 /** A rollout that is asked to stop, and why. */
 export interface StopOrder {
   readonly rollout_id: string;
@@ -176,10 +169,6 @@ export interface RolloutRpc {
   /** How they stand, in the order asked for; wakes those that should be running and are not. */
   ask(ids: readonly string[]): Promise<RolloutStanding[]>;
   cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]>;
-  /** The call to be made; null when its rollout waits for that one no longer, or another delivery makes it. */
-  pendingCall(of: CallOf, delivery: Delivery): Promise<PendingCall | null>;
-  /** What came of the call. The first answer to the call it waits for counts; any other changes nothing. */
-  modelAnswered(of: CallOf, outcome: TurnOutcome): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(id: string): Promise<Rollout | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still to be. */

@@ -180,17 +180,6 @@ export interface SegmentMessage extends Address {
   readonly segment: number;
 }
 
-/** `model-calls`: make this call for the rollout and tell it what came of it. */
-export interface ModelCallMessage extends Address {
-  readonly kind: "model_call";
-  readonly rollout_id: string;
-  /** The number of the object that plays it. */
-  readonly host: number;
-  readonly turn: number;
-  /** Which try of the turn, from 1. */
-  readonly call: number;
-}
-
 /** One hand-over of a message: whoever else holds a copy of it has another id, or came before. */
 export interface Delivery {
   readonly id: string;
@@ -198,6 +187,6 @@ export interface Delivery {
   readonly attempt: number;
 }
 
-export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | ModelCallMessage | JudgementMessage;
+export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | JudgementMessage;
 
 export const START_MESSAGE_LIFE_MS = 10 * 60_000;

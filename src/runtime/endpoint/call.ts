@@ -8,7 +8,7 @@ import { AuthenticationError, RolloutError, serializeError } from "../../contrac
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { advance, isAway, type Rollout } from "../../core/rollout/rollout.ts";
+import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
@@ -165,7 +165,7 @@ export function callHolder(env: Env, spec: RolloutSpec, now: () => number): Hold
   const { scope, endpoint_id, rollout_id, model } = spec;
   return async (rollout) => {
     const { intent } = rollout;
-    if (intent === null || intent.failures === 0 || isAway(rollout)) return rollout;
+    if (intent === null || intent.failures === 0) return rollout;
     if (now() >= (intent.held_until ?? Number.POSITIVE_INFINITY)) return rollout;
     // An endpoint that replies 429 is there, and its calls are paced by other means.
     const limited = rollout.failed_calls.at(-1)?.status === TOO_MANY_REQUESTS;

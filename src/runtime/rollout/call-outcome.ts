@@ -1,10 +1,10 @@
 /**
  * What came of a model call, and what becomes of its rollout by it: the one place where a call's retry is decided.
- * Outcomes are plain values, since a call may be awaited elsewhere than in the object that plays the rollout. Pure.
+ * Pure.
  */
 import { ModelError, serializeError } from "../../contract/errors.ts";
 import { shortText } from "../../contract/shown-text.ts";
-import { advance, type Event, isAway, type Rollout } from "../../core/rollout/rollout.ts";
+import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
 import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { backoffMs } from "../kit/backoff.ts";
@@ -20,12 +20,6 @@ interface Circumstances {
   readonly spec: RolloutSpec;
   /** Epoch milliseconds. */
   readonly at: number;
-}
-
-/** The rollout, if it waits for this try of this turn to come back from elsewhere; else null. */
-export function waitingFor(rollout: Rollout | null, turn: number, call: number): Rollout | null {
-  if (rollout === null || !isAway(rollout)) return null;
-  return rollout.turns.length === turn && rollout.intent?.calls === call ? rollout : null;
 }
 
 export function afterCall(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circumstances): Rollout {

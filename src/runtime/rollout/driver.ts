@@ -5,9 +5,7 @@
  * write is safe). Its answer, the environment's reply, the new state and the next intent are one write if the hook does
  * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
  * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
- * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one. The answer to a call
- * that is away is written by hosted.ts, not here: while one is, nothing is awaited between reading the rollout and
- * moving it on.
+ * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one.
  */
 import {
   type CancelReason,
@@ -18,25 +16,22 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import type { Harness } from "../../core/rollout/harness.ts";
-import { advance, type Effect, isAway, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
+import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import type { HoldCall } from "../endpoint/call.ts";
 import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";
 import { Apart } from "../run/apart.ts";
-import { afterCall, waitingFor } from "./call-outcome.ts";
-import type { Departure, ModelDriver } from "./model-driver.ts";
+import { afterCall } from "./call-outcome.ts";
+import type { CallModel, Departure } from "./model-call.ts";
 import type { RolloutStore } from "./store.ts";
-
-/** What came of a call whose time passed while it was away. */
-const OVERDUE = { kind: "aborted" } as const;
 
 export interface DriverParts {
   readonly spec: RolloutSpec;
   readonly store: RolloutStore;
   readonly harness: Harness;
-  readonly model: ModelDriver;
+  readonly callModel: CallModel;
   /** Asked before a failed call is tried again. */
   readonly hold: HoldCall;
   readonly now: () => number;
@@ -69,6 +64,8 @@ export class RolloutDriver {
   readonly #parts: DriverParts;
   #cancel: CancelReason | null;
   #suspect: Suspect | null;
+  /** Of the model call in flight. */
+  #calling = new AbortController();
   #hookRan = false;
   #hadItsTurn = false;
   /** When the rollout has something to say again at the latest; a sweep need not ask before. */
@@ -84,14 +81,15 @@ export class RolloutDriver {
   cancel(reason: CancelReason): void {
     this.#cancel = reason;
     this.#parts.clock.interrupt();
-    this.#parts.model.abort();
+    this.#calling.abort();
   }
 
   async drive(from: Rollout): Promise<Drive> {
     const { store, now, deadline } = this.#parts;
     let rollout = this.#resume(from);
     for (let first = true; ; first = false) {
-      rollout = this.#interruptStored(await this.#inTurn(rollout));
+      await this.#endsInTurn();
+      rollout = this.#interrupt(rollout);
       const effect = nextEffect(rollout);
       if (effect.kind === "done") {
         store.save(rollout);
@@ -101,8 +99,7 @@ export class RolloutDriver {
       const notBefore = effect.kind === "sample" ? effect.not_before : 0;
       // However short its time, an alarm takes one step: else none would ever be taken.
       if (notBefore > at || !(first || this.#mayBegin(effect))) {
-        // One whose call is away is stored as it is, and from here on the answer may come.
-        if (!isAway(rollout)) store.save(rollout);
+        store.save(rollout);
         await this.#letGo();
         // A back-off longer than the rollout has left ends with the rollout.
         return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
@@ -134,20 +131,12 @@ export class RolloutDriver {
     return advance(rollout, { type: "failed", failure: "tool_outcome_unknown", error });
   }
 
-  /** One that is told to stop has hung up; its end waits for its turn. The answer to a call that is away may come meanwhile. */
-  async #inTurn(rollout: Rollout): Promise<Rollout> {
-    if (this.#cancel === null || this.#hadItsTurn) return rollout;
+  /** One that is told to stop has hung up; its end waits for its turn. */
+  async #endsInTurn(): Promise<void> {
+    if (this.#cancel === null || this.#hadItsTurn) return;
     this.#hadItsTurn = true;
     this.#parts.store.keepAnswer();
     await ENDS.turn();
-    return isAway(rollout) ? (this.#parts.store.load() ?? rollout) : rollout;
-  }
-
-  /** An answer that comes while the rollout closes must find that nobody waits for it. */
-  #interruptStored(rollout: Rollout): Rollout {
-    const next = this.#interrupt(rollout);
-    if (next !== rollout && isAway(rollout)) this.#parts.store.save(next);
-    return next;
   }
 
   #interrupt(rollout: Rollout): Rollout {
@@ -172,24 +161,17 @@ export class RolloutDriver {
     const departure: Departure = {
       from: before,
       waitMs,
-      leave: (until) => {
+      leave: () => {
         // Of a training run: which weights the call met is told by when it was under way.
         const at = spec.policy_version === undefined ? {} : { at: now() };
-        rollout = advance(before, { type: "sent", ...(until !== undefined && { until }), ...at });
+        rollout = advance(before, { type: "sent", ...at });
         store.save(rollout);
         left.resolve();
-        return rollout;
       },
       mayLeave: () => mayBegin(waitMs),
-      stay: () => {
-        const { turns, intent } = rollout;
-        const stored = waitingFor(store.load(), turns.length, intent?.calls ?? 0);
-        if (stored !== null) store.save(before);
-      },
     };
-    const outcome = isAway(before) ? OVERDUE : await this.#depart(departure, () => rollout, left.promise);
-    // Its answer may be here by now, faster than this object heard that the message is gone.
-    if (outcome.kind === "away" || outcome.kind === "later") return store.load() ?? rollout;
+    const outcome = await this.#depart(departure, () => rollout, left.promise);
+    if (outcome.kind === "later") return rollout;
     const at = now();
     // Cut short by what the next step handles.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
@@ -199,10 +181,11 @@ export class RolloutDriver {
   }
 
   /** A call that could not leave, because a store is away, must not make the hook before it run again. */
-  async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<ModelDriver["call"]> {
-    const { model, store } = this.#parts;
+  async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<CallModel> {
+    const { callModel, store } = this.#parts;
     const before = current();
-    const calling = model.call(departure);
+    this.#calling = new AbortController();
+    const calling = callModel(departure, this.#calling);
     // It waits for a connection, or for its endpoint to be opened: what came before is on disk meanwhile.
     const atOnce = await settlesAtOnce(Promise.race([calling, left]));
     if (!atOnce && current() === before) await this.#keep(before, calling);
@@ -219,7 +202,7 @@ export class RolloutDriver {
     try {
       this.#parts.store.save(before);
     } catch (thrown) {
-      this.#parts.model.abort();
+      this.#calling.abort();
       await calling.catch(() => undefined);
       throw thrown;
     }

@@ -21,8 +21,7 @@ export const FACT = {
   unrepeatable: 4,
   /** An item each. */
   turns: 5,
-  /** Who makes the call that is away. */
-  taker: 7,
+  // 7 is taken: it meant something once.
   /** The tries in a row that came to nothing. */
   tries: 8,
 } as const;

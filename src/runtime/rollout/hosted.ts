@@ -21,9 +21,8 @@ import { openHarness } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import { buildTask } from "../../core/rollout/task.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import type { PendingCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { Answered, CallOf } from "../contract/rpc.ts";
-import type { Delivery, RolloutReport, RolloutSpec } from "../contract/wire.ts";
+import type { Answered } from "../contract/rpc.ts";
+import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
 import { rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -43,11 +42,10 @@ import {
   storableTrajectory,
 } from "../trajectory/rollout-report.ts";
 import { storeTrajectory } from "../trajectory/store.ts";
-import { afterCall, waitingFor } from "./call-outcome.ts";
 import { endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { awaitInAlarm, awaitInQueue, awaitsInQueue, type ModelDriver, turnCall } from "./model-driver.ts";
+import { modelCaller } from "./model-call.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
@@ -103,6 +101,13 @@ export class HostedRollout {
     return this.#store.cancelRequest() !== null;
   }
 
+  /** Milliseconds that its next step may take, whatever that is; closing, which has its own limit, is not counted. */
+  get longestMs(): number {
+    const { limits } = this.#store.spec();
+    const { setup, turn, tool } = stageTimes(limits);
+    return Math.max(limits.call_timeout_s * 1000, setup, turn, tool);
+  }
+
   /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
   get nextEventAt(): number | null {
     return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;
@@ -120,37 +125,6 @@ export class HostedRollout {
     this.#driver?.cancel(reason);
     // One that sleeps until its next try must hear of it now.
     if (!this.#playing) await this.#host.wake();
-  }
-
-  async pendingCall({ turn, call }: CallOf, by: Delivery): Promise<PendingCall | null> {
-    const spec = this.#store.spec();
-    if (this.#store.cancelRequest() !== null) return null;
-    const rollout = waitingFor(this.#store.load(), turn, call);
-    const wait_ms = (rollout?.intent?.away_until ?? 0) - this.#host.now();
-    if (rollout === null || wait_ms <= 0) return null;
-    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
-    // Where its code is gone the rollout ends with that when the call's time has passed.
-    if (environment === null || !this.#store.takeCall(turn, call, by)) return null;
-    const asked = turnCall(spec, rollout, environment);
-    if ("kind" in asked) {
-      await this.#noteOutcome(spec, rollout, asked);
-      return null;
-    }
-    return { ...asked, endpoint_id: spec.endpoint_id, wait_ms };
-  }
-
-  async modelAnswered({ turn, call }: CallOf, outcome: TurnOutcome): Promise<void> {
-    const rollout = waitingFor(this.#store.load(), turn, call);
-    if (rollout === null) return;
-    await this.#noteOutcome(this.#store.spec(), rollout, outcome);
-    // On disk before it is acknowledged: whoever holds the answer holds the only one.
-    await this.#host.ctx.storage.sync();
-  }
-
-  async #noteOutcome(spec: RolloutSpec, rollout: Rollout, outcome: TurnOutcome | Unasked) {
-    this.#store.saveOutcome(afterCall(rollout, outcome, { spec, at: this.#host.now() }));
-    this.#store.keepAnswer();
-    await this.#host.wake();
   }
 
   /**
@@ -231,8 +205,7 @@ export class HostedRollout {
       return await this.#report(spec, begun.rollout);
     }
     this.#driver = begun.driver;
-    // As it is stored now: the answer to a call that was away may have come since.
-    const drive = await begun.driver.drive(this.#store.load() ?? begun.rollout);
+    const drive = await begun.driver.drive(begun.rollout);
     return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
   }
 
@@ -267,6 +240,7 @@ export class HostedRollout {
     const capabilities = rolloutCapabilities(env, now, secrets, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
+    const open = endpointOpener(env, scope, spec.endpoint_id, now);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,
@@ -281,7 +255,7 @@ export class HostedRollout {
       spec,
       store: this.#store,
       harness,
-      model: this.#modelOf(spec, environment),
+      callModel: modelCaller(spec, environment, open, calls),
       hold: callHolder(env, spec, now),
       now,
       clock,
@@ -311,13 +285,6 @@ export class HostedRollout {
   /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
   #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
     return { resumed: !this.#store.ranHere(), again };
-  }
-
-  #modelOf(spec: RolloutSpec, environment: AnyEnvironment): ModelDriver {
-    const { env, now, calls } = this.#host;
-    if (awaitsInQueue(env)) return awaitInQueue(spec, env.MODEL_CALLS, now, calls);
-    const open = endpointOpener(env, spec.scope, spec.endpoint_id, now);
-    return awaitInAlarm(spec, environment, open, calls);
   }
 
   /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */

@@ -13,15 +13,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { PendingCall, TurnOutcome } from "../contract/endpoint-wire.ts";
-import type { Answered, CallOf, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
-import {
-  type Delivery,
-  type RolloutReport,
-  type RolloutSpec,
-  type RolloutStanding,
-  START_MESSAGE_LIFE_MS,
-} from "../contract/wire.ts";
+import type { Answered, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
+import { type RolloutReport, type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "../contract/wire.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
@@ -32,8 +25,6 @@ import { HostedRollout } from "./hosted.ts";
 
 /** The platform ends an alarm after 15 minutes. */
 const ALARM_MS = 14 * 60_000;
-/** What a call or a hook may take at most: with it none begins that is more than 4 minutes late. */
-const LONGEST_STEP_MS = 10 * 60_000;
 /** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
 const ALARM_CALLS = 4000;
 /** One that could not even say why it failed is tried again after this. */
@@ -110,16 +101,6 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.ask(orders.map(({ rollout_id }) => rollout_id));
   }
 
-  async pendingCall(of: CallOf, by: Delivery): Promise<PendingCall | null> {
-    if (!this.#isUnderWay(of.rollout_id)) return null;
-    return await this.#attend(() => this.#rollout(of.rollout_id).pendingCall(of, by));
-  }
-
-  async modelAnswered(of: CallOf, outcome: TurnOutcome): Promise<void> {
-    if (!this.#isUnderWay(of.rollout_id)) return;
-    await this.#attend(() => this.#rollout(of.rollout_id).modelAnswered(of, outcome));
-  }
-
   read(id: string): Rollout | null {
     this.#retireSoon();
     return this.#isBegun(id) ? this.#rollout(id).read() : null;
@@ -149,7 +130,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       this.#begin(info?.isRetry ?? false, () => true);
       while (this.#playing.size > 0) {
         await this.#change();
-        this.#begin(false, (rollout) => rollout.cancelled || this.#mayBegin(LONGEST_STEP_MS));
+        this.#begin(false, (rollout) => this.#mayGoOn(rollout));
       }
     } finally {
       this.#alarm = null;
@@ -166,6 +147,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
       else if (may(this.#rollout(id))) this.#play(id, again);
     }
+  }
+
+  #mayGoOn(rollout: HostedRollout): boolean {
+    return rollout.cancelled || this.#mayBegin(rollout.longestMs);
   }
 
   #mayBegin(longestMs: number): boolean {
@@ -213,15 +198,15 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async #change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#changed = resolve;
-    const next = this.#mayBegin(LONGEST_STEP_MS) ? this.#nextWake() : Number.POSITIVE_INFINITY;
+    const next = this.#nextWake((id) => this.#isReadable(id) && this.#mayGoOn(this.#rollout(id)));
     const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
     await promise;
     clearTimeout(timer);
   }
 
-  /** The earliest time at which one that is not played is due. */
-  #nextWake(): number {
-    const idle = this.#underWay().filter((id) => !this.#playing.has(id));
+  /** The earliest time at which one of these that is not played is due. */
+  #nextWake(of: (id: string) => boolean = () => true): number {
+    const idle = this.#underWay().filter((id) => !this.#playing.has(id) && of(id));
     return idle.reduce((first, id) => Math.min(first, this.#wakeAt.get(id) ?? this.now()), Number.POSITIVE_INFINITY);
   }
 

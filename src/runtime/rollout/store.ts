@@ -13,7 +13,7 @@ import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { lastIds } from "../../core/rollout/tokens.ts";
-import type { Delivery, RolloutSpec } from "../contract/wire.ts";
+import type { RolloutSpec } from "../contract/wire.ts";
 import { bootId } from "../environment/suspects.ts";
 import { FACT, type FactsTable } from "./facts.ts";
 import { type FailedTries, NO_TRIES } from "./fault.ts";
@@ -33,12 +33,6 @@ interface Unrepeatable {
   readonly tool: string;
 }
 
-/** The delivery that makes this try of this turn. */
-interface Taker extends Delivery {
-  readonly turn: number;
-  readonly call: number;
-}
-
 interface Facts {
   spec: RolloutSpec | null;
   head: Head | null;
@@ -46,7 +40,6 @@ interface Facts {
   cancel: CancelReason | null;
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
-  taker: Taker | null;
   tries: FailedTries;
 }
 
@@ -174,19 +167,6 @@ export class RolloutStore {
     this.#write(FACT.unrepeatable, begun).unrepeatable = begun;
   }
 
-  /**
-   * Whether this delivery may make the call: one does, so that a message that came twice is paid for once. A later try
-   * of the same message takes it over, since its consumer is gone.
-   */
-  takeCall(turn: number, call: number, by: Delivery): boolean {
-    const { taker } = this.#read();
-    const taken = taker !== null && taker.turn === turn && taker.call === call;
-    if (taken && (taker.id !== by.id || taker.attempt >= by.attempt)) return false;
-    const next: Taker = { turn, call, ...by };
-    this.#write(FACT.taker, next).taker = next;
-    return true;
-  }
-
   failedTries(): FailedTries {
     return this.#read().tries;
   }
@@ -220,7 +200,6 @@ function factsOf(stored: Map<number, unknown[]>): Facts {
     cancel: first<CancelReason>(FACT.cancel),
     acknowledged: first<boolean>(FACT.acknowledged) === true,
     unrepeatable: first<Unrepeatable>(FACT.unrepeatable),
-    taker: first<Taker>(FACT.taker),
     tries: first<FailedTries>(FACT.tries) ?? NO_TRIES,
   };
 }

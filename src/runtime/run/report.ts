@@ -62,6 +62,8 @@ export class LiveViews {
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
+  /** As it was last told. */
+  #progress = "";
   #lastProgressAt = 0;
 
   constructor(store: RunStore, now: () => number, told: Told) {
@@ -85,7 +87,7 @@ export class LiveViews {
     };
   }
 
-  /** Tells whoever reads the run's events how far it is, once a second at most. */
+  /** Tells whoever reads the run's events how far it is: what changed since, once a second at most. */
   noteProgress(spec: RunSpec): void {
     const now = this.#now();
     const settled = this.#store.head().settled_at !== null;
@@ -93,6 +95,9 @@ export class LiveViews {
     this.#lastProgressAt = now;
     const { counts, report } = this.of(spec);
     const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
+    const told = JSON.stringify(data);
+    if (told === this.#progress) return;
+    this.#progress = told;
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 

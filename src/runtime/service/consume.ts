@@ -1,7 +1,7 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
  * counted together. What would go beyond them goes to the end of its queue, for a later invocation: a retry would count as
- * a failure. Model calls take their time without computing: those of a batch are made side by side, as many as there are
+ * a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
  * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
@@ -12,7 +12,6 @@ import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
-import { makeModelCall } from "../rollout/model-driver.ts";
 import { judgementQueue, sendAll } from "../run/queues.ts";
 import { judgeUnit } from "../scoring/consume-judgements.ts";
 import { scoreUnits } from "../scoring/consume-scores.ts";
@@ -43,7 +42,7 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
       message.retry({ delaySeconds: RETRY_AFTER_S });
     }
   };
-  if (!dead && waitsForModels(batch.messages.map(({ body }) => body))) {
+  if (!dead && waitsForJudges(batch.messages.map(({ body }) => body))) {
     await subrequests.six(batch.messages, settle);
   } else {
     for (const message of batch.messages) await settle(message);
@@ -68,8 +67,6 @@ function queueOf(env: Env, message: RunMessage): Queue {
       return env.ROLLOUT_SCORES;
     case "segment":
       return env.RUN_SEGMENTS;
-    case "model_call":
-      return env.MODEL_CALLS;
     case "judgement":
       return judgementQueue(env, message);
   }
@@ -78,10 +75,9 @@ function queueOf(env: Env, message: RunMessage): Queue {
 /** Members of units that are read side by side: what is more is read one unit after the other. */
 const MEMBERS_AT_ONCE = 72;
 
-/** Calls and judgements: most of their time is a model's. */
-function waitsForModels(messages: readonly RunMessage[]): boolean {
+/** Judgements: most of their time is a judge's. */
+function waitsForJudges(messages: readonly RunMessage[]): boolean {
   const members = messages.map((message) => {
-    if (message.kind === "model_call") return 1;
     return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
   });
   return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
@@ -95,8 +91,6 @@ function work(env: Env, { id, attempts: attempt, body }: Message<RunMessage>, su
       return scoreUnits(env, body, subrequests);
     case "segment":
       return foldSegment(env, body, subrequests);
-    case "model_call":
-      return makeModelCall(env, body, { id, attempt }, subrequests);
     case "judgement":
       return judgeUnit(env, body, { id, attempt }, subrequests);
   }

@@ -7,7 +7,6 @@ import {
   callsOf,
   completionOf,
   type Event,
-  isAway,
   newRollout,
   nextEffect,
   outstandingPrompt,
@@ -113,17 +112,6 @@ test("an answer that comes twice, or too late, changes nothing", () => {
   expect(advance(once, answered("again"))).toBe(once);
   expect(advance(start, answered("early"))).toBe(start);
   expect(advance(once, { type: "sent" })).toBe(once);
-});
-
-test("a call that is awaited elsewhere is away until it is answered, has failed, or its time has passed", () => {
-  const away = advance(sampling, { type: "sent", until: 900 });
-  expect([isAway(sampling), isAway(away)]).toEqual([false, true]);
-  expect(nextEffect(away)).toEqual({ kind: "sample", turn: 0, not_before: 900 });
-  expect(isAway(advance(away, answered("a")))).toBe(false);
-  const failing = advance(away, { type: "call_failed", not_before: 5 });
-  expect(nextEffect(failing)).toEqual({ kind: "sample", turn: 0, not_before: 5 });
-  expect(isAway(advance(failing, sent))).toBe(false);
-  expect(isAway(advance(away, { type: "cancelled", reason: "user" }))).toBe(false);
 });
 
 test("the outstanding prompt is the whole history, also when a hook rewrote it", () => {

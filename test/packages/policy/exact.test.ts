@@ -18,7 +18,7 @@ import { offeredTools } from "../../../src/core/rollout/harness.ts";
 import { newRollout } from "../../../src/core/rollout/rollout.ts";
 import { buildTask } from "../../../src/core/rollout/task.ts";
 import { whyUntrainable } from "../../../src/core/training/engine-exactness.ts";
-import { turnCall } from "../../../src/runtime/rollout/model-driver.ts";
+import { turnCall } from "../../../src/runtime/rollout/model-call.ts";
 import { MODEL, type Served, serve } from "./served-policy.ts";
 
 const EXACT = 1e-5;

@@ -1,7 +1,6 @@
 /** Environment code that throws, or hands over, what cannot be read: its own rollout ends, and nothing waits for ever. */
 import { evictDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv, type ToolDefinition } from "../../../src/core/entry.ts";
 import { MOST_FAULTS } from "../../../src/runtime/rollout/fault.ts";
@@ -112,39 +111,30 @@ const FAILS = [
 const NOTED = ["closeLive", "cleanup", "tools gone"];
 const UNSCORED = ["reward", "credits"];
 
-const DRIVER = env.MODEL_DRIVER;
-afterEach(() => {
-  env.MODEL_DRIVER = DRIVER;
+test("whatever environment code throws or hands over, its own rollout ends by it, and its neighbours are scored", async () => {
+  const hooks = [...FAILS, ...NOTED, ...UNSCORED, "none"];
+  const unique = crypto.randomUUID();
+  const rows = hooks.map((hook) => ({ question: `${hook} ${unique}`, hook }));
+  const model = script(["Yes.", "Yes."]);
+  const asked = { environment: "unreadable", dataset: rows, min_scored: 0, model };
+  const run = await platform.finish(asked);
+  expectLaw(run.counts);
+  const results = await platform.results(run.id);
+  const ends = Object.fromEntries(
+    results.map(({ example_id, outcome, reason }) => [hooks[example_id], `${outcome} ${reason}`]),
+  );
+  expect(ends).toEqual({
+    ...Object.fromEntries(FAILS.map((hook) => [hook, "failed environment"])),
+    ...Object.fromEntries(NOTED.map((hook) => [hook, "scored null"])),
+    ...Object.fromEntries(UNSCORED.map((hook) => [hook, "unscored scorer"])),
+    none: "scored null",
+  });
+  for (const hook of NOTED) {
+    const at = results.find(({ example_id }) => hooks[example_id] === hook);
+    const { cleanup_errors } = await platform.rollout(at?.rollout_id ?? "");
+    expect(cleanup_errors.length, hook).toBe(1);
+  }
 });
-
-test.each(["alarm", "queue"])(
-  "whatever environment code throws or hands over, its own rollout ends by it, and its neighbours are scored (MODEL_DRIVER = %s)",
-  async (driver) => {
-    env.MODEL_DRIVER = driver;
-    const hooks = [...FAILS, ...NOTED, ...UNSCORED, "none"];
-    const unique = crypto.randomUUID();
-    const rows = hooks.map((hook) => ({ question: `${hook} ${unique}`, hook }));
-    const model = script(["Yes.", "Yes."]);
-    const asked = { environment: "unreadable", dataset: rows, min_scored: 0, model };
-    const run = await platform.finish(asked);
-    expectLaw(run.counts);
-    const results = await platform.results(run.id);
-    const ends = Object.fromEntries(
-      results.map(({ example_id, outcome, reason }) => [hooks[example_id], `${outcome} ${reason}`]),
-    );
-    expect(ends).toEqual({
-      ...Object.fromEntries(FAILS.map((hook) => [hook, "failed environment"])),
-      ...Object.fromEntries(NOTED.map((hook) => [hook, "scored null"])),
-      ...Object.fromEntries(UNSCORED.map((hook) => [hook, "unscored scorer"])),
-      none: "scored null",
-    });
-    for (const hook of NOTED) {
-      const at = results.find(({ example_id }) => hooks[example_id] === hook);
-      const { cleanup_errors } = await platform.rollout(at?.rollout_id ?? "");
-      expect(cleanup_errors.length, hook).toBe(1);
-    }
-  },
-);
 
 /** The runs of these tests have one rollout each, which fails as it writes what it came to. */
 async function failing(thrown: Error) {

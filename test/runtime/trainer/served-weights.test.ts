@@ -1,20 +1,17 @@
 /**
- * Which weights sampled a turn whose engine names none: what the trainer said was served throughout its call. Calls travel
- * as messages here, so that each is made when the test delivers it.
+ * Which weights sampled a turn whose engine names none: what the trainer said was served throughout its call. The model
+ * answers each call when the test says so.
  */
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { ModelError, serializeError } from "../../../src/contract/errors.ts";
 import { textOf } from "../../../src/contract/messages.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import type { TrainerRpc } from "../../../src/runtime/contract/training-wire.ts";
-import type { ModelCallMessage } from "../../../src/runtime/contract/wire.ts";
 import { runObject, sampleKey, trainerObject } from "../../../src/runtime/kit/names.ts";
 import { TrainerObject } from "../../../src/runtime/trainer/object.ts";
-import { deliver, LossyQueue } from "../hand-made.ts";
-import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { type Door, inside, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script } from "../script.ts";
 import { GOING, openDelivery, storeBatch } from "../trainer-batch.ts";
@@ -35,33 +32,22 @@ const twoTurns = defineEnvironment({
 const { args, needs, load } = twoTurns;
 registerOnce({ id: "two-turns", version: "1.0.0", digest: "sha256:two-turns", args, needs, load });
 
-const real = { driver: env.MODEL_DRIVER, queue: env.MODEL_CALLS };
-const held = new LossyQueue(env.MODEL_CALLS);
 let door: Door;
 beforeAll(async () => {
   door = await openPlatform();
-  env.MODEL_DRIVER = "queue";
-  env.MODEL_CALLS = held;
-});
-afterAll(() => {
-  env.MODEL_DRIVER = real.driver;
-  env.MODEL_CALLS = real.queue;
 });
 
-/** The message of a rollout's call, once it was sent. */
-async function callOf(id: string, turn: number, call = 1): Promise<ModelCallMessage> {
-  for (;;) {
-    const known = held.given
-      .map((body): ModelCallMessage => Object(body))
-      .find((body) => body.rollout_id === id && body.turn === turn && body.call === call);
-    if (known !== undefined) return known;
-    // Over a real socket: what is waited for gets its turn.
-    await requestsOf(id);
+/** Resolves once the model was asked for the turn so often. */
+async function asked(model: string, id: string, turn: number, times = 1): Promise<void> {
+  for (let count = 1; ; ) {
+    const seen = await requestsOf(model, count);
+    if (seen.filter(({ idempotency_key }) => idempotency_key === `${id}:${turn}`).length >= times) return;
+    count = seen.length + 1;
   }
 }
 
-async function makeCalls(ids: readonly string[], turn: number, call = 1): Promise<void> {
-  for (const id of ids) await deliver("model-calls", [await callOf(id, turn, call)]);
+async function answerAll(ids: readonly string[], turn: number): Promise<void> {
+  for (const id of ids) await release(`${id}:${turn}`);
 }
 
 async function trained(
@@ -109,7 +95,7 @@ async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<
 }
 
 test("turns after new weights count to them, one that met both to the older, and a reset behind them voids their group", async () => {
-  const model = script(["no"], undefined, { slots: ["yes", "no", "no"], tokens: true });
+  const model = script(["no"], undefined, { slots: ["yes", "no", "no"], tokens: true, held: true });
   const response = await door.post("/v1/runs", {
     ...{ kind: "training", environment: "two-turns", model, group_size: 3, max_concurrent: 6 },
     ...{ batch_size: { rollouts: 2 }, max_steps: 3, trainer: { encoding: "jsonl" } },
@@ -122,35 +108,32 @@ test("turns after new weights count to them, one that met both to the older, and
   expect(await trainer.report(applied(0, epoch))).toMatchObject({ ok: true });
   const [old, later] = [0, 1].map((group) => [0, 1, 2].map((slot) => rolloutAt(id, group, slot)));
   if (old === undefined || later === undefined) throw new Error("two groups");
-  await makeCalls(old, 0);
-  await makeCalls(old, 1);
-  await makeCalls(later, 0);
+  await answerAll(old, 0);
+  await answerAll(old, 1);
+  await answerAll(later, 0);
   const [clean, across, again] = later;
   if (clean === undefined || across === undefined || again === undefined) throw new Error("three");
-  await makeCalls([clean], 1);
-  await callOf(across, 1);
-  await callOf(again, 1);
+  await answerAll([clean], 1);
+  await asked(model, across, 1);
+  await asked(model, again, 1);
   await trained(trainer, epoch, 1);
   expect(await spansOf(id, trainer, 1)).toEqual(old.map((rollout) => [rollout, [0, 0], 0]));
+  const changed = Date.now();
   expect(await trainer.report(applied(1, epoch))).toMatchObject({ ok: true });
-  // It left under version 0 and meets version 1: which of them samples it nobody knows.
-  await makeCalls([across], 1);
+  // It left under version 0 and is answered under version 1: which of them sampled it nobody knows.
+  await answerAll([across], 1);
   // This one is refused; the call is made again under version 1.
-  const error = serializeError(new ModelError("503 loading"));
-  const refused = {
-    kind: "failed",
-    retryable: true,
-    error,
-    retry_after_ms: null,
-    status: 503,
-  } as const;
-  await door.inRollout(again, (rollout) => rollout.modelAnswered(1, 1, refused));
-  await makeCalls([again], 1, 2);
+  await release(`${again}:1`, { kind: "status", status: 503 });
+  await asked(model, again, 1, 2);
+  await answerAll([again], 1);
   expect(await spansOf(id, trainer, 2)).toEqual([
     [clean, [0, 0], 0],
     [across, [0, 0], 0],
     [again, [0, 1], 1],
   ]);
+  // What a turn counts to is told by when its call left, and that is kept.
+  const left = await door.inRollout(across, (rollout) => rollout.read()?.turns[1]?.sent_at);
+  expect(left).toBeLessThan(changed);
   expect(await trainer.register({ ...REGISTER, version: 0, reset_to: 0 })).toMatchObject({
     ok: true,
   });

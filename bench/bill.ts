@@ -1,0 +1,355 @@
+/**
+ * What 1,000 rollouts of ten turns, 20 s a turn, cost where they are deployed: the tables of docs/cost.md. Times come from
+ * a simulation of how rollouts share objects (sharing.ts), and what each thing that happens writes and asks is counted
+ * here. Seeded: every machine gets the same.
+ */
+import { seededRandom } from "../src/contract/random.ts";
+import { QUEUE_S, type Shared, shareObjects } from "./sharing.ts";
+
+const ROLLOUTS = 1000;
+const TURNS = 10;
+const MEAN_S = 20;
+const CALL_TIMEOUT_S = 600;
+const SIGMA = 0.5;
+/** Figures are means over so many seeds. */
+const SEEDS = 5;
+
+/** Rollouts, or units, that a message names, and rollouts of a segment. */
+const PER_MESSAGE = 25;
+const PER_SEGMENT = 100;
+const ROW_EVERY_S = 1;
+const PROGRESS_EVERY_S = 1;
+const LEASE_EVERY_S = 300;
+const QUIET_S = 15;
+const DAY_S = 86_400;
+const MONTH_S = 30 * DAY_S;
+
+/** Assumed. */
+const AWAKE_S_PER_REQUEST = 0.1;
+const KEPT_KB_PER_ROLLOUT = { small: 40, large: 80 } as const;
+const RUN_KB_PER_ROLLOUT = 3;
+const SEGMENT_KB_PER_ROLLOUT = { small: 30, large: 60 } as const;
+const CPU_MS_PER_ROLLOUT = 10;
+const ROWS_READ_PER_ROLLOUT = 100;
+
+const GB_PER_OBJECT = 0.128;
+
+type Random = () => number;
+
+/** The seconds of a turn, 20 on average. */
+const LENGTHS: Readonly<Record<string, (random: Random) => number>> = {
+  equal: () => MEAN_S,
+  [`lognormal σ ${SIGMA}`]: (random) => MEAN_S * Math.exp(SIGMA * normal(random) - SIGMA ** 2 / 2),
+  exponential: (random) => -MEAN_S * Math.log(1 - random()),
+};
+const IN_FLIGHT = [6, 128] as const;
+
+/**
+ * How large trajectories are. Up to 32 KiB they travel with the report, and what needs nobody else is scored where it was
+ * played; larger ones are objects of R2, and a consumer scores them.
+ */
+const SIZES = ["over 32 KiB", "up to 32 KiB"] as const;
+type Size = (typeof SIZES)[number];
+
+/** Box and Muller's. */
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/** What the run does beside its rollouts, in counts. */
+interface Chores {
+  readonly groupsMessages: number;
+  readonly scoresMessages: number;
+  readonly segments: number;
+  /** Writes of the run's row in D1. */
+  readonly rowWrites: number;
+  readonly progressEvents: number;
+  readonly leaseAsks: number;
+  readonly runAlarms: number;
+  /** What a client that follows the run is told of. */
+  readonly flushes: number;
+  /** 1 where trajectories are large, else 0. */
+  readonly large: number;
+}
+
+interface Case extends Shared, Chores {}
+
+function played(size: Size, maxConcurrent: number, lengths: string, seed: number): Case {
+  const random = seededRandom("cost", lengths, maxConcurrent, seed);
+  const turnS = () => LENGTHS[lengths]?.(random) ?? MEAN_S;
+  const work = { rollouts: ROLLOUTS, turns: TURNS, maxConcurrent, callTimeoutS: CALL_TIMEOUT_S, turnS };
+  const shared = shareObjects(work);
+  return { ...shared, ...choresOf(shared, size === "over 32 KiB") };
+}
+
+function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): Chores {
+  const taken = ends.map(({ at }) => at);
+  const scored = large ? taken.map((at) => at + QUEUE_S) : [];
+  const rows = spaced([...taken, ...scored], ROW_EVERY_S);
+  const flushes = [...taken, ...scored, ...sweeps, ...rows];
+  const messages = (counts: readonly number[]) => counts.reduce((sum, n) => sum + Math.ceil(n / PER_MESSAGE), 0);
+  return {
+    groupsMessages: messages(dispatches),
+    scoresMessages: large ? messages(ends.map(({ count }) => count)) : 0,
+    segments: ROLLOUTS / PER_SEGMENT,
+    rowWrites: rows.length,
+    progressEvents: spaced([...taken, ...scored], PROGRESS_EVERY_S).length,
+    leaseAsks: 2 + Math.floor(runS / LEASE_EVERY_S),
+    runAlarms: sweeps.length + rows.length + 1,
+    flushes: flushes.length,
+    large: large ? 1 : 0,
+  };
+}
+
+/** When something is done that follows every moment, and is done once in `every` seconds at most. */
+function spaced(moments: readonly number[], every: number): number[] {
+  const done: number[] = [];
+  for (const at of moments.toSorted((a, b) => a - b)) {
+    const last = done.at(-1) ?? Number.NEGATIVE_INFINITY;
+    if (at > last) done.push(Math.max(at, last + every));
+  }
+  return done;
+}
+
+interface Line {
+  readonly what: string;
+  /** Dollars for so many. */
+  readonly price: number;
+  readonly per: Unit;
+  readonly count: (of: Case) => number;
+}
+
+const UNITS = { million: 1e6, "GB-month": 1 } as const;
+type Unit = keyof typeof UNITS;
+
+function requestsToRun({ groupsMessages, reports, scoresMessages, segments, runAlarms }: Case): number {
+  return 1 + groupsMessages + reports + 2 * scoresMessages + 2 * segments + runAlarms;
+}
+
+/** A spec, the last head and the acknowledgement of each; a turn and a head a turn; a head more where it was put off. */
+function rowsOfRollouts({ handovers, objects }: Case): number {
+  return ROLLOUTS * (3 + 2 * TURNS) + handovers + 2 * objects;
+}
+
+/**
+ * Of each rollout 3 rows where it is dispatched, 2 where it reports, and its event; then 2 where it is scored later, or 2
+ * for its trajectory, which comes and goes.
+ */
+function rowsOfRun(of: Case): number {
+  const heads = of.dispatches.length + of.reports + of.scoresMessages + of.rowWrites + 2 * of.leaseAsks;
+  return 45 + 8 * ROLLOUTS + heads + 2 * of.progressEvents + 2 * of.rolloutsAsked + 4 * of.segments;
+}
+
+/** The alarm is set anew after each, and brought forward for each row in D1. */
+function alarmsSet({ alarms, runAlarms, rowWrites, leaseAsks }: Case): number {
+  return alarms + runAlarms + rowWrites + leaseAsks;
+}
+
+function gbSeconds(seconds: number): number {
+  return seconds * GB_PER_OBJECT;
+}
+
+function sized(kb: { readonly small: number; readonly large: number }, { large }: Case): number {
+  return large === 1 ? kb.large : kb.small;
+}
+
+function gbMonths(kb: number, seconds: number): number {
+  return ((ROLLOUTS * kb) / 1e6) * (seconds / MONTH_S);
+}
+
+/** Prices of the paid plan, November 2026; docs/cost.md says where they stand. */
+const BILL: readonly Line[] = [
+  {
+    what: "requests to objects that play rollouts",
+    price: 0.15,
+    per: "million",
+    count: ({ starts, asks, alarms, objects }) => starts + asks + alarms + objects,
+  },
+  { what: "requests to the run's object", price: 0.15, per: "million", count: requestsToRun },
+  { what: "requests to the endpoint's object", price: 0.15, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  {
+    what: "GB-s of objects that play rollouts",
+    price: 12.5,
+    per: "million",
+    count: ({ objectS, objects }) => gbSeconds(objectS + AWAKE_S_PER_REQUEST * objects),
+  },
+  {
+    what: "GB-s of the run's object",
+    price: 12.5,
+    per: "million",
+    count: (of) => gbSeconds(AWAKE_S_PER_REQUEST * requestsToRun(of)),
+  },
+  {
+    what: "GB-s of the endpoint's object",
+    price: 12.5,
+    per: "million",
+    count: ({ leaseAsks }) => gbSeconds(AWAKE_S_PER_REQUEST * leaseAsks),
+  },
+  { what: "rows written by rollouts", price: 1, per: "million", count: rowsOfRollouts },
+  { what: "rows written by the run", price: 1, per: "million", count: rowsOfRun },
+  { what: "rows written by the endpoint", price: 1, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  { what: "alarms set (a row each)", price: 1, per: "million", count: alarmsSet },
+  { what: "rows read", price: 0.001, per: "million", count: () => ROWS_READ_PER_ROLLOUT * ROLLOUTS },
+  {
+    what: "storage of objects",
+    price: 0.2,
+    per: "GB-month",
+    count: (of) => gbMonths(sized(KEPT_KB_PER_ROLLOUT, of), of.runS + DAY_S) + gbMonths(RUN_KB_PER_ROLLOUT, MONTH_S),
+  },
+  { what: "rows written in D1", price: 1, per: "million", count: ({ rowWrites }) => 10 + 2 * rowWrites },
+  {
+    what: "queue operations",
+    price: 0.4,
+    per: "million",
+    count: ({ groupsMessages, scoresMessages, segments }) => 3 * (groupsMessages + scoresMessages + segments),
+  },
+  {
+    what: "R2 writes (class A)",
+    price: 4.5,
+    per: "million",
+    count: ({ segments, large }) => 1 + large * ROLLOUTS + segments,
+  },
+  {
+    what: "R2 reads (class B)",
+    price: 0.36,
+    per: "million",
+    count: ({ groupsMessages, large }) => 2 * large * ROLLOUTS + groupsMessages,
+  },
+  {
+    what: "storage of R2, a month",
+    price: 0.015,
+    per: "GB-month",
+    count: (of) => gbMonths(sized(SEGMENT_KB_PER_ROLLOUT, of), MONTH_S),
+  },
+  {
+    what: "invocations of consumers",
+    price: 0.3,
+    per: "million",
+    count: ({ groupsMessages, scoresMessages, segments }) => groupsMessages + scoresMessages + segments,
+  },
+  { what: "CPU ms of consumers", price: 0.02, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
+];
+
+/** In place of its own seconds the run's object is billed for all of the run. */
+const FOLLOWED: readonly Line[] = [
+  {
+    what: "followed: GB-s more of the run's object",
+    price: 12.5,
+    per: "million",
+    count: (of) => gbSeconds(of.runS - AWAKE_S_PER_REQUEST * requestsToRun(of)),
+  },
+  {
+    what: "followed: reads of its events",
+    price: 0.15,
+    per: "million",
+    count: ({ flushes, runS }) => flushes + runS / QUIET_S,
+  },
+];
+
+interface Cases {
+  readonly size: Size;
+  readonly inFlight: number;
+  /** By the lengths of turns, a case a seed. */
+  readonly of: readonly (readonly Case[])[];
+}
+
+/** What each case costs in all, what the simulation says of it, and its bill, as Markdown. */
+export function costTables(): string {
+  const cases = SIZES.flatMap((size) =>
+    IN_FLIGHT.map((inFlight): Cases => {
+      const seeds = (lengths: string) =>
+        Array.from({ length: SEEDS }, (_, seed) => played(size, inFlight, lengths, seed));
+      return { size, inFlight, of: Object.keys(LENGTHS).map(seeds) };
+    }),
+  );
+  const bills = cases.map(({ size, inFlight, of }) => [
+    `### Trajectories ${size}, \`max_concurrent\` ${inFlight}`,
+    bill(of),
+  ]);
+  // How large trajectories are changes no time.
+  const timed = cases.filter(({ size }) => size === SIZES[0]);
+  return [totals(cases), times(timed), ...bills.flat()].join("\n\n");
+}
+
+function totals(cases: readonly Cases[]): string {
+  const head = ["trajectories", "rollouts at once", ...Object.keys(LENGTHS).map((lengths) => `${lengths}, $`)];
+  const line = ({ size, inFlight, of }: Cases, what: string, lines: readonly Line[]) => [
+    size,
+    `${inFlight}${what}`,
+    ...of.map((seeds) => dollarsOf(lines, seeds).toFixed(3)),
+  ];
+  const rows = cases.flatMap((one) => [line(one, "", BILL), line(one, ", followed", [...BILL, ...FOLLOWED])]);
+  return table([head, ...rows]);
+}
+
+function times(cases: readonly Cases[]): string {
+  const head = [
+    "rollouts at once",
+    "turns",
+    "the run, h",
+    "a rollout, s",
+    "objects",
+    "their time, s",
+    "alarms",
+    "rollouts put off",
+  ];
+  const rows = cases.flatMap(({ inFlight, of }) =>
+    of.map((seeds, index) => [
+      String(inFlight),
+      Object.keys(LENGTHS)[index] ?? "",
+      mean(seeds, ({ runS }) => runS / 3600).toFixed(2),
+      mean(seeds, ({ rolloutS }) => rolloutS / ROLLOUTS).toFixed(1),
+      whole(mean(seeds, ({ objects }) => objects)),
+      whole(mean(seeds, ({ objectS }) => objectS)),
+      whole(mean(seeds, ({ alarms }) => alarms)),
+      whole(mean(seeds, ({ handovers }) => handovers)),
+    ]),
+  );
+  return table([head, ...rows]);
+}
+
+function bill(of: readonly (readonly Case[])[]): string {
+  const head = ["what", "price, $", ...Object.keys(LENGTHS).flatMap((lengths) => [lengths, "$"])];
+  const rows = (lines: readonly Line[]) =>
+    lines.map((line) => [
+      line.what,
+      `${line.price} / ${line.per}`,
+      ...of.flatMap((seeds) => [shown(countOf(line, seeds), line.per), dollarsOf([line], seeds).toFixed(4)]),
+    ]);
+  const sum = (what: string, lines: readonly Line[]) => [
+    `**${what}**`,
+    "",
+    ...of.flatMap((seeds) => ["", `**${dollarsOf(lines, seeds).toFixed(4)}**`]),
+  ];
+  const followed = [...rows(FOLLOWED), sum("all, with a client that follows it", [...BILL, ...FOLLOWED])];
+  return table([head, ...rows(BILL), sum("all", BILL), ...followed]);
+}
+
+/** A count as it is shown: what is multiplied. */
+function countOf({ count, per }: Line, seeds: readonly Case[]): number {
+  const counted = mean(seeds, count);
+  return per === "million" ? Math.round(counted) : counted;
+}
+
+/** Each line as it is shown, so that the page adds up. */
+function dollarsOf(lines: readonly Line[], seeds: readonly Case[]): number {
+  const each = lines.map((line) => Number(((countOf(line, seeds) * line.price) / UNITS[line.per]).toFixed(4)));
+  return each.reduce((sum, dollars) => sum + dollars, 0);
+}
+
+function mean(seeds: readonly Case[], of: (one: Case) => number): number {
+  return seeds.reduce((sum, one) => sum + of(one), 0) / seeds.length;
+}
+
+function whole(count: number): string {
+  return Math.round(count).toLocaleString("en");
+}
+
+function shown(count: number, per: Unit): string {
+  return per === "million" ? whole(count) : count.toFixed(4);
+}
+
+function table([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}

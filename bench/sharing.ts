@@ -1,0 +1,260 @@
+/**
+ * How the rollouts of a run share its objects, second by second, without any of them being played: which object each gets
+ * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in runtime/rollout/object.ts). What an
+ * object is billed for is the time in which any of its rollouts is under way.
+ */
+import { Hosts } from "../src/runtime/run/hosts.ts";
+
+export interface Work {
+  readonly rollouts: number;
+  readonly turns: number;
+  readonly maxConcurrent: number;
+  /** Seconds that a call may take at most. */
+  readonly callTimeoutS: number;
+  /** Seconds that the next turn takes. */
+  readonly turnS: () => number;
+}
+
+/** Times are seconds, all else are counts. */
+export interface Shared {
+  /** From the first dispatch to the last end. */
+  readonly runS: number;
+  /** Of all rollouts together, from the start of each to its end. */
+  readonly rolloutS: number;
+  /** Of all objects together, while a rollout of theirs is under way. */
+  readonly objectS: number;
+  readonly objects: number;
+  readonly alarms: number;
+  /** How often a rollout was stored between two turns, because an alarm handed over. */
+  readonly handovers: number;
+  /** Calls from objects to their run, and the other way round. */
+  readonly reports: number;
+  readonly starts: number;
+  readonly asks: number;
+  readonly rolloutsAsked: number;
+  /** The seconds at which the run asks. */
+  readonly sweeps: readonly number[];
+  /** Ends that come together are one: the second at which the run takes them in, and how many they are. */
+  readonly ends: readonly { readonly at: number; readonly count: number }[];
+  /** Dispatches that go together: how many rollouts each has. */
+  readonly dispatches: readonly number[];
+}
+
+/** No step begins that could end later than this after the alarm's beginning. */
+const ALARM_S = 14 * 60;
+/** What a hook of a rollout that was not under way before may take. */
+const SETUP_S = 5 * 60;
+/** The longest time between two questions of the sweep. */
+const LONGEST_ASK_S = 10 * 60;
+/** What has ended is gathered so long before the next rollouts are dispatched. */
+const GATHER_S = 0.01;
+/** What a queue and its consumer take. Assumed. */
+export const QUEUE_S = 1;
+/** A rollout is asked after this if it has not been heard of, and then after twice as long. */
+const FIRST_ASK_S = 5;
+
+interface Playing {
+  readonly host: number;
+  left: number;
+  startedAt: number;
+  inTurn: boolean;
+  /** When the call under way would be given up. */
+  silentUntil: number;
+}
+
+/** What is still to happen, and the time that it is. */
+class Agenda {
+  now = 0;
+  #due: { readonly at: number; readonly act: () => void }[] = [];
+
+  in(seconds: number, act: () => void): void {
+    this.#due.push({ at: this.now + seconds, act });
+  }
+
+  run(): void {
+    while (this.#due.length > 0) {
+      const next = this.#due.reduce((first, one) => (one.at < first.at ? one : first));
+      this.#due.splice(this.#due.indexOf(next), 1);
+      this.now = next.at;
+      next.act();
+    }
+  }
+}
+
+/** An object that plays rollouts, as src/runtime/rollout/object.ts does. */
+class PlayingObject {
+  seconds = 0;
+  alarms = 0;
+  handovers = 0;
+  #begunAt: number | null = null;
+  #playing = 0;
+  #due: Playing[] = [];
+  readonly #agenda: Agenda;
+  readonly #work: Work;
+  readonly #ended: (rollout: Playing) => void;
+
+  constructor(agenda: Agenda, work: Work, ended: (rollout: Playing) => void) {
+    this.#agenda = agenda;
+    this.#work = work;
+    this.#ended = ended;
+  }
+
+  start(rollouts: readonly Playing[]): void {
+    this.#due.push(...rollouts);
+    if (this.#begunAt === null) this.#alarm();
+    else if (this.#mayBegin(Math.max(SETUP_S, this.#work.callTimeoutS))) this.#playDue();
+  }
+
+  #alarm(): void {
+    this.alarms += 1;
+    this.#begunAt = this.#agenda.now;
+    this.#playDue();
+  }
+
+  #playDue(): void {
+    for (const rollout of this.#due.splice(0)) {
+      this.#playing += 1;
+      this.#turn(rollout);
+    }
+  }
+
+  #mayBegin(longestS: number): boolean {
+    return this.#agenda.now + longestS <= (this.#begunAt ?? 0) + ALARM_S;
+  }
+
+  #turn(rollout: Playing): void {
+    rollout.inTurn = true;
+    rollout.silentUntil = this.#agenda.now + this.#work.callTimeoutS;
+    this.#agenda.in(this.#work.turnS(), () => this.#answered(rollout));
+  }
+
+  #answered(rollout: Playing): void {
+    rollout.left -= 1;
+    if (rollout.left > 0 && this.#mayBegin(this.#work.callTimeoutS)) {
+      this.#turn(rollout);
+      return;
+    }
+    rollout.inTurn = false;
+    this.#playing -= 1;
+    if (rollout.left === 0) {
+      this.#ended(rollout);
+    } else {
+      this.handovers += 1;
+      this.#due.push(rollout);
+    }
+    if (this.#playing === 0) this.#handOver();
+  }
+
+  #handOver(): void {
+    this.seconds += this.#agenda.now - (this.#begunAt ?? this.#agenda.now);
+    this.#begunAt = null;
+    if (this.#due.length > 0) this.#alarm();
+  }
+}
+
+/** Plays nothing: only times pass. The same work and the same times give the same result. */
+export function shareObjects(work: Work): Shared {
+  return new SharingRun(work).run();
+}
+
+class SharingRun {
+  readonly #work: Work;
+  readonly #agenda = new Agenda();
+  readonly #hosts = new Hosts();
+  readonly #objects = new Map<number, PlayingObject>();
+  readonly #dispatches: number[] = [];
+  readonly #ends: { at: number; count: number }[] = [];
+  readonly #asked = new Set<string>();
+  readonly #sweeps = new Set<number>();
+  #pending: number;
+  #running = 0;
+  #rolloutS = 0;
+  #starts = 0;
+  #reports = 0;
+  #rolloutsAsked = 0;
+  #gathered: Playing[] = [];
+
+  constructor(work: Work) {
+    this.#work = work;
+    this.#pending = work.rollouts;
+  }
+
+  run(): Shared {
+    this.#dispatch();
+    this.#agenda.run();
+    const objects = [...this.#objects.values()];
+    const sum = (of: (object: PlayingObject) => number) => objects.reduce((all, object) => all + of(object), 0);
+    return {
+      runS: this.#ends.at(-1)?.at ?? 0,
+      rolloutS: this.#rolloutS,
+      objectS: sum(({ seconds }) => seconds),
+      objects: objects.length,
+      alarms: sum(({ alarms }) => alarms),
+      handovers: sum(({ handovers }) => handovers),
+      reports: this.#reports,
+      starts: this.#starts,
+      asks: this.#asked.size,
+      rolloutsAsked: this.#rolloutsAsked,
+      sweeps: [...this.#sweeps],
+      ends: this.#ends,
+      dispatches: this.#dispatches,
+    };
+  }
+
+  #dispatch(): void {
+    const count = Math.min(this.#work.maxConcurrent - this.#running, this.#pending);
+    if (count === 0) return;
+    this.#pending -= count;
+    this.#running += count;
+    this.#dispatches.push(count);
+    const rollouts = Array.from({ length: count }, () => this.#seated());
+    for (const rollout of rollouts) this.#askIn(FIRST_ASK_S, rollout, 0);
+    this.#agenda.in(QUEUE_S, () => this.#start(rollouts));
+  }
+
+  #seated(): Playing {
+    const host = this.#hosts.take(() => this.#objects.size + 1);
+    if (!this.#objects.has(host)) {
+      const object = new PlayingObject(this.#agenda, this.#work, (rollout) => this.#hear(rollout));
+      this.#objects.set(host, object);
+    }
+    return { host, left: this.#work.turns, startedAt: 0, inTurn: false, silentUntil: 0 };
+  }
+
+  #start(rollouts: readonly Playing[]): void {
+    for (const [host, of] of Map.groupBy(rollouts, (rollout) => rollout.host)) {
+      this.#starts += 1;
+      for (const rollout of of) rollout.startedAt = this.#agenda.now;
+      this.#objects.get(host)?.start(of);
+    }
+  }
+
+  /** What runs is asked again when its call would be given up, what waits for its object after twice as long. */
+  #askIn(seconds: number, rollout: Playing, asks: number): void {
+    this.#agenda.in(seconds, () => {
+      if (rollout.left === 0) return;
+      const { now } = this.#agenda;
+      this.#sweeps.add(now);
+      this.#asked.add(`${now}/${rollout.host}`);
+      this.#rolloutsAsked += 1;
+      const again = FIRST_ASK_S * 2 ** asks;
+      const silent = rollout.inTurn ? rollout.silentUntil - now : 0;
+      this.#askIn(Math.min(LONGEST_ASK_S, Math.max(again, silent)), rollout, asks + 1);
+    });
+  }
+
+  #hear(rollout: Playing): void {
+    this.#rolloutS += this.#agenda.now - rollout.startedAt;
+    this.#gathered.push(rollout);
+    if (this.#gathered.length === 1) this.#agenda.in(GATHER_S, () => this.#takeIn());
+  }
+
+  #takeIn(): void {
+    const ended = this.#gathered.splice(0);
+    this.#running -= ended.length;
+    this.#reports += new Set(ended.map(({ host }) => host)).size;
+    this.#ends.push({ at: this.#agenda.now, count: ended.length });
+    for (const { host } of ended) this.#hosts.leave(host);
+    this.#dispatch();
+  }
+}

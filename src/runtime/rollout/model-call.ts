@@ -1,0 +1,98 @@
+/**
+ * The model is called by the object that plays the rollout, inside its alarm: a kill that loses the call is found at once
+ * by the alarm that is repeated, and what the rollouts of an object wait side by side is billed once.
+ *
+ * Invariants. `leave` makes the intent durable and is called right before the call leaves; a call that could not leave was
+ * none. Retries are not decided here, but in call-outcome.ts.
+ */
+import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { offeredTools } from "../../core/rollout/harness.ts";
+import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
+import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { RolloutSpec } from "../contract/wire.ts";
+import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { unlessAborted } from "../kit/turns.ts";
+import { askedTools } from "../run/training/asked-tools.ts";
+
+export interface Departure {
+  /** The rollout that calls. */
+  readonly from: Rollout;
+  /** Milliseconds the answer is waited for. */
+  readonly waitMs: number;
+  /** Writes that the call leaves. */
+  readonly leave: () => void;
+  /** False once a call that has waited must not leave any more. */
+  readonly mayLeave: () => boolean;
+}
+
+/**
+ * Calls the model for the outstanding turn. `later`: it waited for a connection until it might not leave any more. Once
+ * nobody waits for the call any more, `controller` is aborted.
+ */
+export type CallModel = (
+  departure: Departure,
+  controller: AbortController,
+) => Promise<TurnOutcome | Unasked | { readonly kind: "later" }>;
+
+/** As much of a rollout's spec as its calls depend on. */
+type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
+  Pick<RolloutSpec, "group" | "slot" | "attempt"> &
+  Pick<RolloutSpec, "policy_version" | "policy_generation">;
+
+/** What the model is asked for the rollout's outstanding turn. */
+export function turnCall(spec: Calling, rollout: Rollout, environment: AnyEnvironment): TurnCall | Unasked {
+  const tools = offeredTools(environment, rollout);
+  if ("error" in tools) return { kind: "unasked", error: tools };
+  const { sampling, maxSeqLen } = environment.route(rollout).environment;
+  return {
+    model: spec.model,
+    messages: outstandingPrompt(rollout),
+    tools: askedTools(spec, tools),
+    sampling: withCallSeed(askedSampling(spec, sampling), { ...spec, turn: rollout.turns.length }),
+    ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
+    idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
+  };
+}
+
+/** All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample. */
+function askedSampling(
+  { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
+  environment: Sampling,
+): Sampling {
+  if (version === undefined) return mergeSampling(environment, run);
+  return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
+}
+
+/** The time of a call begins when a connection of the object (`calls`) is free for it. */
+export function modelCaller(
+  spec: RolloutSpec,
+  environment: AnyEnvironment,
+  open: OpenEndpoint,
+  calls: Subrequests,
+): CallModel {
+  return async ({ from, waitMs, leave, mayLeave }, controller) => {
+    const { signal } = controller;
+    const call = turnCall(spec, from, environment);
+    if ("kind" in call) return call;
+    const send = () => {
+      leave();
+      return call;
+    };
+    const way = { open, call: send, waitMs, controller };
+    let waited = false;
+    try {
+      return await calls.inTurn(
+        async () => (waited && !mayLeave() ? { kind: "later" } : await callEndpoint(way)),
+        (wait) => {
+          waited = true;
+          return unlessAborted(wait, signal);
+        },
+      );
+    } catch (thrown) {
+      if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
+      throw thrown;
+    }
+  };
+}
