@@ -21,7 +21,7 @@ export function joinDifferentials(tokens: readonly Token[]): Token[] {
     const end = nameAfter(tokens, at);
     const name = tokens[end];
     const isOne = isDerivative || isAlways(token);
-    if (isSign(token) && name !== undefined && isName(name) && isOne) {
+    if (isSign(token) && name !== undefined && isName(name, token) && isOne) {
       const signs = tokens.slice(at, end).map(({ text }) => text);
       const text = `${signs.join("").replaceAll(/[{}]/g, "")} ${name.text}`;
       joined.push({ kind: "name", text, spaced: token.spaced === true });
@@ -43,15 +43,17 @@ function isAlways({ text, upright }: Token): boolean {
   return text !== "d" || upright === true;
 }
 
-/** `y\,dx`, or nothing but `dx`: what stands apart from a letter before it and not from the one after it. */
+/** `y\,dx`, or nothing but `dx` or `dt`: what stands apart from a letter before it and not from the one after it. */
 function isByPlace(tokens: readonly Token[], at: number): boolean {
-  if (at === 0) return tokens.length === 2 && tokens.every(({ kind }) => kind === "name");
+  if (at === 0) return tokens.length === 2 && /^[t-z]$/.test(tokens[1]?.text ?? "");
   const [before, sign, after] = [tokens[at - 1], tokens[at], tokens[at + 1]];
   if (sign === undefined || !isSign(sign) || after?.kind !== "name") return false;
   return before?.kind === "name" && before.text.length === 1 && sign.spaced === true && after.spaced !== true;
 }
 
-function isName({ kind, text }: Token): boolean {
+/** What a sign may be of: beside a Greek letter δ is another one. */
+function isName({ kind, text }: Token, sign: Token): boolean {
+  if (sign.text === "delta" && text.length > 1) return false;
   return kind === "name" && text !== "pi" && !FUNCTIONS.some((known) => known === text);
 }
 
@@ -66,7 +68,7 @@ function nameAfter(tokens: readonly Token[], at: number): number {
 function isDerivativeAt(tokens: readonly Token[], at: number): boolean {
   const isDifferential = (place: number) => {
     const [sign, name] = [tokens[place], tokens[nameAfter(tokens, place)]];
-    return sign !== undefined && isSign(sign) && name !== undefined && isName(name);
+    return sign !== undefined && isSign(sign) && name !== undefined && isName(name, sign);
   };
   if (tokens[at]?.text === "/") return isDifferential(at + 1) && isDifferential(at - 2);
   if (tokens[at]?.text !== "frac" || tokens[at + 1]?.text !== "{") return false;

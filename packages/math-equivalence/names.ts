@@ -38,12 +38,13 @@ function hasArgument(tokens: readonly Token[], at: number): boolean {
   return end === start + 1 || isConditional || marks.some(({ text }) => NO_FACTOR.test(text));
 }
 
-/** `T(n+1)`: a capital letter before a bracket with a small one in it, unless the bracket has a power: `P(1+r)^n`. */
+/** `T(n+1)`: a capital letter before a bracket with a small one in it, unless the bracket has a power or begins with a number, `P(1+rt)`. */
 function isCapitalOf(tokens: readonly Token[], at: number): boolean {
   if (!/^[A-Z]'*$/.test(tokens[at]?.text ?? "")) return false;
   const start = indexEnd(tokens, at + 1);
   const end = start + closingOf(tokens.slice(start, start + MOST_TOKENS));
   if (end < start || tokens[end + 1]?.text === "^") return false;
+  if (tokens[start + 1]?.kind === "number" && /^[+-]$/.test(tokens[start + 2]?.text ?? "")) return false;
   return tokens.slice(start, end).some(({ kind, text }) => kind === "name" && /^[a-z]$/.test(text));
 }
 

@@ -99,6 +99,8 @@ x>0 \land y>0 != x>0 \lor y>0
 \frac{dy}{dx}=5 == 5
 dx\,dy == dy\,dx
 a+(n-1)d == a+nd-d
+nd == dn
+\epsilon\delta == \delta\epsilon
 \pi dh == \pi hd
 2\Delta x+\Delta x == 3\Delta x
 \frac{dy}{dx} != \frac yx
@@ -111,6 +113,8 @@ a+(n-1)d == a+nd-d
 \frac{\delta S}{\delta x} != \frac Sx
 dy/dx != y/x
 x\,dy != y\,dx
+dy != yd
+\delta W != W\delta
 \Delta x\Delta p != \Delta^2xp
 
 # products of vectors
@@ -172,12 +176,15 @@ p \to ~q != p \to q
 # functions before brackets
 T(n+1) == T(1+n)
 P(1+r)^2 == (1+r)^2P
+P(1+rt) == P+P r t
 x(x+1) == x^2+x
 \operatorname{Var} (2X) == \operatorname{Var}(X+X)
 2T(n+1) == T(n+1)\cdot2
 T(n+1) != Tn+T
 T(n+1) != T\cdot(n+1)
 P(x+1) != Px+P
+T(n) != Tn
+E(2X+c) != 2EX+Ec
 2T(n+1) != T(2n+2)
 \operatorname{Var} (2X) != \operatorname{Var} (X)\cdot2
 
