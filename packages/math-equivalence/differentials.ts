@@ -27,7 +27,7 @@ export function joinDifferentials(tokens: readonly Token[]): Token[] {
       joined.push({ kind: "name", text, spaced: token.spaced === true });
       at = end + 1;
     } else {
-      const isOperator = isDerivative && isSign(token) && tokens[at - 1]?.text === "{" && tokens[end]?.text === "}";
+      const isOperator = isDerivative && isSign(token) && tokens[at - 1]?.text === "{" && !isJoint(tokens[end]);
       joined.push(isOperator ? OPERATOR : token);
       at += 1;
     }
@@ -64,12 +64,14 @@ function nameAfter(tokens: readonly Token[], at: number): number {
   return tokens[at + 4]?.text === "}" ? at + 5 : at + 1;
 }
 
-/** `\frac{dy}{dx}`, `\frac{d}{dx}`, `dy/dx`. */
+/** `\frac{dy}{dx}`, `\frac{d}{dx}`, `\frac{d(xy)}{dx}`, `dy \over dx`, `dy/dx`. */
 function isDerivativeAt(tokens: readonly Token[], at: number): boolean {
   const isDifferential = (place: number) => {
     const [sign, name] = [tokens[place], tokens[nameAfter(tokens, place)]];
     return sign !== undefined && isSign(sign) && name !== undefined && isName(name, sign);
   };
+  const isOver = tokens[at]?.text === "over" && isDifferential(at + 1);
+  if (isOver) return tokens.slice(Math.max(0, at - MOST_TOKENS), at).some(isSign);
   if (tokens[at]?.text === "/") return isDifferential(at + 1) && isDifferential(at - 2);
   if (tokens[at]?.text !== "frac" || tokens[at + 1]?.text !== "{") return false;
   const over = tokens.slice(at + 1, at + 1 + MOST_TOKENS);
@@ -77,8 +79,13 @@ function isDerivativeAt(tokens: readonly Token[], at: number): boolean {
   if (end === at || tokens[end + 1]?.text !== "{" || !isDifferential(end + 2)) return false;
   const places = Array.from({ length: end - at - 2 }, (_, place) => at + 2 + place);
   const first = tokens[at + 2];
-  const isAlone = first !== undefined && isSign(first) && nameAfter(tokens, at + 2) === end;
-  return isAlone || places.some(isDifferential);
+  const isOfAll = first !== undefined && isSign(first) && !isJoint(tokens[nameAfter(tokens, at + 2)]);
+  return isOfAll || places.some(isDifferential);
+}
+
+/** What makes a factor or a term of the sign before it. */
+function isJoint(token: Token | undefined): boolean {
+  return token?.kind === "mark" && /^[-+*/^]$/.test(token.text);
 }
 
 /** Tokens above a line that are looked at. */

@@ -6,9 +6,11 @@ import type { Answer, Joint } from "./syntax.ts";
  * once. Undefined where no unknown is given twice, or there is only one; null where nobody can say what belongs together.
  */
 export function solutionsOf(items: readonly Answer[]): Answer | null | undefined {
-  const names = items.map(nameOf);
+  const names = items.map(unknownOf);
   const known = names.filter((name) => name !== null);
   const unknowns = new Set(known);
+  // Of `x = 1, y = 2 or 3` nobody knows whose value 3 is.
+  if (unknowns.size > 1 && items.some(({ kind }) => kind === "expression" || kind === "quantity")) return null;
   if (unknowns.size < 2 || unknowns.size === known.length) return undefined;
   const solutions: Map<string, Answer>[] = [];
   for (const [at, item] of items.entries()) {
@@ -24,10 +26,16 @@ export function solutionsOf(items: readonly Answer[]): Answer | null | undefined
 }
 
 /** What an item gives the value of. */
-function nameOf(item: Answer): string | null {
+function unknownOf(item: Answer): string | null {
   if (item.kind !== "relation") return null;
   const isValue = item.links.every(({ sign }) => sign === "=" || sign === "approx");
-  return isValue ? (item.links[0]?.left.label ?? null) : null;
+  return isValue && item.links[0] !== undefined ? item.links[0].left.label : null;
+}
+
+/** The name that a relation tells something of; of 5 > x too. */
+export function nameOf(item: Answer): string | null {
+  const [link] = item.kind === "relation" ? item.links : [];
+  return link?.left.label ?? link?.right.label ?? null;
 }
 
 /** Whether it is one, and no value: `x > 2`, `x \ne 2`. */

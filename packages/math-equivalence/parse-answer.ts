@@ -8,7 +8,7 @@
 
 import { type Budget, refuseNodes } from "./budget.ts";
 import type { Reading } from "./cursor.ts";
-import { isCondition, jointOf, solutionsOf } from "./lists.ts";
+import { isCondition, jointOf, nameOf, solutionsOf } from "./lists.ts";
 import { labelOf } from "./names.ts";
 import { parseWhole } from "./parse-expression.ts";
 import { readClock, readQuantity, sumOf } from "./quantity.ts";
@@ -70,12 +70,14 @@ function readSolutions(tokens: readonly Token[], items: readonly Answer[]): Answ
   return solutions === null ? asText(tokens) : solutions;
 }
 
-/** "And" binds what it joins more than "or" does. */
+/** "And" binds what it joins more than "or" does; of a comma beside "or" between several unknowns nobody knows. */
 function readChoices(tokens: readonly Token[], items: readonly Answer[], reading: Reading): Answer | undefined {
   if (!items.some(isCondition)) return undefined;
   const choices = split(tokens, "or", "lor");
   const isJoined = (choice: readonly Token[]) => split(choice, "and", "land").length > 1;
-  if (choices.length === 1 || !choices.some(isJoined)) return undefined;
+  if (choices.length === 1) return undefined;
+  if (new Set(items.map(nameOf)).size > 1 && split(tokens, ",", ";").length > 1) return asText(tokens);
+  if (!choices.some(isJoined)) return undefined;
   return { kind: "list", joint: "or", items: choices.map((choice) => readList(choice, reading)) };
 }
 

@@ -239,8 +239,7 @@ const ACCENT = "accent ";
 /** `x_1`, `a_{n+1}`: the index belongs to the name. `f(x)`, `f^{-1}(x)`: a function, unless the name is a variable. */
 function parseIndexed(cursor: Cursor, name: string): Expression {
   const full = cursor.takeMark("_") ? `${name}_${cursor.takeIndex()}` : name;
-  if (cursor.isMark("[") && cursor.next.spaced !== true && TAKES_SQUARE.test(name))
-    return parseApplication(cursor, full);
+  if (cursor.isMark("[") && TAKES_SQUARE.test(name)) return parseApplication(cursor, full);
   if (!cursor.reading.functions.has(name)) return symbol(full);
   if (cursor.isMark("(")) return parseApplication(cursor, full);
   const iterate = iterateLength({ peek: (ahead) => cursor.peek(ahead) });

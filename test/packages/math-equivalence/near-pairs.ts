@@ -68,6 +68,8 @@ x=1,y=2 \text{ or } x=3,y=4 != x=1,y=4 \text{ or } x=3,y=2
 x=1,y=2;x=3,y=4 != x=1,y=4;x=3,y=2
 x=1,y=2,z=3; x=2,y=1,z=3 != x=1,y=1,z=3; x=2,y=2,z=3
 a=1,b=2\text{ and }a=3,b=4 != a=1,b=4\text{ and }a=3,b=2
+x=1 \text{ or } 2, y=3 != x=1, y=2 \text{ or } 3
+x=1,2; y=3 != x=1; y=2,3
 x=1,y=2,x=3,y=4 != x=1,y=4,x=3,y=2
 x=1, y=2 \text{ or } x=2, y=1 != x=1 \text{ or } x=2, y=2 \text{ or } y=1
 x=1,y=2;x=2,y=1 != (1,2),(1,2)
@@ -83,6 +85,7 @@ x>0, y>0 != x>0 \text{ or } y>0
 x>1, x<5 != x>1 \text{ or } x<5
 x\neq1, x\neq2 != x\ne1 \text{ or } x\ne2
 x>0 \text{ and } y>0 \text{ or } z>0 != x>0 \text{ or } y>0 \text{ and } z>0
+x>0 \text{ or } y>0, z>0 != x>0, y>0 \text{ or } z>0
 x>0 \land y>0 != x>0 \lor y>0
 
 # names that are joined
@@ -97,6 +100,7 @@ x>0 \land y>0 != x>0 \lor y>0
 \frac{dy}{dx}=2x == \frac{dy}{dx}=x+x
 \frac{dP}{dt}=kP == \frac{dP}{dt}=Pk
 \frac{dy}{dx}=5 == 5
+\frac{d+1}{r} == \frac dr+\frac1r
 dx\,dy == dy\,dx
 a+(n-1)d == a+nd-d
 nd == dn
@@ -112,6 +116,9 @@ nd == dn
 \frac{\mathrm dy}{\mathrm dx} != \frac yx
 \frac{\delta S}{\delta x} != \frac Sx
 dy/dx != y/x
+\frac{d(xy)}{dx} != y
+\frac{d\sin x}{dx} != \frac{\sin x}{x}
+{dy \over dx} != y/x
 x\,dy != y\,dx
 dy != yd
 \delta W != W\delta
@@ -133,6 +140,7 @@ E[X^2]-E[X]^2 == E[X^2]-(E[X])^2
 2[x+1] == 2x+2
 x[x+1] == x^2+x
 E[X^2] != E[X]^2
+\mathbb{E} [X^2] != \mathbb{E} [X]^2
 \mathbb E[X^2] != \mathbb E[X]^2
 E[X^2]-E[X]^2 != 0
 E[2X] != 2E[X]
