@@ -196,8 +196,18 @@ function failure(
 function overflows(error: { message: string; error?: unknown; param?: unknown }): boolean {
   // vLLM's mark where the words differ.
   if (error.param === "input_tokens") return true;
-  const text = `${error.message} ${JSON.stringify(error.error ?? null)}`.toLowerCase();
+  const text = `${error.message} ${jsonOf(error.error)}`.toLowerCase();
   return OVERFLOW_PHRASES.some((phrase) => text.includes(phrase));
+}
+
+/** Nothing for what is nested deeper than can be written. */
+function jsonOf(body: unknown): string {
+  try {
+    return JSON.stringify(body ?? null);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return "";
+    throw thrown;
+  }
 }
 
 /** Milliseconds, from either form of `Retry-After`: seconds, or a date. */

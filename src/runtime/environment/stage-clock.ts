@@ -81,7 +81,8 @@ export class StageClock {
   /** Whoever is under way is waited for no longer. */
   interrupt(): void {
     this.signal.aborted = true;
-    this.hangUp();
+    // Closing is let finish.
+    if (this.#closingUntil === null) this.hangUp();
     for (const cutShort of this.#underWay) cutShort();
   }
 
@@ -141,8 +142,9 @@ export class StageClock {
     const pass = () => {
       const owed = this.#waited() - counted;
       counted += owed;
-      if (owed > 0) {
-        timer = setTimeout(pass, owed);
+      const left = this.#parts.deadline - this.#parts.now();
+      if (owed > 0 && !(whole && left <= 0)) {
+        timer = setTimeout(pass, whole ? Math.min(owed, left) : owed);
         return;
       }
       this.signal.aborted = true;

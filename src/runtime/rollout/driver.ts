@@ -149,6 +149,8 @@ export class RolloutDriver {
   /** One that is to wait for its endpoint comes back here when it is due. */
   async #trySample(rollout: Rollout): Promise<Rollout> {
     const held = await this.#parts.hold(rollout);
+    // Told to stop meanwhile: the call does not leave.
+    if (this.#cancel !== null) return held;
     return held === rollout ? await this.#sample(rollout) : held;
   }
 
@@ -168,7 +170,8 @@ export class RolloutDriver {
         store.save(rollout);
         left.resolve();
       },
-      mayLeave: () => mayBegin(waitMs),
+      latestMs: () => deadline - now(),
+      mayLeave: () => now() < deadline && mayBegin(waitMs),
     };
     const outcome = await this.#depart(departure, () => rollout, left.promise);
     if (outcome.kind === "later") return rollout;

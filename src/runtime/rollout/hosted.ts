@@ -123,8 +123,8 @@ export class HostedRollout {
     if (this.over) return;
     this.#store.requestCancel(reason);
     this.#driver?.cancel(reason);
-    // One that sleeps until its next try must hear of it now.
-    if (!this.#playing) await this.#host.wake();
+    // One that sleeps until its next try must hear of it now, and so must one that is about to.
+    await this.#host.wake();
   }
 
   /**
@@ -137,7 +137,7 @@ export class HostedRollout {
     // The wait of an instance before this one, which those beside it have woken.
     if (until > this.#host.now() && !this.cancelled) return until;
     this.#playing = true;
-    this.#again = again;
+    this.#again ||= again;
     try {
       const wakeAt = await this.#run(spec, again);
       this.#noteTries(NO_TRIES);
@@ -323,7 +323,13 @@ export class HostedRollout {
   async #scored(spec: RolloutSpec, { failure, cancelled, trajectory }: RolloutReport): Promise<ScoreRecord | null> {
     const endedWell = failure === null && cancelled === null;
     if (spec.scored_in_place !== true || !endedWell || trajectory === null || this.#again) return null;
-    return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
+    try {
+      return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
+    } catch (thrown) {
+      // The rollout ended well, whatever keeps it from being scored here: the consumer meets it, and deals with it.
+      logError("rollout is left to be scored", spec.rollout_id, thrown);
+      return null;
+    }
   }
 
   async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {

@@ -21,6 +21,8 @@ export interface Departure {
   readonly from: Rollout;
   /** Milliseconds the answer is waited for. */
   readonly waitMs: number;
+  /** Milliseconds until the rollout's own deadline, when it is asked; infinity without one. */
+  readonly latestMs: () => number;
   /** Writes that the call leaves. */
   readonly leave: () => void;
   /** False once a call that has waited must not leave any more. */
@@ -65,6 +67,9 @@ function askedSampling(
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The time of a call begins when a connection of the object (`calls`) is free for it. */
 export function modelCaller(
   spec: RolloutSpec,
@@ -72,7 +77,7 @@ export function modelCaller(
   open: OpenEndpoint,
   calls: Subrequests,
 ): CallModel {
-  return async ({ from, waitMs, leave, mayLeave }, controller) => {
+  return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
     const call = turnCall(spec, from, environment);
     if ("kind" in call) return call;
@@ -84,10 +89,18 @@ export function modelCaller(
     let waited = false;
     try {
       return await calls.inTurn(
-        async () => (waited && !mayLeave() ? { kind: "later" } : await callEndpoint(way)),
-        (wait) => {
+        async () => {
+          if (waited && !mayLeave()) return { kind: "later" };
+          return await callEndpoint({ ...way, waitMs: Math.min(waitMs, latestMs()) });
+        },
+        async (wait) => {
           waited = true;
-          return unlessAborted(wait, signal);
+          const late = setTimeout(() => controller.abort(), Math.min(LONGEST_TIMER_MS, Math.max(0, latestMs())));
+          try {
+            await unlessAborted(wait, signal);
+          } finally {
+            clearTimeout(late);
+          }
         },
       );
     } catch (thrown) {

@@ -198,7 +198,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   async #change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#changed = resolve;
-    const next = this.#nextWake((id) => this.#isReadable(id) && this.#mayGoOn(this.#rollout(id)));
+    const next = this.#nextWake((id) => !this.#unreadable.has(id) && this.#mayGoOn(this.#rollout(id)));
     const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
     await promise;
     clearTimeout(timer);

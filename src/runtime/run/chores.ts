@@ -80,6 +80,8 @@ export class RunChores {
 
 /** Frees the next objects. False: a report of one of them is still to be acknowledged, and the slice is to be tried again. */
 async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: Subrequests): Promise<boolean> {
+  // A retry meanwhile gets objects beyond those that are freed.
+  store.hosts.forget();
   const { freed, hosts } = store.head();
   const count = Math.min(LIMITS.sliceObjects, hosts - freed);
   const next = Array.from({ length: count }, (_, index) => freed + 1 + index);
