@@ -23,25 +23,16 @@ export class LruCache<Value> {
   }
 }
 
-/** A look-up takes milliseconds. One that takes longer may have gone with the invocation that began it. */
-const LONGEST_WAIT_MS = 2000;
-
 /**
- * What was opened, kept in the isolate's memory for a while. Whoever asks while it is looked up waits for that look-up,
- * for two seconds at most: its invocation may be cut off, and then nobody answers. If it fails, it fails for all of
- * them, and the next one looks anew.
+ * What was opened, kept in the isolate's memory for a while. Values are kept, not promises: an object that waits
+ * for the promise of another one goes on in that one's name, and may not touch its own storage there.
  */
 export class TtlCache<T> {
   readonly #keptMs: number;
-  readonly #waitMs: number;
   readonly #kept = new Map<string, { readonly until: number; readonly value: T }>();
-  readonly #underWay = new Map<string, Promise<T>>();
-  /** How often something was forgotten: what was looked up before may be what was. */
-  #forgotten = 0;
 
-  constructor(keptMs: number, waitMs: number = LONGEST_WAIT_MS) {
+  constructor(keptMs: number) {
     this.#keptMs = keptMs;
-    this.#waitMs = waitMs;
   }
 
   /** The value known, or the one read now. `now` is epoch milliseconds. */
@@ -51,38 +42,12 @@ export class TtlCache<T> {
     }
     const known = this.#kept.get(name);
     if (known !== undefined) return known.value;
-    const underWay = this.#underWay.get(name);
-    const heard = underWay === undefined ? null : await this.#heard(underWay);
-    return heard === null ? await this.#lookUp(name, now, read) : heard.value;
+    const value = await read();
+    this.#kept.set(name, { until: now + this.#keptMs, value });
+    return value;
   }
 
   forget(name: string): void {
-    this.#forgotten += 1;
     this.#kept.delete(name);
-    this.#underWay.delete(name);
-  }
-
-  async #lookUp(name: string, now: number, read: () => Promise<T>): Promise<T> {
-    const forgotten = this.#forgotten;
-    const underWay = read();
-    this.#underWay.set(name, underWay);
-    try {
-      const value = await underWay;
-      if (forgotten === this.#forgotten) this.#kept.set(name, { until: now + this.#keptMs, value });
-      return value;
-    } finally {
-      if (this.#underWay.get(name) === underWay) this.#underWay.delete(name);
-    }
-  }
-
-  /** What another's look-up found; null if it did not come in time. */
-  async #heard(underWay: Promise<T>): Promise<{ readonly value: T } | null> {
-    const { promise: late, resolve } = Promise.withResolvers<null>();
-    const timer = setTimeout(() => resolve(null), this.#waitMs);
-    try {
-      return await Promise.race([underWay.then((value) => ({ value })), late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 }
