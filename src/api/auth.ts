@@ -69,6 +69,7 @@ function tokenOf(header: string | undefined): string {
 async function ownerOf(database: D1Database, hash: string): Promise<Caller> {
   const key = await findKey(database, hash);
   if (key === null) throw unauthorized("no such key");
+  if (key.project_id === null) throw unauthorized("name a project");
   const scope = { orgId: key.org_id, projectId: key.project_id };
   return { scope, run_id: null, expires_at: null };
 }

@@ -25,7 +25,17 @@ export interface RolloutPlace {
   readonly attempt: number;
 }
 
-type PlainKind = "run" | "dataset" | "endpoint" | "secret";
+type PlainKind =
+  | "run"
+  | "dataset"
+  | "endpoint"
+  | "secret"
+  | "organization"
+  | "project"
+  | "key"
+  | "person"
+  | "invitation"
+  | "deletion";
 
 export type ParsedId =
   | { readonly kind: PlainKind; readonly id: string }
@@ -47,12 +57,21 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["ds", "dataset"],
   ["ep", "endpoint"],
   ["sec", "secret"],
+  ["org", "organization"],
+  ["pj", "project"],
+  ["key", "key"],
+  ["per", "person"],
+  ["inv", "invitation"],
+  ["del", "deletion"],
 ]);
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =
   /^ro_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
 const LEASE = /^ls_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
 const PLACE_LIMIT = 36 ** 7;
+/** 5 bits of each random byte: 200 in all. */
+const TOKEN_LENGTH = 40;
+const TOKEN = /^(rk|rct|rki)_([0-9a-hjkmnp-tv-z]{40})([0-9a-z]{8})$/;
 
 export function mintRunId(minting: Minting): string {
   return mintId("run", minting);
@@ -60,10 +79,23 @@ export function mintRunId(minting: Minting): string {
 
 /** An id of any other kind, in the same form: `ds_…`, `ep_…`, `sec_…`, `key_…`. */
 export function mintId(prefix: string, { now, random, mac }: Minting): string {
-  const noise = [...random(RANDOM_LENGTH)].map((byte) => ALPHABET.charAt(byte & 31));
-  if (noise.length !== RANDOM_LENGTH) throw new RangeError("too few random bytes");
-  const text = `${prefix}_${timeText(now)}${noise.join("")}`;
+  const text = `${prefix}_${timeText(now)}${noiseOf(random, RANDOM_LENGTH)}`;
   return `${text}${codeOf(text, mac)}`;
+}
+
+/** What a key (`rk_`), the trainer of a run (`rct_`) or an invited person (`rki_`) shows: known to nobody else. */
+export type TokenKind = "rk" | "rct" | "rki";
+
+export function mintToken(kind: TokenKind, { random, mac }: Omit<Minting, "now">): string {
+  const text = `${kind}_${noiseOf(random, TOKEN_LENGTH)}`;
+  return `${text}${codeOf(text, mac)}`;
+}
+
+/** The kind of a token that was minted under this hash; null for anything else, which nobody needs to look up. */
+export function tokenKind(token: string, mac: Mac): TokenKind | null {
+  const [, kind, , code] = TOKEN.exec(token) ?? [];
+  if (kind === undefined || !passes(token.slice(0, -CODE_LENGTH), code, mac)) return null;
+  return kind as TokenKind;
 }
 
 /** The id of one attempt at one slot of a group; the same whenever it is asked. */
@@ -103,6 +135,12 @@ export function parseId(text: string, mac: Mac): ParsedId | null {
     return { kind: "lease", id: text, runId, serial: first };
   }
   return { kind: "rollout", id: text, runId, group: first, slot, attempt };
+}
+
+function noiseOf(random: Minting["random"], length: number): string {
+  const noise = [...random(length)].map((byte) => ALPHABET.charAt(byte & 31));
+  if (noise.length !== length) throw new RangeError("too few random bytes");
+  return noise.join("");
 }
 
 function codeOf(text: string, mac: Mac): string {

@@ -1,11 +1,11 @@
 /**
- * Verdicts of judges, by everything that decided them: the same question is not paid for twice in an organisation. The
+ * Verdicts of judges, by everything that decided them: the same question is not paid for twice in a project. The
  * key holds the judge's address and the whole question, so what is found is what the finder would have asked itself.
  */
-import { and, eq, inArray } from "drizzle-orm";
+import { and, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy } from "./page.ts";
+import { ownedBy, within } from "./page.ts";
 import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
@@ -19,7 +19,7 @@ export async function findVerdicts(
   const rows = await drizzle(database)
     .select({ key: judgeVerdicts.key, verdict: judgeVerdicts.verdict })
     .from(judgeVerdicts)
-    .where(and(eq(judgeVerdicts.org_id, scope.orgId), inArray(judgeVerdicts.key, [...keys])));
+    .where(and(...within(judgeVerdicts, scope), inArray(judgeVerdicts.key, [...keys])));
   return new Map(rows.map(({ key, verdict }) => [key, verdict]));
 }
 

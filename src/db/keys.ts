@@ -14,15 +14,8 @@ export async function findKey(database: D1Database, hash: string): Promise<ApiKe
 }
 
 /** Adds a key. The same token added again changes nothing. */
-export async function insertKey(
-  database: D1Database,
-  scope: Scope,
-  key: Omit<ApiKeyRow, "org_id" | "project_id">,
-): Promise<void> {
-  await drizzle(database)
-    .insert(apiKeys)
-    .values({ ...key, ...ownedBy(scope) })
-    .onConflictDoNothing({ target: apiKeys.hash });
+export async function insertKey(database: D1Database, key: ApiKeyRow): Promise<void> {
+  await drizzle(database).insert(apiKeys).values(key).onConflictDoNothing({ target: apiKeys.hash });
 }
 
 /** The token that has this SHA-256 (hex), expired or not; or null. */

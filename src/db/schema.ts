@@ -1,13 +1,15 @@
 /**
  * The tables of D1.
  *
- * Invariants. Every table carries `org_id` and `project_id`, and every query but the look-up of a key filters by both.
- * Of keys, endpoints and accepted runs D1 is the authority; a run's counts and report are a copy that its object writes
- * behind itself and may lag. Rollouts have no row here: their run's object holds them. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
+ * Invariants. Every table of a project carries `org_id` and `project_id`, and every query of it filters by both; tables
+ * of an organisation carry `org_id`. Of organisations, projects, people, keys, endpoints and accepted runs D1 is the
+ * authority; a run's counts and report are a copy that its object writes behind itself and may lag. Rollouts have no row
+ * here: their run's object holds them. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
+import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
 import type { JsonObject } from "../contract/json.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus } from "../contract/run.ts";
@@ -20,15 +22,140 @@ const scope = {
   project_id: text().notNull(),
 };
 
-export const apiKeys = sqliteTable("api_keys", {
+/** A customer of the deployment: everything but the deployment's own belongs to one. */
+export const organizations = sqliteTable("organizations", {
   id: text().primaryKey(),
-  ...scope,
-  /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
-  hash: text().notNull().unique(),
-  last4: text().notNull(),
+  name: text().notNull(),
+  /** What differs from `DEFAULT_LIMITS`. */
+  limits: text({ mode: "json" }).$type<Partial<OrganizationLimits>>().notNull(),
+  /** Hosts that endpoints and environments of it may call; null: any that is allowed at all. */
+  allowed_hosts: text({ mode: "json" }).$type<readonly string[]>(),
+  created_at: integer().notNull(),
+  /** Set when its deletion begins: from then on nobody gets in. */
+  deleted_at: integer(),
+});
+export type OrganizationRow = typeof organizations.$inferSelect;
+
+export const projects = sqliteTable(
+  "projects",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** Unique in its organisation; null once its deletion begins. */
+    name: text(),
+    /** What differs from `DEFAULT_RETENTION`. */
+    retention: text({ mode: "json" }).$type<Partial<Retention>>().notNull(),
+    created_at: integer().notNull(),
+    deleted_at: integer(),
+  },
+  (table) => [
+    unique("projects_name").on(table.org_id, table.name),
+    index("projects_by_time").on(table.org_id, table.created_at, table.id),
+  ],
+);
+export type ProjectRow = typeof projects.$inferSelect;
+
+/** A person, of no organisation or of several. */
+export const people = sqliteTable("people", {
+  id: text().primaryKey(),
+  /** In lower case. */
+  email: text().notNull().unique(),
+  name: text(),
   created_at: integer().notNull(),
 });
+export type PersonRow = typeof people.$inferSelect;
+
+export const members = sqliteTable(
+  "members",
+  {
+    org_id: text().notNull(),
+    person_id: text().notNull(),
+    role: text().$type<Role>().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.person_id] }), index("members_by_person").on(table.person_id)],
+);
+export type MemberRow = typeof members.$inferSelect;
+
+export const invitations = sqliteTable(
+  "invitations",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** In lower case. */
+    email: text().notNull(),
+    role: text().$type<Role>().notNull(),
+    /** SHA-256 of the token in the link, in hex. The token itself is kept nowhere. */
+    hash: text().notNull().unique(),
+    /** `key_…` or `per_…`. */
+    invited_by: text().notNull(),
+    created_at: integer().notNull(),
+    expires_at: integer().notNull(),
+    accepted_at: integer(),
+  },
+  (table) => [index("invitations_by_time").on(table.org_id, table.created_at, table.id)],
+);
+export type InvitationRow = typeof invitations.$inferSelect;
+
+export const apiKeys = sqliteTable(
+  "api_keys",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** Null: any project of the organisation. */
+    project_id: text(),
+    /** The person whose key it is, who loses it with the membership; null for a program's. */
+    person_id: text(),
+    name: text().notNull(),
+    /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
+    hash: text().notNull().unique(),
+    /** The first and the last characters of the token, to know it by. */
+    prefix: text().notNull(),
+    last4: text().notNull(),
+    /** What it may do; of a person's key, at most what the role may. */
+    scopes: text({ mode: "json" }).$type<readonly Permission[]>().notNull(),
+    /** Null: only the organisation's limit holds. */
+    requests_per_minute: integer(),
+    /** Who made it: `key_…`, `per_…`, or `bootstrap`. */
+    created_by: text().notNull(),
+    created_at: integer().notNull(),
+    /** Null: never. A key that was rotated works until here. */
+    expires_at: integer(),
+    revoked_at: integer(),
+    /** The key that takes its place. */
+    rotated_to: text(),
+  },
+  (table) => [
+    index("api_keys_by_time").on(table.org_id, table.created_at, table.id),
+    index("api_keys_by_person").on(table.org_id, table.person_id),
+  ],
+);
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
+
+/** What is being deleted or was, with what has gone so far. */
+export const deletions = sqliteTable(
+  "deletions",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** Null: of the whole organisation. */
+    project_id: text(),
+    kind: text().$type<"run" | "dataset" | "project" | "organization">().notNull(),
+    target_id: text().notNull(),
+    state: text().$type<"queued" | "running" | "done">().notNull(),
+    /** How many of each kind of thing are gone: objects, stored files, bytes, rows. */
+    counts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
+    /** `key_…`, `per_…`, or `retention`. */
+    requested_by: text().notNull(),
+    created_at: integer().notNull(),
+    finished_at: integer(),
+  },
+  (table) => [
+    unique("deletions_target").on(table.org_id, table.kind, table.target_id),
+    index("deletions_by_time").on(table.org_id, table.created_at, table.id),
+  ],
+);
+export type DeletionRow = typeof deletions.$inferSelect;
 
 /** What the trainer of one training run authenticates with. */
 export const trainerTokens = sqliteTable(
@@ -146,6 +273,10 @@ export const runs = sqliteTable(
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
     created_at: integer().notNull(),
     finished_at: integer(),
+    /** What its trajectories and segments take in the object store, as its object last counted. */
+    stored_bytes: integer().notNull().default(0),
+    /** Set when its deletion begins: from then on it is nobody's. */
+    deleted_at: integer(),
     /** The uploaded dataset the run names, if it names one. */
     dataset_id: text(),
     /** Messages of the run that a queue gave up on. */
@@ -162,7 +293,7 @@ export const runs = sqliteTable(
 export type RunRow = typeof runs.$inferSelect;
 
 /**
- * What judges said, by a hash of everything that decided it: once in an organisation. Its project is who paid for it.
+ * What judges said, by a hash of everything that decided it: once in a project, which paid for it.
  */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
@@ -172,6 +303,6 @@ export const judgeVerdicts = sqliteTable(
     verdict: text({ mode: "json" }).$type<{ readonly value: VerdictValue; readonly reason: string | null }>().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.org_id, table.key] })],
+  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.key] })],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Miniflare } from "miniflare";
+import type { Scope } from "../contract/scope.ts";
 import { DirectoryUnusable } from "./directory-unusable.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
@@ -88,14 +89,32 @@ function migrationsIn(folder: string): string[] {
     .sort();
 }
 
-/** Lets the key in, in place of the directory's last one: the database knows only its hash. `now`: epoch milliseconds. */
-export async function seedApiKey(database: Database, key: string, now: number): Promise<void> {
-  await database
-    .prepare(
-      "INSERT INTO api_keys (id, org_id, project_id, hash, last4, created_at) " +
-        "VALUES ('key_local', 'org_local', 'pj_local', ?, ?, ?) " +
-        "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, last4 = excluded.last4",
-    )
-    .bind(createHash("sha256").update(key).digest("hex"), key.slice(-4), now)
-    .run();
+/**
+ * The organisation and the project of a local platform, and the key that may do everything there: the database knows
+ * only its hash. What is there already stays. `now`: epoch milliseconds.
+ */
+export async function seedAccount(
+  database: Database,
+  { orgId, projectId, keyId, key }: Scope & { readonly keyId: string; readonly key: string },
+  now: number,
+): Promise<void> {
+  const hash = createHash("sha256").update(key).digest("hex");
+  const scopes = JSON.stringify(["admin", "operator"]);
+  await database.batch([
+    database
+      .prepare("INSERT OR IGNORE INTO organizations (id, name, limits, created_at) VALUES (?, 'local', '{}', ?)")
+      .bind(orgId, now),
+    database
+      .prepare(
+        "INSERT OR IGNORE INTO projects (id, org_id, name, retention, created_at) VALUES (?, ?, 'default', '{}', ?)",
+      )
+      .bind(projectId, orgId, now),
+    database
+      .prepare(
+        "INSERT INTO api_keys (id, org_id, project_id, name, hash, prefix, last4, scopes, created_by, created_at) " +
+          "VALUES (?, ?, ?, 'local', ?, ?, ?, ?, 'bootstrap', ?) " +
+          "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, prefix = excluded.prefix, last4 = excluded.last4",
+      )
+      .bind(keyId, orgId, projectId, hash, key.slice(0, 7), key.slice(-4), scopes, now),
+  ]);
 }

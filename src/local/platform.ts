@@ -14,7 +14,7 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-import { migrate, refuseForeignData, seedApiKey } from "./migrate.ts";
+import { migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
@@ -22,6 +22,7 @@ import {
   apiKeyOf,
   type Deaths,
   keepPolicyPort,
+  localAccount,
   makeThrowAwayDirectory,
   NO_DEATHS,
   noteDeaths,
@@ -172,7 +173,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     throw faultOf(error, bundle, options.environments ?? []);
   });
   options.signal?.throwIfAborted();
-  await prepareDatabase(miniflare, watch, migrations, key);
+  await prepareDatabase(miniflare, watch, migrations, { ...localAccount(directory), key });
   options.signal?.throwIfAborted();
   letGoOn();
   await watch.begin();
@@ -188,7 +189,7 @@ async function prepareDatabase(
   miniflare: Miniflare,
   watch: WorkerdWatch,
   migrations: string,
-  key: string,
+  account: Parameters<typeof seedAccount>[1],
 ): Promise<void> {
   for (;;) {
     await watch.answers();
@@ -196,7 +197,7 @@ async function prepareDatabase(
     try {
       const database = await miniflare.getD1Database("DB");
       await migrate(database, migrations);
-      await seedApiKey(database, key, Date.now());
+      await seedAccount(database, account, Date.now());
       return;
     } catch (error) {
       if (!(await watch.hasDiedSince(deaths))) throw error;

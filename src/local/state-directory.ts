@@ -3,11 +3,13 @@
  * while the platform answers), `running` (from before workerd starts until it is stopped in order), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
-import { randomBytes } from "node:crypto";
+import { createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
+import type { Scope } from "../contract/scope.ts";
+import { type Mac, mintId, mintToken } from "../core/ids.ts";
 import { createFile, hasCode, readIfThere, replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
 
@@ -27,6 +29,8 @@ export type ReadyFile = z.infer<typeof ReadyFile>;
 export function stateDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
 }
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** A file system in memory, on Linux. */
 export const MEMORY = "/dev/shm";
@@ -55,7 +59,24 @@ export function secretOf(directory: string): string {
 }
 
 export function apiKeyOf(directory: string): string {
-  return readOrMake(join(directory, "api-key"), () => `rk_${randomBytes(32).toString("base64url")}`);
+  const mac = macOf(secretOf(directory));
+  return readOrMake(join(directory, "api-key"), () => mintToken("rk", { random: randomBytes, mac }));
+}
+
+/** Where all of a local platform is: the same at every boot of the directory. */
+export function localAccount(directory: string): Scope & { readonly keyId: string } {
+  const fixed = { now: 0, random: (bytes: number) => new Uint8Array(bytes), mac: macOf(secretOf(directory)) };
+  return { orgId: mintId("org", fixed), projectId: mintId("pj", fixed), keyId: mintId("key", fixed) };
+}
+
+/** As the Worker makes it: `idMac` of src/runtime/kit/secrets.ts. */
+function macOf(secret: string): Mac {
+  const key = Buffer.from(hkdfSync("sha256", Buffer.from(secret, "hex"), "", "ids", 32));
+  return (text) => {
+    const bits = [...createHmac("sha256", key).update(text).digest()].map((byte) => byte.toString(2).padStart(8, "0"));
+    const letters = bits.join("").match(/.{5}/g) ?? [];
+    return letters.map((five) => BASE32.charAt(Number.parseInt(five, 2))).join("");
+  };
 }
 
 export function writeReadyFile(directory: string, ready: ReadyFile): void {

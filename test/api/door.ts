@@ -5,9 +5,8 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/api/app.ts";
 import type { Scope } from "../../src/contract/scope.ts";
-import { insertKey } from "../../src/db/keys.ts";
-import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
 import type { Services } from "../../src/runtime/service/services.ts";
+import { admit } from "./accounts.ts";
 import { checked } from "./validate-responses.ts";
 
 export interface Door {
@@ -25,13 +24,7 @@ export interface Door {
 export async function openDoor(services: Partial<Services> = {}): Promise<Door> {
   const unique = crypto.randomUUID();
   const scope = { orgId: `org_${unique}`, projectId: `pj_${unique}` };
-  const token = `rc_${unique}`;
-  await insertKey(env.DB, scope, {
-    id: `key_${unique}`,
-    hash: sha256Hex(token),
-    last4: token.slice(-4),
-    created_at: 0,
-  });
+  const token = await admit(scope);
   const clock = { now: 1_792_000_000_000 };
   const reported: unknown[] = [];
   const app = createApp({

@@ -45,6 +45,8 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
     finished_at: null,
     dataset_id: null,
     dead_letters: 0,
+    stored_bytes: 0,
+    deleted_at: null,
     ...changes,
   };
 }

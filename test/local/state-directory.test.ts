@@ -23,7 +23,7 @@ function mode(name: string): number {
 test("the secret and the key are made once and kept for their owner alone", () => {
   const [secret, key] = [secretOf(directory), apiKeyOf(directory)];
   expect(secret).toMatch(/^[0-9a-f]{64}$/);
-  expect(key).toMatch(/^rk_[\w-]{43}$/);
+  expect(key).toMatch(/^rk_[0-9a-z]{48}$/);
   expect([secretOf(directory), apiKeyOf(directory)]).toEqual([secret, key]);
   expect([mode("secret"), mode("api-key")]).toEqual([0o600, 0o600]);
 });

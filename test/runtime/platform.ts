@@ -9,12 +9,12 @@ import { ResultRow, RolloutView, type RunCounts, RunView } from "../../src/contr
 import type { Scope } from "../../src/contract/scope.ts";
 import { type ParsedId, parseId, rolloutId } from "../../src/core/ids.ts";
 import type { Rollout } from "../../src/core/rollout/rollout.ts";
-import { insertKey } from "../../src/db/keys.ts";
 import { RunObject } from "../../src/index.ts";
 import type { RolloutSpec, RolloutStanding } from "../../src/runtime/contract/wire.ts";
 import { hostName } from "../../src/runtime/kit/names.ts";
-import { idMac, sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import { idMac } from "../../src/runtime/kit/secrets.ts";
 import { RolloutObject } from "../../src/runtime/rollout/object.ts";
+import { admit } from "../api/accounts.ts";
 import { checked } from "../api/validate-responses.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 import type { Inquiry, Release, Seen } from "./script.ts";
@@ -57,9 +57,7 @@ export interface Door {
 export async function openPlatform(orgId?: string): Promise<Door> {
   const unique = crypto.randomUUID();
   const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
-  const token = `rk_${unique}`;
-  const key = { id: `key_${unique}`, hash: sha256Hex(token), last4: "last", created_at: 0 };
-  await insertKey(env.DB, scope, key);
+  const token = await admit(scope);
   const ask: Door["ask"] = checked((path, init = {}) =>
     exports.default.fetch(new URL(path, "http://platform.test").href, {
       ...init,

@@ -107,6 +107,7 @@ export function newRun(
     endpoint_id: spec.endpoint_id,
     ...{ idempotency_key: idempotencyKey, request_hash: requestHash },
     ...{ counts: null, report: null, error: null, created_at: now, finished_at: null, dead_letters: 0 },
+    ...{ stored_bytes: 0, deleted_at: null },
   };
 }
 

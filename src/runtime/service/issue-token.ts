@@ -2,9 +2,10 @@
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainerTarget } from "../../contract/training-request.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
+import { mintToken } from "../../core/ids.ts";
 import { replaceTrainerToken } from "../../db/keys.ts";
 import type { StoredTrainer } from "../contract/training-wire.ts";
-import { seal, sealContext, sha256Hex } from "../kit/secrets.ts";
+import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 
 const SECRET_BYTES = 32;
 /** A token that another takes the place of works so much longer. */
@@ -32,7 +33,7 @@ export async function issueTrainer(
 
 /** Those before it work for an hour more. */
 export async function issueToken(env: Env, scope: Scope, run_id: string, now: number): Promise<string> {
-  const token = `rct_${Buffer.from(randomBytes()).toString("base64url")}`;
+  const token = mintToken("rct", minting(env, now));
   const row = { hash: sha256Hex(token), run_id, created_at: now };
   await replaceTrainerToken(env.DB, scope, row, now + OVERLAP_MS);
   return token;

@@ -4,6 +4,7 @@ import type { Scope } from "../../../src/contract/scope.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { findKey, insertKey } from "../../../src/db/keys.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/db/runs.ts";
+import { keyRow } from "../../api/accounts.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 
 const newScope = (): Scope => ({ orgId: `org_${crypto.randomUUID()}`, projectId: "pj_1" });
@@ -69,14 +70,9 @@ test("an update changes what it names, in its own project only", async () => {
 
 test("a key is found by its hash and added once", async () => {
   const scope = newScope();
-  const key = {
-    id: `key_${crypto.randomUUID()}`,
-    hash: crypto.randomUUID(),
-    last4: "abcd",
-    created_at: 1,
-  };
-  await insertKey(env.DB, scope, key);
-  await insertKey(env.DB, scope, { ...key, id: "key_other" });
+  const key = { ...keyRow(scope, "rk_one"), hash: crypto.randomUUID() };
+  await insertKey(env.DB, key);
+  await insertKey(env.DB, { ...key, id: "key_other" });
   expect(await findKey(env.DB, key.hash)).toMatchObject({ id: key.id, org_id: scope.orgId });
   expect(await findKey(env.DB, "unknown")).toBeNull();
 });

@@ -1,13 +1,24 @@
 CREATE TABLE `api_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
-	`project_id` text NOT NULL,
+	`project_id` text,
+	`person_id` text,
+	`name` text NOT NULL,
 	`hash` text NOT NULL,
+	`prefix` text NOT NULL,
 	`last4` text NOT NULL,
-	`created_at` integer NOT NULL
+	`scopes` text NOT NULL,
+	`requests_per_minute` integer,
+	`created_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer,
+	`revoked_at` integer,
+	`rotated_to` text
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_hash_unique` ON `api_keys` (`hash`);--> statement-breakpoint
+CREATE INDEX `api_keys_by_time` ON `api_keys` (`org_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `api_keys_by_person` ON `api_keys` (`org_id`,`person_id`);--> statement-breakpoint
 CREATE TABLE `datasets` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
@@ -22,6 +33,21 @@ CREATE TABLE `datasets` (
 --> statement-breakpoint
 CREATE INDEX `datasets_by_time` ON `datasets` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `datasets_name` ON `datasets` (`org_id`,`project_id`,`name`);--> statement-breakpoint
+CREATE TABLE `deletions` (
+	`id` text PRIMARY KEY NOT NULL,
+	`org_id` text NOT NULL,
+	`project_id` text,
+	`kind` text NOT NULL,
+	`target_id` text NOT NULL,
+	`state` text NOT NULL,
+	`counts` text NOT NULL,
+	`requested_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`finished_at` integer
+);
+--> statement-breakpoint
+CREATE INDEX `deletions_by_time` ON `deletions` (`org_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `deletions_target` ON `deletions` (`org_id`,`kind`,`target_id`);--> statement-breakpoint
 CREATE TABLE `endpoints` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
@@ -51,15 +77,66 @@ CREATE TABLE `idempotency_keys` (
 	PRIMARY KEY(`org_id`, `project_id`, `operation`, `key`)
 );
 --> statement-breakpoint
+CREATE TABLE `invitations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`org_id` text NOT NULL,
+	`email` text NOT NULL,
+	`role` text NOT NULL,
+	`hash` text NOT NULL,
+	`invited_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`accepted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invitations_hash_unique` ON `invitations` (`hash`);--> statement-breakpoint
+CREATE INDEX `invitations_by_time` ON `invitations` (`org_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE TABLE `judge_verdicts` (
 	`org_id` text NOT NULL,
 	`project_id` text NOT NULL,
 	`key` text NOT NULL,
 	`verdict` text NOT NULL,
 	`created_at` integer NOT NULL,
-	PRIMARY KEY(`org_id`, `key`)
+	PRIMARY KEY(`org_id`, `project_id`, `key`)
 );
 --> statement-breakpoint
+CREATE TABLE `members` (
+	`org_id` text NOT NULL,
+	`person_id` text NOT NULL,
+	`role` text NOT NULL,
+	`created_at` integer NOT NULL,
+	PRIMARY KEY(`org_id`, `person_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `members_by_person` ON `members` (`person_id`);--> statement-breakpoint
+CREATE TABLE `organizations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`limits` text NOT NULL,
+	`allowed_hosts` text,
+	`created_at` integer NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE TABLE `people` (
+	`id` text PRIMARY KEY NOT NULL,
+	`email` text NOT NULL,
+	`name` text,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `people_email_unique` ON `people` (`email`);--> statement-breakpoint
+CREATE TABLE `projects` (
+	`id` text PRIMARY KEY NOT NULL,
+	`org_id` text NOT NULL,
+	`name` text,
+	`retention` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE INDEX `projects_by_time` ON `projects` (`org_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `projects_name` ON `projects` (`org_id`,`name`);--> statement-breakpoint
 CREATE TABLE `runs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
@@ -79,6 +156,8 @@ CREATE TABLE `runs` (
 	`metadata` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`finished_at` integer,
+	`stored_bytes` integer DEFAULT 0 NOT NULL,
+	`deleted_at` integer,
 	`dataset_id` text,
 	`dead_letters` integer DEFAULT 0 NOT NULL
 );

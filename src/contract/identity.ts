@@ -1,0 +1,106 @@
+/** Organisations, their projects, people and keys: who asks, and what they may. */
+import * as z from "zod";
+
+/**
+ * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`. `admin` includes everything inside the
+ * key's reach but `operator`, which is about the deployment: it makes organisations and sets their limits, and sees
+ * nothing of theirs. `trainer` is what a training run's trainer does, `engine` what a server of weights reports.
+ */
+export const PERMISSIONS = [
+  "runs:read",
+  "runs:write",
+  "rollouts:read",
+  "rollouts:write",
+  "environments:read",
+  "datasets:read",
+  "datasets:write",
+  "endpoints:read",
+  "endpoints:write",
+  "secrets:read",
+  "secrets:write",
+  "trainer",
+  "engine",
+  "billing:read",
+  "audit:read",
+  "admin",
+  "operator",
+] as const;
+export const Permission = z.enum(PERMISSIONS);
+export type Permission = z.infer<typeof Permission>;
+
+/** True if whoever has `held` may do what `needed` names. */
+export function permits(held: readonly Permission[], needed: Permission): boolean {
+  if (held.includes(needed)) return true;
+  if (needed === "operator") return false;
+  return held.includes("admin") || (needed.endsWith(":read") && held.some((one) => one === writeOf(needed)));
+}
+
+function writeOf(read: Permission): string {
+  return read.replace(/:read$/, ":write");
+}
+
+export const ROLES = ["owner", "developer", "viewer"] as const;
+export const Role = z.enum(ROLES);
+export type Role = z.infer<typeof Role>;
+
+const READS = PERMISSIONS.filter((one) => one.endsWith(":read"));
+const WRITES = PERMISSIONS.filter((one) => one.endsWith(":write"));
+
+/** What members of an organisation may, in each of its projects. */
+export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: ["admin"],
+  developer: [...READS.filter((one) => one !== "audit:read"), ...WRITES, "trainer"],
+  viewer: READS.filter((one) => one !== "audit:read" && one !== "secrets:read"),
+};
+
+const Limit = z.int().min(0).max(1_000_000_000_000);
+
+/** What an organisation may use at once. Null: no limit. */
+export const OrganizationLimits = z.strictObject({
+  requests_per_minute: Limit.nullable(),
+  runs_in_flight: Limit.nullable(),
+  concurrent_rollouts: Limit.nullable(),
+  storage_bytes: Limit.nullable(),
+  uploads_at_once: Limit.nullable(),
+});
+export type OrganizationLimits = z.infer<typeof OrganizationLimits>;
+
+export const DEFAULT_LIMITS: OrganizationLimits = {
+  requests_per_minute: 6000,
+  runs_in_flight: 1000,
+  concurrent_rollouts: 10_000,
+  storage_bytes: 1024 ** 4,
+  uploads_at_once: 10,
+};
+
+const Days = z.int().min(1).max(36_500);
+
+/** How many days a project keeps what it made; null: until it is deleted. */
+export const Retention = z.strictObject({
+  runs_days: Days.nullable(),
+  datasets_days: Days.nullable(),
+  verdicts_days: Days.nullable(),
+  idempotency_keys_days: Days,
+});
+export type Retention = z.infer<typeof Retention>;
+
+export const DEFAULT_RETENTION: Retention = {
+  runs_days: null,
+  datasets_days: null,
+  verdicts_days: 90,
+  idempotency_keys_days: 2,
+};
+
+/** Who is behind a request. */
+export interface Caller {
+  readonly orgId: string;
+  /** The one project it may touch; null: any of the organisation. */
+  readonly projectId: string | null;
+  readonly permissions: readonly Permission[];
+  /** For the audit log: `key_…`, `per_…`, or the run whose trainer it is. */
+  readonly who: string;
+  /** The one run a trainer's token is for; null for anybody else. */
+  readonly runId: string | null;
+  /** Epoch milliseconds; null: never. */
+  readonly expiresAt: number | null;
+}
