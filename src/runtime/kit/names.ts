@@ -1,6 +1,6 @@
 /** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
 import type { Scope } from "../../contract/scope.ts";
-import type { EndpointRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { EndpointRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
@@ -21,6 +21,12 @@ export function hostName({ orgId, projectId }: Scope, runId: string, host: numbe
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
   const stub: unknown = env.ENDPOINT.getByName(`org/${scope.orgId}/${scope.projectId}/${endpointId}`);
   return stub as EndpointRpc;
+}
+
+/** Who counts the requests of a key, or of all of an organisation (null). */
+export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
+  const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
+  return stub as RequestsRpc;
 }
 
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */
