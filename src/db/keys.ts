@@ -1,26 +1,28 @@
 /**
  * API keys and the tokens of trainers. Their look-ups have no scope, because they are what gives a request its scope.
  */
-import { and, eq, isNull } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { eq, isNull } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy, within } from "./page.ts";
 import { type ApiKeyRow, apiKeys, type TrainerTokenRow, trainerTokens } from "./schema.ts";
+import { inOrganization, inProject, unscoped } from "./scoped.ts";
 
 /** The key whose token has this SHA-256 (hex), or null. */
 export async function findKey(database: D1Database, hash: string): Promise<ApiKeyRow | null> {
-  const rows = await drizzle(database).select().from(apiKeys).where(eq(apiKeys.hash, hash));
+  const rows = await unscoped(database, "key by hash").select().from(apiKeys).where(eq(apiKeys.hash, hash));
   return rows[0] ?? null;
 }
 
 /** Adds a key. The same token added again changes nothing. */
 export async function insertKey(database: D1Database, key: ApiKeyRow): Promise<void> {
-  await drizzle(database).insert(apiKeys).values(key).onConflictDoNothing({ target: apiKeys.hash });
+  await inOrganization(database, key.org_id).insert(apiKeys, key).onConflictDoNothing({ target: apiKeys.hash });
 }
 
 /** The token that has this SHA-256 (hex), expired or not; or null. */
 export async function findTrainerToken(database: D1Database, hash: string): Promise<TrainerTokenRow | null> {
-  const rows = await drizzle(database).select().from(trainerTokens).where(eq(trainerTokens.hash, hash));
+  const rows = await unscoped(database, "trainer token by hash")
+    .select()
+    .from(trainerTokens)
+    .where(eq(trainerTokens.hash, hash));
   return rows[0] ?? null;
 }
 
@@ -31,14 +33,10 @@ export async function replaceTrainerToken(
   token: Pick<TrainerTokenRow, "hash" | "run_id" | "created_at">,
   before_expire_at: number,
 ): Promise<void> {
-  const d1 = drizzle(database);
-  const latest = and(
-    ...within(trainerTokens, scope),
-    eq(trainerTokens.run_id, token.run_id),
-    isNull(trainerTokens.expires_at),
-  );
-  await d1.batch([
-    d1.update(trainerTokens).set({ expires_at: before_expire_at }).where(latest),
-    d1.insert(trainerTokens).values({ ...token, ...ownedBy(scope), expires_at: null }),
+  const project = inProject(database, scope);
+  const latest = [eq(trainerTokens.run_id, token.run_id), isNull(trainerTokens.expires_at)];
+  await project.batch([
+    project.update(trainerTokens, { expires_at: before_expire_at }, ...latest),
+    project.insert(trainerTokens, { ...token, expires_at: null }),
   ]);
 }
