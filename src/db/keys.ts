@@ -3,10 +3,8 @@
  * Nothing is found of an organisation or a project whose deletion has begun.
  */
 import { and, eq, isNull, or } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
 import type { OrganizationLimits, Role } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy, within } from "./page.ts";
 import {
   type ApiKeyRow,
   apiKeys,
@@ -16,6 +14,7 @@ import {
   type TrainerTokenRow,
   trainerTokens,
 } from "./schema.ts";
+import { inOrganization, inProject, unscoped } from "./scoped.ts";
 
 /** A key with what its organisation says about it. */
 export interface FoundKey {
@@ -28,7 +27,7 @@ export interface FoundKey {
 
 /** The key whose token has this SHA-256 (hex), revoked and expired ones too; or null. */
 export async function findKey(database: D1Database, hash: string): Promise<FoundKey | null> {
-  const rows = await drizzle(database)
+  const rows = await unscoped(database, "key by hash")
     .select({ key: apiKeys, limits: organizations.limits, role: members.role })
     .from(apiKeys)
     .innerJoin(organizations, and(eq(organizations.id, apiKeys.org_id), isNull(organizations.deleted_at)))
@@ -40,7 +39,7 @@ export async function findKey(database: D1Database, hash: string): Promise<Found
 
 /** Adds a key. The same token added again changes nothing. */
 export async function insertKey(database: D1Database, key: ApiKeyRow): Promise<void> {
-  await drizzle(database).insert(apiKeys).values(key).onConflictDoNothing({ target: apiKeys.hash });
+  await inOrganization(database, key.org_id).insert(apiKeys, key).onConflictDoNothing({ target: apiKeys.hash });
 }
 
 export interface FoundToken {
@@ -51,7 +50,7 @@ export interface FoundToken {
 
 /** The token that has this SHA-256 (hex), expired or not; or null. */
 export async function findTrainerToken(database: D1Database, hash: string): Promise<FoundToken | null> {
-  const rows = await drizzle(database)
+  const rows = await unscoped(database, "trainer token by hash")
     .select({ token: trainerTokens, limits: organizations.limits })
     .from(trainerTokens)
     .innerJoin(organizations, and(eq(organizations.id, trainerTokens.org_id), isNull(organizations.deleted_at)))
@@ -62,16 +61,9 @@ export async function findTrainerToken(database: D1Database, hash: string): Prom
 
 /** The project of the organisation that has this id or name; null if there is none, or if it is being deleted. */
 export async function findProjectId(database: D1Database, orgId: string, nameOrId: string): Promise<string | null> {
-  const rows = await drizzle(database)
-    .select({ id: projects.id })
-    .from(projects)
-    .where(
-      and(
-        eq(projects.org_id, orgId),
-        or(eq(projects.id, nameOrId), eq(projects.name, nameOrId)),
-        isNull(projects.deleted_at),
-      ),
-    );
+  const named = or(eq(projects.id, nameOrId), eq(projects.name, nameOrId));
+  const project = inOrganization(database, orgId);
+  const rows = await project.columns({ id: projects.id }, projects, named, isNull(projects.deleted_at));
   return (rows.find(({ id }) => id === nameOrId) ?? rows[0])?.id ?? null;
 }
 
@@ -82,14 +74,10 @@ export async function replaceTrainerToken(
   token: Pick<TrainerTokenRow, "hash" | "run_id" | "created_at">,
   before_expire_at: number,
 ): Promise<void> {
-  const d1 = drizzle(database);
-  const latest = and(
-    ...within(trainerTokens, scope),
-    eq(trainerTokens.run_id, token.run_id),
-    isNull(trainerTokens.expires_at),
-  );
-  await d1.batch([
-    d1.update(trainerTokens).set({ expires_at: before_expire_at }).where(latest),
-    d1.insert(trainerTokens).values({ ...token, ...ownedBy(scope), expires_at: null }),
+  const project = inProject(database, scope);
+  const latest = [eq(trainerTokens.run_id, token.run_id), isNull(trainerTokens.expires_at)];
+  await project.batch([
+    project.update(trainerTokens, { expires_at: before_expire_at }, ...latest),
+    project.insert(trainerTokens, { ...token, expires_at: null }),
   ]);
 }
