@@ -15,6 +15,7 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
+import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
@@ -80,6 +81,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...auditOperations,
 ];
 
 let document: OpenApiDocument | null = null;

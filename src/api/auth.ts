@@ -18,6 +18,7 @@ import { logError } from "../runtime/kit/log.ts";
 import { requestsObject } from "../runtime/kit/names.ts";
 import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { withAudit } from "./audit-log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 
@@ -55,7 +56,7 @@ export class Guard {
       context.set("caller", caller);
       if (operation.reach !== "organization") context.set("scope", await this.#scope(context, caller));
       context.set("stillAllowed", () => this.#stillAllowed(context));
-      await next();
+      await withAudit(context, operation, next);
       if (this.#now() - begun < REMEMBERED_MS || (await this.#stillAllowed(context))) return;
       await context.res.body?.cancel();
       throw unauthorized("this key was revoked while the request was waiting");
