@@ -60,6 +60,8 @@ export interface Account {
   readonly judge_calls: ReadonlyMap<string, AskedCall>;
   readonly most_judging: number;
   readonly tool_runs: readonly ToolRun[];
+  /** What it saw of other organisations: ids in what it was told, and runs that answered it. */
+  readonly foreign: readonly string[];
   readonly deaths: readonly Death[];
   readonly outages: readonly Outage[];
   readonly askings: readonly Asking[];

@@ -85,6 +85,10 @@ test("another reward, another message or another outcome than the calm run's is 
   expect(rules({ ...told({ results }), deaths: [] })).toContain("content");
 });
 
+test("another organisation's id that was seen is a violation", () => {
+  expect(rules({ ...account(), foreign: ["run_of_another"] })).toEqual(["foreign"]);
+});
+
 test("a call sent again is seen, unless it failed, its sender died or its deadline passed", () => {
   expect(
     rules(

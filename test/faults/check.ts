@@ -34,6 +34,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   verdicts: oneVerdictEach,
   judge_tokens: sameJudgeTokens,
   tools: toolsRunRight,
+  foreign: ({ foreign }) => foreign.map((id) => `it saw ${id}, which is another organisation's`),
   recovery: (account) => account.deaths.flatMap((death) => slowRecovery(death, account)),
 };
 

@@ -28,6 +28,7 @@ export function finishedRun(deaths: readonly Death[]): Account {
     judge_calls: new Map(),
     most_judging: 0,
     tool_runs: [],
+    foreign: [],
     deaths,
     outages: [],
     askings: [],

@@ -28,6 +28,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --plan K          only the K-th of them
       --rollouts R      of each plan; default 120
       --turns T         of every rollout, 1 to 6; default as the model has it
+      --tenants N       so many organisations share the platform, each with a run of its own; default 1
       --judges          every plan asks judges; else one in six
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
@@ -46,6 +47,7 @@ const OPTIONS = {
   rollouts: { type: "string", default: "120" },
   turns: { type: "string" },
   judges: { type: "boolean" },
+  tenants: { type: "string", default: "1" },
   training: { type: "boolean", default: false },
   "no-network-binding": { type: "boolean", default: false },
   sabotage: { type: "boolean", default: false },
@@ -61,7 +63,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     process.stdout.write(HELP);
     return EXIT.good;
   }
-  const whole = (flag: "plans" | "seed" | "rollouts" | "ends-within" | "port") =>
+  const whole = (flag: "plans" | "tenants" | "seed" | "rollouts" | "ends-within" | "port") =>
     wholeNumber(values[flag], flag, flag === "seed" ? 0 : 1);
   const [count, first, rollouts, port] = [whole("plans"), whole("seed"), whole("rollouts"), whole("port")];
   const seeds = seedsOf(count, first, values.plan);
@@ -69,6 +71,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     turns: turnsOf(values.turns),
     judged: values.judges,
   };
+  const tenants = whole("tenants");
   const endsWithinMs = whole("ends-within") * 1000;
   if (values.timeout !== undefined) endAfter(wholeNumber(values.timeout, "timeout", 1), values.json);
   // For every platform that is booted from here.
@@ -83,7 +86,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   for (const seed of seeds) {
     const from = performance.now();
     const plan = planOf(seed, rollouts, shape);
-    for (const report of await play(values.sabotage ? sabotaged(plan) : plan, stage)) {
+    for (const report of await play(values.sabotage ? sabotaged(plan) : plan, stage, tenants)) {
       plans.push(report);
       const line = planLine(report, (performance.now() - from) / 1000);
       (values.json ? process.stderr : process.stdout).write(`${line}\n`);
@@ -95,13 +98,14 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
 }
 
 /** Again, as long as a kill hit nothing in flight: each time with that kill earlier. */
-async function play(plan: FaultPlan, stage: Stage): Promise<PlanReport[]> {
+async function play(plan: FaultPlan, stage: Stage, tenants: number): Promise<PlanReport[]> {
   const reports: PlanReport[] = [];
   let next: FaultPlan | null = plan;
-  while (next !== null && reports.length < MOST_PLAYED) {
-    const report = reportOf(await playPlan(next, stage));
-    reports.push(report);
-    next = placedAgain(next, report.in_flight_at_kill);
+  for (let played = 0; next !== null && played < MOST_PLAYED; played += 1) {
+    const [own, ...others] = (await playPlan(next, stage, tenants)).map(reportOf);
+    if (own === undefined) break;
+    reports.push(own, ...others);
+    next = placedAgain(next, own.in_flight_at_kill);
   }
   return reports;
 }

@@ -1,6 +1,6 @@
 /** A plan is its seed: what failed can be played again. */
 import { expect, test } from "vitest";
-import { placedAgain, planOf, sabotaged } from "./plan.ts";
+import { placedAgain, planOf, sabotaged, sharedBy } from "./plan.ts";
 
 const seeds = Array.from({ length: 300 }, (_, index) => index);
 const plans = seeds.map((seed) => planOf(seed, 120));
@@ -91,4 +91,14 @@ test("a kill that hit nothing in flight is placed again, earlier; others stay wh
 test("a sabotaged plan loses every message and has nothing that would find it", () => {
   const plan = sabotaged(planOf(1, 120));
   expect(plan).toMatchObject({ sweep: false, queues: { drop: 1 }, incidents: [] });
+});
+
+test("organisations that share a platform have seeds of their own, and the incidents come once", () => {
+  const plan = planOf(7, 40);
+  const [own, ...others] = sharedBy(plan, 3);
+  expect(own).toEqual(plan);
+  expect(new Set([own, ...others].map((one) => one?.seed)).size).toBe(3);
+  expect(others.map(({ incidents, num_examples }) => [incidents, num_examples])).toEqual(
+    others.map(() => [[], plan.num_examples]),
+  );
 });

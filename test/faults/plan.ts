@@ -73,6 +73,9 @@ export interface FaultPlan {
   readonly incidents: readonly Incident[];
 }
 
+/** Between the seeds of organisations that share a platform: more than one sitting plays. */
+const SEEDS_APART = 1_000_000;
+
 const ENVIRONMENTS = ["calculator", "guess-number", "grid-walk", "errands", "errands", "reverse-text"] as const;
 
 /** What is asked of every plan, whatever its seed. */
@@ -144,6 +147,14 @@ function alsoOf(
 
 function control(does: Control["does"], at: number, for_ms = 0): Control {
   return { kind: "control", does, at, for_ms: Math.round(for_ms) };
+}
+
+/** Plans of so many organisations on one platform: the plan itself, and the same from other seeds, without its incidents. */
+export function sharedBy(plan: FaultPlan, tenants: number): FaultPlan[] {
+  const others = Array.from({ length: tenants - 1 }, (_, index): FaultPlan => {
+    return { ...plan, seed: plan.seed + (index + 1) * SEEDS_APART, incidents: [] };
+  });
+  return [plan, ...others];
 }
 
 /** The plan with every message dropped and nothing to find what was lost: it must fail. */

@@ -18,7 +18,7 @@ import { type Desk, openDesk } from "./desk.ts";
 import { digestOf, type FaultModel, type Said, startFaultModel } from "./fault-model.ts";
 import { CALM, KNOWN_FOR_MS } from "./knobs.ts";
 import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, MAX_RETRIES } from "./limits.ts";
-import type { Control, FaultPlan, Kill, StoreFailure } from "./plan.ts";
+import { type Control, type FaultPlan, type Kill, type StoreFailure, sharedBy } from "./plan.ts";
 import { strike } from "./strike.ts";
 
 const LOOK_EVERY_MS = 5;
@@ -26,6 +26,8 @@ const ASK_EVERY_MS = 250;
 /** Then the run is nearly through, and a moment that has not come does not come. Longer than any back-off in it. */
 const NOTHING_ASKED_MS = 8000;
 const GETS_AT_ONCE = 8;
+/** What an id ends in. */
+const ID_CODE = 8;
 const WRITTEN_WITHIN_MS = 30_000;
 /** A platform that boots on a busy machine while its store is away. */
 const HEARS_WITHIN_MS = 60_000;
@@ -38,32 +40,81 @@ export interface Stage {
   readonly endsWithinMs: number;
 }
 
-export async function playPlan(plan: FaultPlan, stage: Stage): Promise<Account> {
+/**
+ * One account for each organisation that shares the platform, the plan's own first: the incidents happen by its progress,
+ * and its owner alone asks for anything meanwhile. The others play the same run from seeds of their own.
+ */
+export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Promise<Account[]> {
   const { queues, sweep, lost_replies: lose_reply } = plan;
-  const [model, judge, desk] = [
-    await startFaultModel(plan),
-    await startFaultModel(plan),
-    await openDesk({ ...CALM, ...queues, sweep, lose_reply }),
-  ];
-  const boot = new Boot(stage.port, `${desk.url}/knobs`);
+  const knobs = { ...CALM, ...queues, sweep, lose_reply };
+  const owners: Owner[] = [];
+  for (const one of sharedBy(plan, tenants)) {
+    const [model, judge] = [await startFaultModel(one), await startFaultModel(one)];
+    owners.push({ plan: one, model, judge, desk: await openDesk(owners.length === 0 ? knobs : CALM) });
+  }
+  const [first] = owners;
+  if (first === undefined) throw new Error("a plan is played for one organisation at least");
+  const boot = new Boot(stage.port, `${first.desk.url}/knobs`);
   try {
-    const [calm, served] = await Promise.all([calmRun(plan, stage.calm), boot.start()]);
-    const run = await client(served).createRun(requestOf(plan, { model, judge, desk }));
-    const scene = { boot, model, judge, desk, run: run.id };
-    const befell = await befall(plan, scene, calm.run.report.turns);
-    const told = await tellEnded(boot, run.id, stage.endsWithinMs);
-    const injected = injectedOf(boot, [model, judge]);
-    const asked = { calls: model.calls, most_open: model.mostOpen() };
-    const judged = { judge_calls: judge.calls, most_judging: judge.mostOpen() };
-    const seen = { ...asked, ...judged, tool_runs: desk.runs };
-    return { plan, calm, told, ...seen, ...befell, injected };
+    const calms = Promise.all(owners.map((owner) => calmRun(owner.plan, stage.calm)));
+    const [calm, served] = await Promise.all([calms, boot.start()]);
+    const begun = await begin(owners, served);
+    const [own] = begun;
+    if (own === undefined) throw new Error("no run began");
+    const scene = { boot, ...first, others: owners.slice(1), run: own.run };
+    const befell = await befall(plan, scene, calm[0]?.run.report.turns ?? 0);
+    const told = await Promise.all(begun.map(({ run, key }) => tellEnded(boot, run, stage.endsWithinMs, key)));
+    const foreign = await seenOfOthers(standing(boot).served, begun, told);
+    return owners.flatMap(({ plan: played, model, judge, desk }, at) => {
+      const [own_calm, own_told] = [calm[at], told[at]];
+      if (own_calm === undefined || own_told === undefined) return [];
+      const asked = { calls: model.calls, most_open: model.mostOpen() };
+      const judged = { judge_calls: judge.calls, most_judging: judge.mostOpen() };
+      const seen = { ...asked, ...judged, tool_runs: desk.runs, foreign: foreign[at] ?? [] };
+      const askings = at === 0 ? befell.askings : [];
+      const injected = injectedOf(boot, [model, judge]);
+      return [{ plan: played, calm: own_calm, told: own_told, ...seen, ...befell, askings, injected }];
+    });
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
     throw error;
   } finally {
     await boot.end();
-    await Promise.all([model.stop(), judge.stop(), desk.stop()]);
+    await Promise.all(owners.flatMap(({ model, judge, desk }) => [model.stop(), judge.stop(), desk.stop()]));
   }
+}
+
+/** Each owner's run, in an organisation of its own, and the key that it is asked for with. */
+async function begin(owners: readonly Owner[], served: Served): Promise<Begun[]> {
+  const begun: Begun[] = [];
+  for (const owner of owners) {
+    const name = `tenant ${begun.length}`;
+    const key = begun.length === 0 ? served.key : (await client(served).createOrganization({ name })).key;
+    const { id } = await client({ url: served.url, key }).createRun(requestOf(owner.plan, owner));
+    begun.push({ run: id, key });
+  }
+  return begun;
+}
+
+/** By owner: ids of another's that stand in what it was told, and things of another's that answered it. */
+async function seenOfOthers(served: Served, begun: readonly Begun[], told: readonly Told[]): Promise<string[][]> {
+  const texts = told.map((one) => JSON.stringify({ ...one, turns: [...one.turns.keys()], timed_out: null }));
+  const cores = begun.map(({ run }) => run.slice("run_".length, -ID_CODE));
+  const looks = begun.map(async ({ key }, at) => {
+    const rollcall = client({ url: served.url, key });
+    const others = begun.filter((_, index) => index !== at);
+    const named = cores.filter((core, index) => index !== at && texts[at]?.includes(core));
+    const answered: string[] = [];
+    for (const { run } of others) {
+      const found = await rollcall.getRun(run).then(
+        () => true,
+        (error: unknown) => !(error instanceof ApiRequestError && error.status === 404),
+      );
+      if (found) answered.push(run);
+    }
+    return [...named, ...answered];
+  });
+  return await Promise.all(looks);
 }
 
 async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
@@ -108,8 +159,21 @@ interface Outside {
   readonly desk: Desk;
 }
 
+/** One of the organisations on the platform, with what it calls. */
+interface Owner extends Outside {
+  readonly plan: FaultPlan;
+}
+
+interface Begun {
+  /** The run's id. */
+  readonly run: string;
+  readonly key: string;
+}
+
 interface Scene extends Outside {
   readonly boot: Boot;
+  /** What the other organisations call. */
+  readonly others: readonly Outside[];
   /** The run's id. */
   readonly run: string;
 }
@@ -191,7 +255,7 @@ async function die(
   { victim, wait_ms, least }: Kill,
   { cancelled, ...scene }: Scene & { readonly cancelled: boolean },
 ): Promise<Death> {
-  const { boot, model, judge } = scene;
+  const { boot, model, judge, others } = scene;
   await pause(wait_ms);
   // A run that was cancelled may have nothing more to ask the model.
   const open = cancelled ? 0 : (least ?? LEAST_IN_FLIGHT);
@@ -199,7 +263,8 @@ async function die(
   const { served, directory } = standing(boot);
   const in_flight = model.open();
   const goes_on = !cancelled;
-  const target = { served, directory, serveAgain: boot.start, model, judge, in_flight, goes_on };
+  const silent = [judge, ...others.flatMap((other) => [other.model, other.judge])];
+  const target = { served, directory, serveAgain: boot.start, model, silent, in_flight, goes_on };
   const struck = await strike(victim, target);
   boot.served = struck.served;
   return struck.death;
@@ -217,12 +282,12 @@ function standing({ served, directory }: Boot): { served: Served; directory: str
   return { served, directory };
 }
 
-function client({ url, key }: Served): RollcallClient {
+function client({ url, key }: Pick<Served, "url" | "key">): RollcallClient {
   return new RollcallClient({ baseUrl: url, apiKey: key });
 }
 
-async function tellEnded(boot: Boot, id: string, withinMs: number): Promise<Told> {
-  const rollcall = client(standing(boot).served);
+async function tellEnded(boot: Boot, id: string, withinMs: number, key: string): Promise<Told> {
+  const rollcall = client({ url: standing(boot).served.url, key });
   return await tell(rollcall, await ended(rollcall, id, withinMs));
 }
 

@@ -18,7 +18,8 @@ interface Target {
   /** The next start of the platform on its directory. */
   readonly serveAgain: () => Promise<Served>;
   readonly model: FaultModel;
-  readonly judge: FaultModel;
+  /** Whatever else the platform calls. */
+  readonly silent: readonly FaultModel[];
   /** Rollouts in flight at this moment, at least. */
   readonly in_flight: number;
   /** False: the run was cancelled, and the model may be asked nothing more. */
@@ -27,10 +28,10 @@ interface Target {
 
 export async function strike(
   victim: Victim,
-  { served, directory, serveAgain, model, judge, in_flight, goes_on }: Target,
+  { served, directory, serveAgain, model, silent, in_flight, goes_on }: Target,
 ): Promise<{ served: Served; death: Death }> {
   // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
-  const releases = [model.hold(), judge.hold()];
+  const releases = [model, ...silent].map((one) => one.hold());
   try {
     const dead = deathOf(served.workerd);
     kill(victim, served);
