@@ -41,7 +41,7 @@ const nodeProject = {
     include: [
       ...platformFree,
       "test/{clients,cli,conformance,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
-      "test/{api,runtime}/**/*.node.test.ts",
+      "test/{api,db,runtime}/**/*.node.test.ts",
     ],
   },
 };
@@ -83,7 +83,7 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: ["test/{api,runtime}/**/*.test.ts"],
+    include: ["test/{api,db,runtime}/**/*.test.ts"],
     exclude: nodeOnly,
     globalSetup: ["./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],
