@@ -8,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   leases: "Batches a trainer has in hand.",
+  "audit-log": "Who changed what in an organisation.",
   platform: "The platform itself. These routes need no key.",
 };
 
