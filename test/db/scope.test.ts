@@ -100,11 +100,21 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
 
+/** The same of the things of an organisation: a stranger is another organisation. */
+const ORGANIZATION_CASES: Readonly<Record<string, (database: D1Database, orgId: string, mark: string) => unknown>> = {
+  findProjectId: async (d1, orgId, mark) => [
+    await keys.findProjectId(d1, orgId, `pj_${mark}`),
+    await keys.findProjectId(d1, orgId, mark),
+  ],
+};
+
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {
   const takingOne = Object.entries(FUNCTIONS).filter(([, one]) =>
     /^(async )?function \w+\(database\b/.test(String(one)),
   );
-  expect(takingOne.map(([name]) => name).sort()).toEqual([...Object.keys(CASES), ...WITHOUT_SCOPE].sort());
+  expect(takingOne.map(([name]) => name).sort()).toEqual(
+    [...Object.keys({ ...CASES, ...ORGANIZATION_CASES }), ...WITHOUT_SCOPE].sort(),
+  );
 });
 
 test.each(Object.entries(CASES))("%s reads and changes its owner's rows, and nobody else's", async (_name, ask) => {
@@ -122,6 +132,18 @@ test.each(Object.entries(CASES))("%s reads and changes its owner's rows, and nob
   const found = (JSON.stringify(answer) ?? "").includes(owner.mark);
   const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
   expect(found || changed).toBe(true);
+});
+
+test.each(Object.entries(ORGANIZATION_CASES))("%s keeps to one organisation", async (_name, ask) => {
+  const [owner, , far] = await threeTenants();
+  const before = await ownedRows(owner);
+  const { database, statements } = notingDatabase();
+  expect(JSON.stringify(await ask(database, far.scope.orgId, owner.mark)) ?? "").not.toContain(owner.mark);
+  expect(await ownedRows(owner)).toEqual(before);
+  expect(statements).not.toEqual([]);
+  for (const { values } of statements) expect(values).toContain(far.scope.orgId);
+  const answer = JSON.stringify(await ask(env.DB, owner.scope.orgId, owner.mark)) ?? "";
+  expect(answer.includes(owner.mark) || JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before)).toBe(true);
 });
 
 /** The tables of the statement beyond those that it limits to the tenant, and those that it names past the schema. */
