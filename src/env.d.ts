@@ -2,4 +2,6 @@
 interface __BaseEnv_Env {
   /** 64 hex digits. Ids are signed and keys are sealed with keys derived from it. */
   ROLLCALL_SECRET: string;
+  /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
+  ROLLCALL_BOOTSTRAP_TOKEN?: string;
 }

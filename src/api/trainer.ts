@@ -33,6 +33,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "registerTrainer",
     route: "POST /v1/runs/{id}/trainer/register",
+    permission: "trainer",
     trainer: true,
     summary: "Begin to train a run, or come back with a checkpoint",
     description:
@@ -47,6 +48,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "leaseBatch",
     route: "POST /v1/runs/{id}/trainer/lease",
+    permission: "trainer",
     trainer: true,
     summary: "Take the next batch; the request waits until there is one",
     description:
@@ -65,6 +67,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "rotateTrainerToken",
     route: "POST /v1/runs/{id}/trainer/token",
+    permission: "runs:write",
     summary: "Make another token for the run's trainer",
     description: "The one before works for another hour. Asked twice, it makes two.",
     headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
@@ -77,6 +80,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "heartbeatLease",
     route: `POST ${ONE}/heartbeat`,
+    permission: "trainer",
     trainer: true,
     summary: "Keep a lease: the trainer is at work on its batch",
     headers: AGAIN,
@@ -89,6 +93,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "ackLease",
     route: `POST ${ONE}/ack`,
+    permission: "trainer",
     trainer: true,
     summary: "Say that the batch is trained, and in the checkpoint",
     description:
@@ -102,6 +107,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "nackLease",
     route: `POST ${ONE}/nack`,
+    permission: "trainer",
     trainer: true,
     summary: "Give a batch back untrained",
     description:
@@ -119,6 +125,7 @@ export const weightOperations: readonly Operation[] = [
   {
     id: "reportWeightVersion",
     route: `POST ${FOLDER}`,
+    permission: ["trainer", "engine"],
     trainer: true,
     summary: "Tell what became of a weight version",
     description:
@@ -132,6 +139,7 @@ export const weightOperations: readonly Operation[] = [
   {
     id: "listWeightVersions",
     route: `GET ${FOLDER}`,
+    permission: ["trainer", "engine", "runs:read"],
     trainer: true,
     summary: "Read which weight versions there are, and which replica serves which",
     reply: { description: "The ledger", schema: WeightLedger },
