@@ -158,12 +158,7 @@ export const KeyPatch = z
 export type KeyPatch = z.output<typeof KeyPatch>;
 
 export const RotateRequest = namedInput("RotateKeyRequest", {
-  overlap_s: z
-    .int()
-    .min(0)
-    .max(604_800)
-    .default(3600)
-    .describe("seconds the key before goes on working"),
+  overlap_s: z.int().min(0).max(604_800).default(3600).describe("seconds the key before goes on working"),
 });
 export type RotateRequest = z.output<typeof RotateRequest>;
 export type RotateRequestInput = z.input<typeof RotateRequest>;

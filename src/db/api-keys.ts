@@ -2,7 +2,7 @@
 import { and, count, desc, eq, exists, gt, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { ApiKeyView } from "../contract/accounts.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { rememberIf, type Remembered, violatedTable } from "./idempotency-keys.ts";
+import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import type { Reach } from "./projects.ts";
 import { type ApiKeyRow, apiKeys, organizations, projects } from "./schema.ts";
@@ -106,7 +106,10 @@ function hasEnded(now: number): SQL | undefined {
 }
 
 /** There is room for another, and whatever it is for is there. */
-export function mayHave(owned: InOrganization, { project_id, created_at }: Pick<NewKey, "project_id" | "created_at">): SQL {
+export function mayHave(
+  owned: InOrganization,
+  { project_id, created_at }: Pick<NewKey, "project_id" | "created_at">,
+): SQL {
   const working = owned.columns({ count: count() }, apiKeys, works(created_at));
   const open = exists(owned.select(organizations, isNull(organizations.deleted_at)));
   const project =

@@ -3,16 +3,9 @@ import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { ListedOrganization, OrganizationView } from "../contract/accounts.ts";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../contract/identity.ts";
-import { rememberIf, type Remembered, violatedTable } from "./idempotency-keys.ts";
+import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import {
-  type ApiKeyRow,
-  apiKeys,
-  type OrganizationRow,
-  organizations,
-  type ProjectRow,
-  projects,
-} from "./schema.ts";
+import { type ApiKeyRow, apiKeys, type OrganizationRow, organizations, type ProjectRow, projects } from "./schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
 
 /** What an organisation begins with. */
@@ -70,8 +63,7 @@ export async function insertOrganization(
   const owned = inOrganization(database, organization.id);
   const remembering = rememberIf(database, made.orgId, sql`true`, made.remembered);
   try {
-    await owned.batch([owned.insert(organizations, organization), ...withFirst(owned, founding),
-...remembering]);
+    await owned.batch([owned.insert(organizations, organization), ...withFirst(owned, founding), ...remembering]);
     return "inserted";
   } catch (thrown) {
     if (violatedTable(thrown) === null) throw thrown;
@@ -96,13 +88,8 @@ function withFirst(owned: InOrganization, { project, key }: Founding): BatchItem
   return [owned.insertIf(there, projects, project), owned.insertIf(there, apiKeys, key)];
 }
 
-/** What the deployment has none of yet. */
-export async function hasOrganizations(database: D1Database): Promise<boolean> {
-  const rows = await unscoped(database, "bootstrap").select({ id: organizations.id }).from(organizations).limit(1);
-  return rows.length > 0;
-}
-
-export async function findOrganizationPosition(database: D1Database, id: string): Promise<OrganizationRow | null> {
+/** Any organisation of the deployment, also one whose deletion has begun: for an operator's list. */
+export async function findAnyOrganization(database: D1Database, id: string): Promise<OrganizationRow | null> {
   const rows = await unscoped(database, "operator").select().from(organizations).where(eq(organizations.id, id));
   return rows[0] ?? null;
 }

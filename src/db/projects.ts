@@ -3,7 +3,7 @@ import { and, count, eq, exists, isNotNull, isNull, or, type SQL, sql } from "dr
 import type { ProjectView } from "../contract/accounts.ts";
 import { DEFAULT_RETENTION } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { rememberIf, type Remembered, violatedTable } from "./idempotency-keys.ts";
+import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { merged } from "./organizations.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { organizations, type ProjectRow, projects } from "./schema.ts";

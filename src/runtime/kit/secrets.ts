@@ -65,10 +65,10 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** True if both are the same; how long it takes tells nothing of either. */
-export function sameText(given: string, expected: string): boolean {
+/** Whether two texts are the same, without telling by its time how much of them is. */
+export function isSameText(one: string, other: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
+  return timingSafeEqual(digest(one), digest(other));
 }
 
 function sealKey(secret: string): Promise<CryptoKey> {

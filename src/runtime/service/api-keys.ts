@@ -10,6 +10,7 @@ import { findApiKey, insertApiKey, keyViewOf, revokeApiKey, rotateApiKey, update
 import { findProject } from "../../db/projects.ts";
 import type { ApiKeyRow } from "../../db/schema.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
@@ -67,12 +68,7 @@ export async function rotateKey(
 }
 
 /** Only what the patch names changes. */
-export async function changeApiKey(
-  env: Env,
-  caller: Caller,
-  id: string,
-  patch: KeyPatch,
-): Promise<Result<ApiKeyView>> {
+export async function changeApiKey(env: Env, caller: Caller, id: string, patch: KeyPatch): Promise<Result<ApiKeyView>> {
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
   const refused = refuseScopes(caller, patch.scopes ?? []);
@@ -81,7 +77,7 @@ export async function changeApiKey(
     const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
     return refuse("conflict", message, "scopes");
   }
-  const after = await updateApiKey(env.DB, caller, id, patch);
+  const after = await updateApiKey(env.DB, caller, id, given(patch));
   if (after === null) return refuse("conflict", `${id} was revoked`, "id");
   return { ok: true, value: keyViewOf(after) };
 }

@@ -5,13 +5,14 @@
 import type {
   BootstrapRequest,
   CreatedOrganization,
+  LimitsRequest,
   ListedOrganization,
   OrganizationPatch,
   OrganizationRequest,
   OrganizationView,
 } from "../../contract/accounts.ts";
 import { DEFAULT_PROJECT } from "../../contract/accounts.ts";
-import type { Caller, OrganizationLimits, Permission } from "../../contract/identity.ts";
+import type { Caller, Permission } from "../../contract/identity.ts";
 import { ofOrganization } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { listApiKeys } from "../../db/api-keys.ts";
@@ -26,30 +27,29 @@ import {
 } from "../../db/organizations.ts";
 import { listProjects, type NamedProject, projectViewOf } from "../../db/projects.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-import { minting, sameText } from "../kit/secrets.ts";
+import { isSameText, minting } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createOrganization";
 
-/** The first organisation, by whoever shows the deployment's own token; once. */
+/** Whether it is the deployment's own token, which makes its first organisation. */
+export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
+  if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
+  if (isSameText(token, expected)) return null;
+  return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
+}
+
+/** The first organisation, once. Of several who ask at the same moment one makes it. */
 export async function bootstrap(
   env: Env,
-  token: string | null,
   { name }: BootstrapRequest,
   now: number,
 ): Promise<Result<CreatedOrganization>> {
-  const expected = env.ROLLCALL_BOOTSTRAP_TOKEN ?? "";
-  if (expected === "") {
-    const message = "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN: its first organisation is made already, or nobody may";
-    return refuse("not_found", message, null);
-  }
-  if (token === null || !sameText(token, expected)) {
-    return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
-  }
-  const scopes: Permission[] = ["admin", "operator"];
-  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, { scopes, created_by: "bootstrap" }, now);
+  const by = { scopes: ["admin", "operator"], created_by: "bootstrap" } as const;
+  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now);
   if (await insertFirstOrganization(env.DB, founded.rows)) return { ok: true, value: createdOf(founded) };
   return refuse("conflict", "there is an organisation already: its keys make everything else", null);
 }
@@ -74,9 +74,9 @@ export async function createOrganization(
 export async function changeLimits(
   env: Env,
   id: string,
-  limits: Partial<OrganizationLimits>,
+  { limits }: LimitsRequest,
 ): Promise<Result<ListedOrganization>> {
-  const after = await updateOrganization(env.DB, id, { limits });
+  const after = await updateOrganization(env.DB, id, { limits: given(limits) });
   if (after === null) return notFound("organization", id);
   return { ok: true, value: listedOrganizationOf(after) };
 }
@@ -89,7 +89,7 @@ export async function changeOrganization(
 ): Promise<Result<OrganizationView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const after = await updateOrganization(env.DB, caller.orgId, patch);
+  const after = await updateOrganization(env.DB, caller.orgId, given(patch));
   if (after === null) return notFound("organization", caller.orgId);
   return { ok: true, value: organizationViewOf(after) };
 }
@@ -113,11 +113,11 @@ function foundingOf(
 ): Founded {
   const mint = minting(env, now);
   const times = { created_at: now, deleted_at: null };
-  const organization = { id: mintId("org", mint), name, limits, allowed_hosts: null, ...times };
+  const organization = { id: mintId("org", mint), name, limits: given(limits), allowed_hosts: null, ...times };
   const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
   const reach = { project_id: null, person_id: null, requests_per_minute: null, expires_at: null };
   const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now);
-  return { rows: { organization, project: first, key: { ...row, org_id: organization.id } }, token };
+  return { rows: { organization, project: first, key: row }, token };
 }
 
 function createdOf({ rows, token }: Founded): CreatedOrganization {

@@ -6,6 +6,7 @@ import { ofOrganization } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findProject, insertProject, projectViewOf, updateProject } from "../../db/projects.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting } from "../kit/secrets.ts";
 import { refuseOneProject } from "./organizations.ts";
@@ -24,14 +25,20 @@ export async function createProject(
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
   const id = mintId("pj", minting(env, options.now));
-  const project = { id, name, retention, created_at: options.now, deleted_at: null };
+  const project = {
+    id,
+    org_id: caller.orgId,
+    name,
+    retention: given(retention),
+    created_at: options.now,
+    deleted_at: null,
+  };
   const outcome = await insertProject(env.DB, caller.orgId, project, toRemember(OPERATION, id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? nameTaken(name);
   if (outcome === "full") {
     return refuse("conflict", `an organisation has at most ${LIMITS.projects} projects: delete some`, null);
   }
-  const made = { ...project, org_id: caller.orgId };
-  return { ok: true, value: { value: projectViewOf(made), replayed: false } };
+  return { ok: true, value: { value: projectViewOf(project), replayed: false } };
 }
 
 /** Only what the patch names changes, in `retention` too. */
@@ -43,7 +50,10 @@ export async function changeProject(
 ): Promise<Result<ProjectView>> {
   const before = await findProject(env.DB, caller, nameOrId);
   if (before === null) return notFound("project", nameOrId);
-  const after = await updateProject(env.DB, caller.orgId, before.id, patch);
+  const after = await updateProject(env.DB, caller.orgId, before.id, {
+    ...(patch.name !== undefined && { name: patch.name }),
+    ...(patch.retention && { retention: given(patch.retention) }),
+  });
   if (after === null) return notFound("project", nameOrId);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   return { ok: true, value: projectViewOf(after) };
