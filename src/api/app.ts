@@ -15,6 +15,7 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
+import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
@@ -86,6 +87,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,
+  ...auditOperations,
 ];
 
 let document: OpenApiDocument | null = null;

@@ -42,7 +42,7 @@ export const organizationOperations: readonly Operation[] = [
     handle: whoAmI,
   },
   {
-    id: "bootstrap",
+    id: "createFirstOrganization",
     route: "POST /v1/bootstrap",
     permission: "anybody",
     reach: "organization",

@@ -47,6 +47,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "leaseBatch",
+    unlogged: true,
     route: "POST /v1/runs/{id}/trainer/lease",
     permission: "trainer",
     trainer: true,
@@ -79,6 +80,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "heartbeatLease",
+    unlogged: true,
     route: `POST ${ONE}/heartbeat`,
     permission: "trainer",
     trainer: true,
@@ -92,6 +94,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "ackLease",
+    unlogged: true,
     route: `POST ${ONE}/ack`,
     permission: "trainer",
     trainer: true,
@@ -106,6 +109,7 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "nackLease",
+    unlogged: true,
     route: `POST ${ONE}/nack`,
     permission: "trainer",
     trainer: true,
@@ -124,6 +128,7 @@ export const trainerOperations: readonly Operation[] = [
 export const weightOperations: readonly Operation[] = [
   {
     id: "reportWeightVersion",
+    unlogged: true,
     route: `POST ${FOLDER}`,
     permission: ["trainer", "engine"],
     trainer: true,

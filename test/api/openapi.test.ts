@@ -42,6 +42,7 @@ test("every route is documented and every documented route exists", async () => 
     "GET /docs",
     "GET /healthz",
     "GET /openapi.json",
+    "GET /v1/audit-log",
     "GET /v1/datasets",
     "GET /v1/datasets/{id}",
     "GET /v1/datasets/{id}/rows",

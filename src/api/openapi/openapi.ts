@@ -124,7 +124,7 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
 
 /** `runs` of `/v1/runs/{id}`; what stands outside /v1 is about the platform. */
 function nounOf(path: string): string {
-  return /^\/v1\/(\w+)/.exec(path)?.[1] ?? "platform";
+  return /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? "platform";
 }
 
 /** What a key needs to have among its scopes: any of what is listed. */
