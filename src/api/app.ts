@@ -136,9 +136,11 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("requestId", requestId);
     context.set("services", dependencies.services);
     context.set("now", dependencies.now);
+    context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
     await next();
-    context.header("x-request-id", requestId);
+    const headers = { "x-request-id": requestId, ...context.var.limitHeaders };
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
   };
 }
 

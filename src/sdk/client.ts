@@ -186,10 +186,12 @@ export class RollcallClient extends AccountsClient {
     return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
-  /** Another token for a training run's trainer; the one before works for an hour more. */
-  rotateTrainerToken(runId: string, options: PostOptions = {}): Promise<TrainerSecrets> {
-    const path = `/runs/${encodeURIComponent(runId)}/trainer/token`;
-    return this.#requests.post(path, {}, options);
+  /** Another token for a training run's trainer; the one before works for an hour more, or `overlap_s` seconds. */
+  rotateTrainerToken(
+    runId: string,
+    { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
+  ): Promise<TrainerSecrets> {
+    return this.#requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */

@@ -30,6 +30,7 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   const app = createApp({
     services: { ...unwritten(), ...services },
     now: () => clock.now,
+    outlive: (work) => work,
     report: (error) => reported.push(error),
   });
   const ask = checked(async (path, init = {}) => {
