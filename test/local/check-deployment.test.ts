@@ -143,6 +143,12 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'required = ["ROLLCALL_SECRET"]',
   ],
   [
+    "ROLLCALL_SECRETS_BEFORE is a secret and stands in the file",
+    "[vars]",
+    '[vars]\nROLLCALL_SECRETS_BEFORE = "hush"',
+    "wrangler secret put ROLLCALL_SECRETS_BEFORE",
+  ],
+  [
     "ROLLCALL_BOOTSTRAP_TOKEN is a secret and stands in the file",
     "[vars]",
     '[vars]\nROLLCALL_BOOTSTRAP_TOKEN = "hush"',
