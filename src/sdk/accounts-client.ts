@@ -16,7 +16,8 @@ import type {
   RotateRequestInput,
   WhoAmI,
 } from "../contract/accounts.ts";
-import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
 
 export class AccountsClient {
@@ -120,5 +121,14 @@ export class AccountsClient {
   /** Within 5 seconds the key is refused everywhere. */
   revokeKey(id: string, options: CallOptions = {}): Promise<ApiKeyView> {
     return this.#requests.json(`/keys/${encodeURIComponent(id)}`, { ...options, method: "DELETE" });
+  }
+
+  /** One page of what was changed in the organisation, newest first. */
+  listAuditLog(query: AuditLogQuery = {}, options: CallOptions = {}): Promise<AuditList> {
+    return this.#requests.json(`/audit-log${search(query)}`, options);
+  }
+
+  auditLog(query: AuditLogQuery = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry> {
+    return eachOf(query, (page) => this.listAuditLog(page, options));
   }
 }
