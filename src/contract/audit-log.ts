@@ -26,3 +26,4 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 export const AuditList = listOf(AuditEntry, "AuditList", "41").extend({
   dropped: Count.describe("older entries that are kept no longer").meta({ example: 0 }),
 });
+export type AuditList = z.infer<typeof AuditList>;

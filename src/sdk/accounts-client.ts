@@ -23,8 +23,9 @@ import type {
   RotateRequestInput,
   WhoAmI,
 } from "../contract/accounts.ts";
+import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
 import type { Deleted } from "../contract/endpoint.ts";
-import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
 
 export class AccountsClient {
@@ -170,5 +171,14 @@ export class AccountsClient {
 
   deleteInvitation(id: string, options: CallOptions = {}): Promise<Deleted> {
     return this.#requests.delete(`/invitations/${encodeURIComponent(id)}`, options);
+  }
+
+  /** One page of what was changed in the organisation, newest first. */
+  listAuditLog(query: AuditLogQuery = {}, options: CallOptions = {}): Promise<AuditList> {
+    return this.#requests.json(`/audit-log${search(query)}`, options);
+  }
+
+  auditLog(query: AuditLogQuery = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry> {
+    return eachOf(query, (page) => this.listAuditLog(page, options));
   }
 }

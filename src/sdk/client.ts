@@ -63,6 +63,7 @@ export type {
   WhoAmI,
 } from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
+export type { AuditEntry } from "../contract/audit-log.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type * from "./options.ts";

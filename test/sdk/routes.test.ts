@@ -49,6 +49,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   createOrganization: (client) => client.createOrganization({ name: "n" }),
   listOrganizations: (client) => client.listOrganizations(),
   updateLimits: (client) => client.updateLimits("x/y", { runs_in_flight: null }),
+  listAuditLog: (client) => client.listAuditLog({ who: "w" }),
   createProject: (client) => client.createProject({ name: "n" }),
   listProjects: (client) => client.listProjects(),
   getProject: (client) => client.getProject("x/y"),
