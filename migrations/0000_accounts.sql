@@ -77,6 +77,7 @@ CREATE TABLE `idempotency_keys` (
 	PRIMARY KEY(`org_id`, `project_id`, `operation`, `key`)
 );
 --> statement-breakpoint
+CREATE INDEX `idempotency_keys_by_time` ON `idempotency_keys` (`org_id`,`project_id`,`created_at`);--> statement-breakpoint
 CREATE TABLE `invitations` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
@@ -100,6 +101,7 @@ CREATE TABLE `judge_verdicts` (
 	PRIMARY KEY(`org_id`, `project_id`, `key`)
 );
 --> statement-breakpoint
+CREATE INDEX `judge_verdicts_by_time` ON `judge_verdicts` (`org_id`,`project_id`,`created_at`);--> statement-breakpoint
 CREATE TABLE `members` (
 	`org_id` text NOT NULL,
 	`person_id` text NOT NULL,

@@ -9,6 +9,7 @@ import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
 
 export { EndpointObject } from "./runtime/endpoint/object.ts";
+export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";

@@ -18,6 +18,7 @@ import {
 import { bearerAuth } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
+import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -80,6 +81,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...deletionOperations,
 ];
 
 let document: OpenApiDocument | null = null;

@@ -2,7 +2,7 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { and, eq, getTableColumns, inArray, like, or, SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, isNull, like, or, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
@@ -106,7 +106,9 @@ export async function updateRun(
   database: D1Database,
   scope: Scope,
   id: string,
-  changes: Partial<Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">>,
+  changes: Partial<
+    Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters" | "stored_bytes">
+  >,
 ): Promise<void> {
   await drizzle(database)
     .update(runs)
@@ -144,7 +146,7 @@ function selectRuns(database: D1Database, scope: Scope, conditions: readonly SQL
     })
     .from(runs)
     .innerJoin(endpoints, eq(endpoints.id, runs.endpoint_id))
-    .where(and(...within(runs, scope), ...conditions))
+    .where(and(...within(runs, scope), isNull(runs.deleted_at), ...conditions))
     .$dynamic();
 }
 

@@ -90,5 +90,7 @@ function unwritten(): Services {
     readDataset: refuse,
     readDatasetRows: refuse,
     deleteDataset: refuse,
+    deleteRun: refuse,
+    readDeletion: refuse,
   };
 }

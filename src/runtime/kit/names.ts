@@ -3,7 +3,7 @@
  * run only.
  */
 import type { Scope } from "../../contract/scope.ts";
-import type { EndpointRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { EndpointRpc, Owner, ProjectRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
@@ -30,6 +30,21 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
 export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
   const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
   return stub as TrainerRpc;
+}
+
+/** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */
+export function projectObject(env: Env, owner: Owner): ProjectRpc {
+  const stub: unknown = env.PROJECT.getByName(ownerName(owner));
+  return stub as ProjectRpc;
+}
+
+function ownerName({ orgId, projectId }: Owner): string {
+  return projectId === null ? `org/${orgId}` : `org/${orgId}/${projectId}`;
+}
+
+/** What all keys of an owner in R2 begin with. */
+export function ownerFolder(owner: Owner): string {
+  return `${ownerName(owner)}/`;
 }
 
 /** What all keys of a project in R2 begin with. */

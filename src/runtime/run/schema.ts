@@ -103,6 +103,8 @@ export interface RunHead {
   readonly unsegmented_bytes: number;
   readonly last_event: number;
   readonly settled_at: number | null;
+  /** When its deletion began: it is nobody's from there on. */
+  readonly closed_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
   /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
@@ -142,6 +144,7 @@ export const NEW_HEAD: RunHead = {
   unsegmented_bytes: 0,
   last_event: 0,
   settled_at: null,
+  closed_at: null,
   row_current: false,
   hosts: 0,
   freed: 0,

@@ -11,6 +11,7 @@ import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
+import { deleteRun, readDeletion } from "./delete-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
@@ -59,5 +60,7 @@ export const services = {
   readDataset,
   readDatasetRows,
   deleteDataset,
+  deleteRun,
+  readDeletion,
 };
 export type Services = typeof services;

@@ -1,0 +1,53 @@
+/**
+ * Deletions as a caller asks for them. The row in D1 that says so hides what is deleted in the same batch; the object of
+ * the project does the work. A kill between the two is mended by whoever asks for the deletion next, and by the sweep.
+ */
+import type { DeletionView } from "../../contract/deletion.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId, parseId } from "../../core/ids.ts";
+import { beginRunDeletion, deletionViewOf, getDeletion } from "../../db/deletions.ts";
+import type { DeletionRow } from "../../db/schema.ts";
+import type { Result } from "../contract/refusal.ts";
+import { projectObject } from "../kit/names.ts";
+import { idMac, minting } from "../kit/secrets.ts";
+import { deleteUnused } from "./delete-unused.ts";
+import { notFound } from "./read-run.ts";
+
+export interface DeleteOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Who asks for it. */
+  readonly who: string;
+}
+
+/** Refused while an unfinished run scores what this one left. Asked again, it gives the same deletion. */
+export async function deleteRun(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { now, who }: DeleteOptions,
+): Promise<Result<DeletionView>> {
+  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", id);
+  const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
+  let deletion: DeletionRow | null = null;
+  const begun = await deleteUnused(env, scope, async () => {
+    const { deletion: found, usedBy } = await beginRunDeletion(env.DB, scope, id, made);
+    deletion = found;
+    return { deleted: found !== null, usedBy };
+  });
+  if (!begun.ok) return begun;
+  return deletion === null ? notFound("run", id) : { ok: true, value: await goOn(env, scope, deletion) };
+}
+
+export async function readDeletion(env: Env, scope: Scope, id: string): Promise<Result<DeletionView>> {
+  const isOurs = parseId(id, idMac(env.ROLLCALL_SECRET))?.kind === "deletion";
+  const deletion = isOurs ? await getDeletion(env.DB, scope, id) : null;
+  return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, scope, deletion) };
+}
+
+/** Sees to it that somebody works on it. */
+async function goOn(env: Env, scope: Scope, deletion: DeletionRow): Promise<DeletionView> {
+  const { id, kind, target_id, state } = deletion;
+  if (state !== "done") await projectObject(env, scope).deleteAll(scope, { id, kind, target_id });
+  return deletionViewOf(deletion);
+}
