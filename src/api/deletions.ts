@@ -1,9 +1,10 @@
 /** Deletions: what is taken away for good, by a job, and the receipts of it. */
 import { DeletionList, DeletionView } from "../contract/deletion.ts";
 import { deletionViewOf, getDeletion, listDeletions } from "../db/deletions.ts";
-import { answer, ask } from "./answer.ts";
-import type { ApiContext, Operation } from "./operation.ts";
-import { listReply, PageQuery } from "./page.ts";
+import { ask, readQuery } from "./answer.ts";
+import { unwrap } from "./errors.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { PageQuery, pageOf, positionOf } from "./page.ts";
 
 const BEGUN = {
   status: 202,
@@ -15,6 +16,7 @@ export const deletionOperations: readonly Operation[] = [
   {
     id: "deleteRun",
     route: "DELETE /v1/runs/{id}",
+    permission: "runs:write",
     summary: "Delete a run and all it left; asking again gives the same deletion",
     description:
       "From here on the run is 404. A job cancels what is in flight and waits for its end; then it removes the run's objects, its files, its rows, and the evals that a training run began. Refused while an unfinished run scores what this one left.",
@@ -30,22 +32,39 @@ export const deletionOperations: readonly Operation[] = [
   {
     id: "listDeletions",
     route: "GET /v1/deletions",
+    permission: "runs:read",
+    reach: "organization",
     summary: "List deletions",
     query: PageQuery,
     reply: { description: "One page of deletions; receipts are kept for 90 days", schema: DeletionList },
-    handle: (context) => listReply(context, "a deletion", getDeletion, listDeletions, deletionViewOf),
+    handle: listOf,
   },
   {
     id: "getDeletion",
     route: "GET /v1/deletions/{id}",
+    permission: ["runs:read", "operator"],
+    reach: "organization",
     summary: "Read how far a deletion is, or its receipt",
     reply: { description: "The deletion", schema: DeletionView },
-    handle: (context) => answer(context, context.var.services.readDeletion),
+    handle: async (context) => {
+      const { services, caller } = context.var;
+      return context.json(unwrap(await services.readDeletion(context.env, caller, pathParam(context, "id"))));
+    },
   },
 ];
 
 function asked(context: ApiContext) {
-  return { now: context.var.now(), who: "key" };
+  return { now: context.var.now(), who: context.var.caller.who };
+}
+
+/** Of the project that the key is for; of the whole organisation to a key that is for all of it. */
+async function listOf(context: ApiContext): Promise<Response> {
+  const { after, limit, order } = readQuery(context, PageQuery);
+  const [database, { orgId, projectId }] = [context.env.DB, context.var.caller];
+  const whose = { orgId, projectId };
+  const position = await positionOf(after, "a deletion", (id) => getDeletion(database, whose, id));
+  const rows = await listDeletions(database, whose, { after: position, limit: limit + 1, order });
+  return context.json(pageOf(rows.map(deletionViewOf), limit));
 }
 
 function deletionReply(context: ApiContext, deletion: DeletionView): Response {

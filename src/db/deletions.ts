@@ -2,18 +2,19 @@
  * Deletions: what is being deleted, or was, and what of it is gone. A row is written in the batch that hides its target
  * from every read, so that whoever reads meets the whole of it or nothing. Receipts stay for some time after the end.
  */
-import { and, eq, exists, gte, isNull, lt, ne, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
 import { type DeletionView, recoverableUntil } from "../contract/deletion.ts";
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
-import { type Page, pageOf, rowsOf, seconds, within } from "./page.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
 import { RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type DeletionRow, deletions, runs, trainerTokens } from "./schema.ts";
+import { type Condition, inOrganization, inProject, type Rows, unscoped } from "./scoped.ts";
 
 export type NewDeletion = Pick<DeletionRow, "id" | "requested_by" | "created_at">;
+const NEW = { state: "queued", counts: {}, finished_at: null } as const;
 
-/** Who waits for the run: ids of unfinished runs that score what it left, at most `RUNS_TOLD`. */
+/** `usedBy`: ids of unfinished runs that score what the run left, at most `RUNS_TOLD`. */
 export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly usedBy: readonly string[] };
 
 /**
@@ -26,30 +27,17 @@ export async function beginRunDeletion(
   runId: string,
   made: NewDeletion,
 ): Promise<BegunDeletion> {
-  const d1 = drizzle(database);
-  const using = () => unfinishedRuns(database, scope, sql`json_extract(${runs.spec}, '$.rescore.run_id') = ${runId}`);
-  const free = sql`exists (select 1 from ${runs} where ${and(...within(runs, scope), eq(runs.id, runId), isNull(runs.deleted_at))})
-    and not exists ${using()}`;
-  const begun = exists(
-    d1
-      .select({ one: sql`1` })
-      .from(deletions)
-      .where(and(...within(deletions, scope), eq(deletions.kind, "run"), eq(deletions.target_id, runId))),
-  );
-  const [, , , found, usedBy] = await d1.batch([
-    d1.insert(deletions).select(rowIf(scope, { ...made, kind: "run", target_id: runId }, free)),
-    d1
-      .update(runs)
-      .set({ deleted_at: made.created_at, idempotency_key: null })
-      .where(and(...within(runs, scope), eq(runs.id, runId), isNull(runs.deleted_at), begun)),
-    d1
-      .update(trainerTokens)
-      .set({ expires_at: made.created_at })
-      .where(and(...within(trainerTokens, scope), eq(trainerTokens.run_id, runId), begun)),
-    d1
-      .select()
-      .from(deletions)
-      .where(and(...within(deletions, scope), eq(deletions.kind, "run"), eq(deletions.target_id, runId))),
+  const project = inProject(database, scope);
+  const scoredAnew = sql`json_extract(${runs.spec}, '$.rescore.run_id') = ${runId}`;
+  const using = () => unfinishedRuns(database, scope, scoredAnew);
+  const there = exists(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
+  const ofRun = () => [eq(deletions.kind, "run"), eq(deletions.target_id, runId)];
+  const begun = exists(project.columns({ id: deletions.id }, deletions, ...ofRun()));
+  const [, , , found, usedBy] = await project.batch([
+    project.insertIf(both(there, notExists(using())), deletions, { ...made, ...NEW, kind: "run", target_id: runId }),
+    project.update(runs, hidden(made.created_at), eq(runs.id, runId), isNull(runs.deleted_at), begun),
+    project.update(trainerTokens, { expires_at: made.created_at }, eq(trainerTokens.run_id, runId), begun),
+    project.select(deletions, ...ofRun()),
     using().limit(RUNS_TOLD),
   ]);
   return { deletion: found[0] ?? null, usedBy: usedBy.map(({ id }) => id) };
@@ -57,77 +45,71 @@ export async function beginRunDeletion(
 
 /** Hides a run that goes with something else; it has no deletion of its own. */
 export async function hideRun(database: D1Database, scope: Scope, runId: string, now: number): Promise<void> {
-  const d1 = drizzle(database);
-  await d1.batch([
-    d1
-      .update(runs)
-      .set({ deleted_at: now, idempotency_key: null })
-      .where(and(...within(runs, scope), eq(runs.id, runId), isNull(runs.deleted_at))),
-    d1
-      .update(trainerTokens)
-      .set({ expires_at: now })
-      .where(and(...within(trainerTokens, scope), eq(trainerTokens.run_id, runId))),
+  const project = inProject(database, scope);
+  await project.batch([
+    project.update(runs, hidden(now), eq(runs.id, runId), isNull(runs.deleted_at)),
+    project.update(trainerTokens, { expires_at: now }, eq(trainerTokens.run_id, runId)),
   ]);
 }
 
-type Targeted = NewDeletion & Pick<DeletionRow, "kind" | "target_id">;
-
-/** The values of a deletion, to be inserted where the condition holds. Columns in the order of the table. */
-function rowIf({ orgId, projectId }: Scope, made: Targeted, condition: SQL): SQL {
-  const { id, kind, target_id, requested_by, created_at } = made;
-  return sql`select ${id}, ${orgId}, ${projectId}, ${kind}, ${target_id}, 'queued', '{}', ${requested_by}, ${created_at}, null
-    where ${condition}`;
+function hidden(now: number) {
+  return { deleted_at: now, idempotency_key: null };
 }
 
-export async function getDeletion(database: D1Database, scope: Scope, id: string): Promise<DeletionRow | null> {
-  const rows = await rowsOf(database, deletions, scope, eq(deletions.id, id));
+function both(one: SQL, other: SQL): SQL {
+  return sql`${one} and ${other}`;
+}
+
+/** Whose deletions are meant: of one project, or (`projectId` null) of all of an organisation, itself included. */
+export interface Whose {
+  readonly orgId: string;
+  readonly projectId: string | null;
+}
+
+export async function getDeletion(database: D1Database, whose: Whose, id: string): Promise<DeletionRow | null> {
+  const rows = await selectDeletions(database, whose, eq(deletions.id, id));
+  return rows[0] ?? null;
+}
+
+/** Any organisation's, for the operator: nobody of a deleted one is left to ask. */
+export async function getAnyDeletion(database: D1Database, id: string): Promise<DeletionRow | null> {
+  const rows = await unscoped(database, "operator").select().from(deletions).where(eq(deletions.id, id));
   return rows[0] ?? null;
 }
 
 /** Lists deletions by time, then id; at most `page.limit` of them. */
-export function listDeletions(database: D1Database, scope: Scope, page: Page): Promise<DeletionRow[]> {
-  return pageOf(database, deletions, scope, page);
+export function listDeletions(database: D1Database, whose: Whose, page: Page): Promise<DeletionRow[]> {
+  return pageOf(deletions, page, (beyond) => selectDeletions(database, whose, beyond));
+}
+
+function selectDeletions(database: D1Database, { orgId, projectId }: Whose, condition: Condition): Rows<DeletionRow> {
+  return projectId === null
+    ? inOrganization(database, orgId).select(deletions, condition)
+    : inProject(database, { orgId, projectId }).select(deletions, condition);
 }
 
 /** Deletions that have not ended, the oldest first. */
 export async function unfinishedDeletions(database: D1Database, scope: Scope, limit: number): Promise<DeletionRow[]> {
-  return await drizzle(database)
-    .select()
-    .from(deletions)
-    .where(and(...within(deletions, scope), ne(deletions.state, "done")))
-    .orderBy(deletions.created_at, deletions.id)
+  return await inProject(database, scope)
+    .select(deletions, ne(deletions.state, "done"))
+    .orderBy(asc(deletions.created_at), asc(deletions.id))
     .limit(limit);
 }
 
-/** What of it is gone by now; of one that is done nothing changes any more. `projectId` null: of an organisation. */
+/** What of it is gone by now; of one that is done nothing changes any more. */
 export async function noteDeletion(
   database: D1Database,
-  { orgId, projectId }: { readonly orgId: string; readonly projectId: string | null },
+  orgId: string,
   id: string,
   changes: Pick<DeletionRow, "state" | "counts" | "finished_at">,
 ): Promise<void> {
-  const project = projectId === null ? isNull(deletions.project_id) : eq(deletions.project_id, projectId);
-  await drizzle(database)
-    .update(deletions)
-    .set(changes)
-    .where(and(eq(deletions.org_id, orgId), project, eq(deletions.id, id), ne(deletions.state, "done")));
+  await inOrganization(database, orgId).update(deletions, changes, eq(deletions.id, id), ne(deletions.state, "done"));
 }
 
 /** Null for a run whose row is gone. */
 export async function kindOfRun(database: D1Database, scope: Scope, id: string): Promise<RunKind | null> {
-  const rows = await drizzle(database)
-    .select({ kind: runs.kind })
-    .from(runs)
-    .where(and(...within(runs, scope), eq(runs.id, id)));
+  const rows = await inProject(database, scope).columns({ kind: runs.kind }, runs, eq(runs.id, id));
   return rows[0]?.kind ?? null;
-}
-
-/** Forgets receipts of what was gone before `before`, epoch milliseconds. */
-export async function dropReceipts(database: D1Database, scope: Scope, before: number): Promise<void> {
-  const old = and(eq(deletions.state, "done"), lt(deletions.finished_at, before));
-  await drizzle(database)
-    .delete(deletions)
-    .where(and(...within(deletions, scope), old));
 }
 
 /**
@@ -139,23 +121,12 @@ export async function evalsOf(database: D1Database, scope: Scope, runId: string,
   // `0` is the character after `/`.
   const own = and(gte(key, `${runId}/eval/`), lt(key, `${runId}/eval0`));
   const mine = sql`json_extract(${runs.metadata}, '$.training_run') = ${runId}`;
-  const rows = await drizzle(database)
-    .select({ id: runs.id })
-    .from(runs)
-    .where(and(...within(runs, scope), own, mine))
-    .limit(limit);
+  const rows = await inProject(database, scope).columns({ id: runs.id }, runs, own, mine).limit(limit);
   return rows.map(({ id }) => id);
 }
 
-export function deletionViewOf({
-  id,
-  kind,
-  target_id,
-  state,
-  counts,
-  created_at,
-  finished_at,
-}: DeletionRow): DeletionView {
+export function deletionViewOf(row: DeletionRow): DeletionView {
+  const { id, kind, target_id, state, counts, created_at, finished_at } = row;
   const finished = finished_at === null ? null : seconds(finished_at);
   return {
     object: "deletion",

@@ -90,7 +90,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   }
 
   #note(owner: Owner, { id }: Job, changes: Parameters<typeof noteDeletion>[3]): Promise<void> {
-    return noteDeletion(this.env.DB, owner, id, changes);
+    return noteDeletion(this.env.DB, owner.orgId, id, changes);
   }
 
   #create(of: Owner): void {

@@ -3,9 +3,10 @@
  * the project does the work. A kill between the two is mended by whoever asks for the deletion next, and by the sweep.
  */
 import type { DeletionView } from "../../contract/deletion.ts";
+import { type Caller, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId, parseId } from "../../core/ids.ts";
-import { beginRunDeletion, deletionViewOf, getDeletion } from "../../db/deletions.ts";
+import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "../../db/deletions.ts";
 import type { DeletionRow } from "../../db/schema.ts";
 import type { Result } from "../contract/refusal.ts";
 import { projectObject } from "../kit/names.ts";
@@ -36,18 +37,25 @@ export async function deleteRun(
     return { deleted: found !== null, usedBy };
   });
   if (!begun.ok) return begun;
-  return deletion === null ? notFound("run", id) : { ok: true, value: await goOn(env, scope, deletion) };
+  return deletion === null ? notFound("run", id) : { ok: true, value: await goOn(env, deletion) };
 }
 
-export async function readDeletion(env: Env, scope: Scope, id: string): Promise<Result<DeletionView>> {
-  const isOurs = parseId(id, idMac(env.ROLLCALL_SECRET))?.kind === "deletion";
-  const deletion = isOurs ? await getDeletion(env.DB, scope, id) : null;
-  return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, scope, deletion) };
+/** Those of the caller's reach, and to an operator anybody's. */
+export async function readDeletion(
+  env: Env,
+  { orgId, projectId, permissions }: Pick<Caller, "orgId" | "projectId" | "permissions">,
+  id: string,
+): Promise<Result<DeletionView>> {
+  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "deletion") return notFound("deletion", id);
+  const any = permits(permissions, "operator");
+  const deletion = await (any ? getAnyDeletion(env.DB, id) : getDeletion(env.DB, { orgId, projectId }, id));
+  return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, deletion) };
 }
 
 /** Sees to it that somebody works on it. */
-async function goOn(env: Env, scope: Scope, deletion: DeletionRow): Promise<DeletionView> {
-  const { id, kind, target_id, state } = deletion;
-  if (state !== "done") await projectObject(env, scope).deleteAll(scope, { id, kind, target_id });
+async function goOn(env: Env, deletion: DeletionRow): Promise<DeletionView> {
+  const { id, kind, target_id, state, org_id: orgId, project_id: projectId } = deletion;
+  const owner = { orgId, projectId };
+  if (state !== "done") await projectObject(env, owner).deleteAll(owner, { id, kind, target_id });
   return deletionViewOf(deletion);
 }
