@@ -28,6 +28,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   readonly #jobs: Jobs;
+  #working = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -43,13 +44,23 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
     const owner = this.#owner();
-    if (owner === null) return;
+    // One that is under way sets the next.
+    if (owner === null || this.#working) return;
+    this.#working = true;
+    try {
+      await this.#alarm(owner);
+    } finally {
+      this.#working = false;
+    }
+    await this.#arm();
+  }
+
+  async #alarm(owner: Owner): Promise<void> {
     const subrequests = new Subrequests();
     for (const { id } of this.#jobs.due(this.now(), JOBS_AT_ONCE)) {
       if (subrequests.count > LIMITS.subrequests - LARGEST_SLICE) break;
       await this.#work(owner, id, subrequests);
     }
-    await this.#arm();
   }
 
   /** One slice of a job. Never throws. */

@@ -9,7 +9,8 @@ import { mintId, parseId } from "../../core/ids.ts";
 import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "../../db/deletions.ts";
 import type { DeletionRow } from "../../db/schema.ts";
 import type { Result } from "../contract/refusal.ts";
-import { projectObject } from "../kit/names.ts";
+import { logError } from "../kit/log.ts";
+import { projectObject, runObject } from "../kit/names.ts";
 import { idMac, minting } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { notFound } from "./read-run.ts";
@@ -37,7 +38,18 @@ export async function deleteRun(
     return { deleted: found !== null, usedBy };
   });
   if (!begun.ok) return begun;
-  return deletion === null ? notFound("run", id) : { ok: true, value: await goOn(env, deletion) };
+  if (deletion === null) return notFound("run", id);
+  await closeRun(env, scope, id);
+  return { ok: true, value: await goOn(env, deletion) };
+}
+
+/** So that whoever follows it learns at once that it is gone. */
+async function closeRun(env: Env, scope: Scope, id: string): Promise<void> {
+  try {
+    await runObject(env, scope, id).close();
+  } catch (thrown) {
+    logError("deletion: the job closes it later", id, thrown);
+  }
 }
 
 /** Those of the caller's reach, and to an operator anybody's. */
