@@ -31,6 +31,7 @@ CREATE TABLE `datasets` (
 	`created_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE INDEX `datasets_stored` ON `datasets` (`org_id`,`bytes`);--> statement-breakpoint
 CREATE INDEX `datasets_by_time` ON `datasets` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `datasets_name` ON `datasets` (`org_id`,`project_id`,`name`);--> statement-breakpoint
 CREATE TABLE `deletions` (
@@ -167,6 +168,8 @@ CREATE TABLE `runs` (
 CREATE INDEX `runs_by_dataset` ON `runs` (`org_id`,`project_id`,`dataset_id`);--> statement-breakpoint
 CREATE INDEX `runs_by_endpoint` ON `runs` (`org_id`,`project_id`,`endpoint_id`);--> statement-breakpoint
 CREATE INDEX `runs_by_time` ON `runs` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `runs_of_organization` ON `runs` (`org_id`,`status`);--> statement-breakpoint
+CREATE INDEX `runs_stored` ON `runs` (`org_id`,`stored_bytes`);--> statement-breakpoint
 CREATE INDEX `runs_by_status` ON `runs` (`org_id`,`project_id`,`status`,`created_at`,`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `runs_idempotency_key` ON `runs` (`org_id`,`project_id`,`idempotency_key`);--> statement-breakpoint
 CREATE TABLE `secrets` (

@@ -1,7 +1,8 @@
 /** Deletions: what is taken away for good, by a job, and the receipts of it. */
-import { DeletionList, DeletionView } from "../contract/deletion.ts";
+import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
 import { deletionViewOf, getDeletion, listDeletions } from "../db/deletions.ts";
-import { ask, readQuery } from "./answer.ts";
+import { ask, readBody, readQuery } from "./answer.ts";
 import { unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
@@ -11,6 +12,8 @@ const BEGUN = {
   schema: DeletionView,
   example: { state: "queued", counts: {}, finished_at: null },
 } as const;
+const WHERE = { location: "where it is read" };
+const BEGUN_WHOLE = { ...BEGUN, example: { ...BEGUN.example, kind: "project", target_id: EXAMPLE.project } } as const;
 
 export const deletionOperations: readonly Operation[] = [
   {
@@ -23,11 +26,42 @@ export const deletionOperations: readonly Operation[] = [
     reply: {
       ...BEGUN,
       description: "The deletion, which goes on by itself",
-      headers: { location: "where it is read" },
+      headers: WHERE,
     },
     errors: ["conflict"],
     handle: async (context) =>
       deletionReply(context, await ask(context, context.var.services.deleteRun, asked(context))),
+  },
+  {
+    id: "deleteProject",
+    route: "DELETE /v1/projects/{id}",
+    permission: "admin",
+    reach: "organization",
+    summary: "Delete a project, by id or name, with everything in it",
+    description:
+      "Its keys are refused from here on. A job deletes its runs, datasets, endpoints, secrets, judge results and keys. It takes a key of the whole organisation. An organisation may be left without a project.",
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    handle: async (context) => {
+      const { services, caller, now } = context.var;
+      const begun = await services.deleteProject(context.env, caller, pathParam(context, "id"), now());
+      return deletionReply(context, unwrap(begun));
+    },
+  },
+  {
+    id: "deleteOrganization",
+    route: "DELETE /v1/organization",
+    permission: "admin",
+    reach: "organization",
+    summary: "Delete the organisation of the key with everything in it",
+    description:
+      "All its keys are refused from here on, the one that asks included: keep the id of the deletion. The operator of the deployment can read it.",
+    body: { schema: OrganizationDeletion },
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    handle: async (context) => {
+      const { services, caller, now } = context.var;
+      const { confirm } = await readBody(context, OrganizationDeletion);
+      return deletionReply(context, unwrap(await services.deleteOrganization(context.env, caller, confirm, now())));
+    },
   },
   {
     id: "listDeletions",

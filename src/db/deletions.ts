@@ -3,7 +3,7 @@
  * from every read, so that whoever reads meets the whole of it or nothing. Receipts stay for some time after the end.
  */
 import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
-import { type DeletionView, recoverableUntil } from "../contract/deletion.ts";
+import { type DeletionKind, type DeletionView, recoverableUntil } from "../contract/deletion.ts";
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
@@ -12,7 +12,15 @@ import { type DeletionRow, deletions, runs, trainerTokens } from "./schema.ts";
 import { type Condition, inOrganization, inProject, type Rows, unscoped } from "./scoped.ts";
 
 export type NewDeletion = Pick<DeletionRow, "id" | "requested_by" | "created_at">;
-const NEW = { state: "queued", counts: {}, finished_at: null } as const;
+
+/** The row of a deletion that begins. */
+export function rowOfNew(made: NewDeletion, kind: DeletionKind, target_id: string) {
+  return { ...made, kind, target_id, state: "queued", counts: {}, finished_at: null } as const;
+}
+
+export function there(rows: Rows<unknown>): SQL {
+  return exists(rows);
+}
 
 /** `usedBy`: ids of unfinished runs that score what the run left, at most `RUNS_TOLD`. */
 export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly usedBy: readonly string[] };
@@ -30,11 +38,11 @@ export async function beginRunDeletion(
   const project = inProject(database, scope);
   const scoredAnew = sql`json_extract(${runs.spec}, '$.rescore.run_id') = ${runId}`;
   const using = () => unfinishedRuns(database, scope, scoredAnew);
-  const there = exists(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
+  const is = there(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
   const ofRun = () => [eq(deletions.kind, "run"), eq(deletions.target_id, runId)];
   const begun = exists(project.columns({ id: deletions.id }, deletions, ...ofRun()));
   const [, , , found, usedBy] = await project.batch([
-    project.insertIf(both(there, notExists(using())), deletions, { ...made, ...NEW, kind: "run", target_id: runId }),
+    project.insertIf(both(is, notExists(using())), deletions, rowOfNew(made, "run", runId)),
     project.update(runs, hidden(made.created_at), eq(runs.id, runId), isNull(runs.deleted_at), begun),
     project.update(trainerTokens, { expires_at: made.created_at }, eq(trainerTokens.run_id, runId), begun),
     project.select(deletions, ...ofRun()),

@@ -232,6 +232,7 @@ export const datasets = sqliteTable(
   },
   (table) => [
     unique("datasets_name").on(table.org_id, table.project_id, table.name),
+    index("datasets_stored").on(table.org_id, table.bytes),
     index("datasets_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
   ],
 );
@@ -291,6 +292,8 @@ export const runs = sqliteTable(
     index("runs_by_endpoint").on(table.org_id, table.project_id, table.endpoint_id),
     unique("runs_idempotency_key").on(table.org_id, table.project_id, table.idempotency_key),
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
+    index("runs_of_organization").on(table.org_id, table.status),
+    index("runs_stored").on(table.org_id, table.stored_bytes),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );

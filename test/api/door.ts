@@ -91,6 +91,8 @@ function unwritten(): Services {
     readDatasetRows: refuse,
     deleteDataset: refuse,
     deleteRun: refuse,
+    deleteProject: refuse,
+    deleteOrganization: refuse,
     readDeletion: refuse,
   };
 }

@@ -87,6 +87,11 @@ export class Jobs {
     return this.#rows.one<{ n: number }>("select count(*) as n from jobs where parent = ?", id)?.n ?? 0;
   }
 
+  /** Jobs besides this one. */
+  others(id: string): number {
+    return this.#rows.one<{ n: number }>("select count(*) as n from jobs where id != ?", id)?.n ?? 0;
+  }
+
   nextAt(): number | null {
     return this.#rows.one<{ at: number | null }>("select min(next_at) as at from jobs")?.at ?? null;
   }

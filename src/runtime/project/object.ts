@@ -13,6 +13,7 @@ import type { DeletionOrder, Owner, ProjectRpc, Serves } from "../contract/rpc.t
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
 import { FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { Outcome, Slice } from "./slice.ts";
@@ -58,7 +59,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   async #alarm(owner: Owner): Promise<void> {
     const subrequests = new Subrequests();
     for (const { id } of this.#jobs.due(this.now(), JOBS_AT_ONCE)) {
-      if (subrequests.count > LIMITS.subrequests - LARGEST_SLICE) break;
+      if (this.#owner() === null || subrequests.count > LIMITS.subrequests - LARGEST_SLICE) return;
       await this.#work(owner, id, subrequests);
     }
   }
@@ -95,7 +96,9 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
         const done = { state: "done", counts, finished_at: now } as const;
         // Before it is forgotten here: a kill in between does its last step once more.
         if (job.parent === null) await subrequests.fetch(() => this.#note(owner, job, done));
-        this.#jobs.end({ ...job, counts }, now);
+        if (job.kind === "run") this.#jobs.end({ ...job, counts }, now);
+        // Whose object this is there is no more.
+        else await this.ctx.storage.deleteAll();
       }
     }
   }
@@ -116,12 +119,13 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   }
 
   async #arm(): Promise<void> {
-    const at = this.#jobs.nextAt();
+    const at = this.#owner() === null ? null : this.#jobs.nextAt();
     if (at !== null) await this.ctx.storage.setAlarm(Math.max(at, this.now()));
   }
 }
 
 function sliceOf(slice: Slice, { orgId, projectId }: Owner, job: Job): Promise<Outcome> {
-  if (job.kind !== "run" || projectId === null) throw new TypeError(`${job.kind}: nobody here deletes that`);
-  return runSlice(slice, { orgId, projectId }, job);
+  if (projectId === null) return organizationSlice(slice, orgId, job);
+  const scope = { orgId, projectId };
+  return job.kind === "project" ? projectSlice(slice, scope, job) : runSlice(slice, scope, job);
 }

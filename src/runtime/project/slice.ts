@@ -4,7 +4,7 @@ import type { Counts, Job, Jobs, Progress } from "./jobs.ts";
 
 export interface Slice {
   readonly env: Env;
-  readonly jobs: Pick<Jobs, "add" | "children" | "save">;
+  readonly jobs: Pick<Jobs, "add" | "children" | "others" | "save">;
   readonly subrequests: Subrequests;
   /** Epoch milliseconds. */
   readonly now: number;

@@ -105,7 +105,8 @@ export async function writeRow(
 ): Promise<void> {
   const { status, error, counts, report, dead_letters, settled_at } = view();
   const written = store.head();
-  const changes = { status, error, counts, report, dead_letters, finished_at: settled_at };
+  const { stored_bytes } = written;
+  const changes = { status, error, counts, report, dead_letters, finished_at: settled_at, stored_bytes };
   await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
   // Only now, and only if nothing changed meanwhile: a kill in between must leave the row to be written again.
   if (store.head() === written) store.saveHead({ ...written, row_current: true });

@@ -101,6 +101,8 @@ export interface RunHead {
   readonly segmented: number;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
+  /** What its trajectories and training samples take, in characters and bytes of R2. */
+  readonly stored_bytes: number;
   readonly last_event: number;
   readonly settled_at: number | null;
   /** When its deletion began: it is nobody's from there on. */
@@ -142,6 +144,7 @@ export const NEW_HEAD: RunHead = {
   finished: 0,
   segmented: 0,
   unsegmented_bytes: 0,
+  stored_bytes: 0,
   last_event: 0,
   settled_at: null,
   closed_at: null,

@@ -4,15 +4,14 @@
  * there.
  */
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
-import { createDataset } from "../dataset/upload.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
-import { deleteRun, readDeletion } from "./delete-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
+import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
@@ -21,6 +20,7 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
+import { uploadDataset } from "./upload-dataset.ts";
 
 export const services = {
   acceptRun,
@@ -56,11 +56,13 @@ export const services = {
   deleteEndpoint,
   createSecret,
   changeSecret,
-  createDataset,
+  createDataset: uploadDataset,
   readDataset,
   readDatasetRows,
   deleteDataset,
   deleteRun,
+  deleteProject,
+  deleteOrganization,
   readDeletion,
 };
 export type Services = typeof services;

@@ -142,7 +142,10 @@ test("a run that another one still scores is not deleted, and the refusal names 
   const { id: going } = await acceptedOnly(door, id, { rescore: { run_id: id } });
   const refused = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
   expect(refused.status).toBe(409);
-  expect(ApiError.parse(await refused.json()).error).toMatchObject({ code: "conflict", message: expect.stringContaining(going) });
+  expect(ApiError.parse(await refused.json()).error).toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining(going),
+  });
   await remove(door, going);
   await env.DB.prepare("update runs set status = 'cancelled' where id = ?").bind(going).run();
   await remove(door, id);

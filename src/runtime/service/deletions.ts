@@ -7,8 +7,10 @@ import { type Caller, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId, parseId } from "../../core/ids.ts";
 import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "../../db/deletions.ts";
+import { findProjectId } from "../../db/keys.ts";
+import { beginOrganizationDeletion, beginProjectDeletion, nameOfOrganization } from "../../db/owner-deletions.ts";
 import type { DeletionRow } from "../../db/schema.ts";
-import type { Result } from "../contract/refusal.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
 import { logError } from "../kit/log.ts";
 import { projectObject, runObject } from "../kit/names.ts";
 import { idMac, minting } from "../kit/secrets.ts";
@@ -50,6 +52,44 @@ async function closeRun(env: Env, scope: Scope, id: string): Promise<void> {
   } catch (thrown) {
     logError("deletion: the job closes it later", id, thrown);
   }
+}
+
+type Asker = Pick<Caller, "orgId" | "projectId" | "who">;
+
+/** A project with all that is in it. Only a key of the whole organisation may: one of the project would end with it. */
+export async function deleteProject(
+  env: Env,
+  caller: Asker,
+  nameOrId: string,
+  now: number,
+): Promise<Result<DeletionView>> {
+  const { orgId, projectId: own, who } = caller;
+  // One whose deletion has begun has no name any more, and is known by its id.
+  const id = (await findProjectId(env.DB, orgId, nameOrId)) ?? nameOrId;
+  if (own !== null) return id === own ? tooNarrow("a project") : notFound("project", nameOrId);
+  const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
+  const deletion = await beginProjectDeletion(env.DB, orgId, id, made);
+  return deletion === null ? notFound("project", nameOrId) : { ok: true, value: await goOn(env, deletion) };
+}
+
+/** The caller's organisation with all that is in it, under its name. */
+export async function deleteOrganization(
+  env: Env,
+  { orgId, projectId, who }: Asker,
+  confirm: string,
+  now: number,
+): Promise<Result<DeletionView>> {
+  if (projectId !== null) return tooNarrow("an organisation");
+  const name = await nameOfOrganization(env.DB, orgId);
+  if (name === null) return notFound("organization", orgId);
+  if (confirm !== name) return refuse("invalid_request", "confirm: is not the organisation's name", "confirm");
+  const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
+  const deletion = await beginOrganizationDeletion(env.DB, orgId, made);
+  return deletion === null ? notFound("organization", orgId) : { ok: true, value: await goOn(env, deletion) };
+}
+
+function tooNarrow(what: string): Result<never> {
+  return refuse("forbidden", `${what} is deleted with a key of the whole organisation`, null);
 }
 
 /** Those of the caller's reach, and to an operator anybody's. */
