@@ -7,6 +7,7 @@
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -218,6 +219,8 @@ export interface DeletionOrder {
 export interface ProjectRpc {
   /** Begins a deletion that stands in the database. Repeated, it changes nothing. */
   deleteAll(of: Owner, order: DeletionOrder): Promise<void>;
+  /** Something was made here that may be older than it is to be kept one day; or how long that is was changed. */
+  note(of: Scope): Promise<void>;
 }
 
 export interface RolloutSqlRpc {

@@ -8,6 +8,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
 import { noteDeletion } from "../../db/deletions.ts";
 import type { DeletionOrder, Owner, ProjectRpc, Serves } from "../contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
@@ -17,6 +18,7 @@ import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
 import { FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { Outcome, Slice } from "./slice.ts";
+import { sweepSlice } from "./sweep.ts";
 
 /** Jobs looked at in one alarm. */
 const JOBS_AT_ONCE = 50;
@@ -24,6 +26,14 @@ const JOBS_AT_ONCE = 50;
 const LARGEST_SLICE = LIMITS.sliceObjects + 10;
 const TRY_AGAIN_MS = 1000;
 const LONGEST_TRY_MS = 10 * 60_000;
+
+const DAY_MS = 24 * 3600_000;
+const SWEEP_AGAIN_MS = 3600_000;
+/** An isolate notes a project once a day: what it made in that day may follow its note. */
+const NOTED_MS = DAY_MS + 3600_000;
+/** When the next sweep is due, and when something was noted last. Epoch milliseconds. */
+const SWEEP_AT = "sweep_at";
+const NOTED_AT = "noted_at";
 
 export class ProjectObject extends DurableObject<Env> implements Serves<ProjectRpc> {
   /** The clock, replaced by tests. */
@@ -39,6 +49,14 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   async deleteAll(of: Owner, order: DeletionOrder): Promise<void> {
     this.#create(of);
     this.#jobs.add(order, null, this.now());
+    await this.#arm();
+  }
+
+  async note(of: Scope): Promise<void> {
+    this.#create(of);
+    const { kv } = this.ctx.storage;
+    kv.put(NOTED_AT, this.now());
+    if (kv.get(SWEEP_AT) === undefined) kv.put(SWEEP_AT, this.now() + DAY_MS);
     await this.#arm();
   }
 
@@ -61,6 +79,25 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     for (const { id } of this.#jobs.due(this.now(), JOBS_AT_ONCE)) {
       if (this.#owner() === null || subrequests.count > LIMITS.subrequests - LARGEST_SLICE) return;
       await this.#work(owner, id, subrequests);
+    }
+    await this.#sweep(owner);
+  }
+
+  /** One slice of the daily sweep, when it is due. Never throws. */
+  async #sweep({ orgId, projectId }: Owner): Promise<void> {
+    const { kv } = this.ctx.storage;
+    const now = this.now();
+    if (projectId === null || (kv.get<number>(SWEEP_AT) ?? Number.POSITIVE_INFINITY) > now) return;
+    try {
+      const swept = await sweepSlice(this.env, { orgId, projectId }, this.#jobs, now, new Subrequests());
+      // Whoever noted something in this isolate's day may have made it just now.
+      const idle = swept === "idle" && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
+      if (idle || swept === "gone") kv.delete(SWEEP_AT);
+      else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
+      if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
+    } catch (thrown) {
+      logError("sweep", projectId, thrown);
+      kv.put(SWEEP_AT, now + SWEEP_AGAIN_MS);
     }
   }
 
@@ -119,8 +156,11 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   }
 
   async #arm(): Promise<void> {
-    const at = this.#owner() === null ? null : this.#jobs.nextAt();
-    if (at !== null) await this.ctx.storage.setAlarm(Math.max(at, this.now()));
+    const { storage } = this.ctx;
+    const jobsAt = this.#owner() === null ? null : this.#jobs.nextAt();
+    const due = [jobsAt, storage.kv.get<number>(SWEEP_AT) ?? null].filter((at) => at !== null);
+    if (due.length === 0) await storage.deleteAlarm();
+    else await storage.setAlarm(Math.max(this.now(), Math.min(...due)));
   }
 }
 

@@ -25,6 +25,7 @@ import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
 import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
+import { noteProject } from "./note-project.ts";
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
@@ -144,6 +145,7 @@ export async function beginRun(
     return (await replayedRun(env, scope, options)) ?? keyReused();
   }
   await subrequests.object(() => runObject(env, scope, run.id).create(run.spec));
+  await subrequests.object(() => noteProject(env, scope, options.now));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
     endpoint: endpoint.shown,

@@ -47,7 +47,9 @@ test("of two runs that come at once for one place only one is written, and the o
     endpoints.map((endpoint) => insertRun(env.DB, scope, runRow(endpoint), endpoint, [], 1)),
   );
   expect(written.toSorted()).toEqual(["full", "inserted"]);
-  const left = await env.DB.prepare("select count(*) as n from endpoints where org_id = ?").bind(scope.orgId).first("n");
+  const left = await env.DB.prepare("select count(*) as n from endpoints where org_id = ?")
+    .bind(scope.orgId)
+    .first("n");
   expect(left).toBe(1);
 });
 
@@ -61,8 +63,7 @@ test("a project that is being deleted takes no run", async () => {
 test("what runs left and what was uploaded counts towards the storage of an organisation, and beyond it nothing begins", async () => {
   const door = await limited({ storage_bytes: 10_000 });
   const { id } = await door.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
-  const stored = () =>
-    env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
+  const stored = () => env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
   await expect.poll(stored, { timeout: 10_000 }).toBeGreaterThan(10_000);
   const beside = await openPlatform(door.scope.orgId);
   const upload = (to: Door) =>
@@ -76,7 +77,10 @@ test("what runs left and what was uploaded counts towards the storage of an orga
   const sent = { name: null, environment: null, environment_args: {} };
   const late = { idempotencyKey: null, now: Date.now() + 120_000 };
   const outcome = await uploadDataset(env, beside.scope, sent, new Blob(["{}"]).stream(), late);
-  expect(outcome).toMatchObject({ ok: false, error: { code: "rate_limited", message: expect.stringContaining("storage_bytes") } });
+  expect(outcome).toMatchObject({
+    ok: false,
+    error: { code: "rate_limited", message: expect.stringContaining("storage_bytes") },
+  });
   const { message } = await refused(await upload(beside));
   expect(message).toContain("10000");
   await refused(await door.post("/v1/runs", { ...request(), model: script(RIGHT) }));
@@ -85,6 +89,10 @@ test("what runs left and what was uploaded counts towards the storage of an orga
 test("an organisation that may upload nothing at once is told so", async () => {
   const door = await limited({ uploads_at_once: 0 });
   const body = '{"question":"a"}\n';
-  const reply = await door.ask("/v1/datasets", { method: "POST", body, headers: { "content-type": "application/jsonl" } });
+  const reply = await door.ask("/v1/datasets", {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/jsonl" },
+  });
   expect((await refused(reply)).message).toContain("uploads_at_once");
 });
