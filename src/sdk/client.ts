@@ -8,6 +8,7 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
+import type { DeletionView } from "../contract/deletion.ts";
 import type { RunAudit } from "../contract/audit.ts";
 import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
@@ -28,6 +29,7 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+import { AccountsClient } from "./accounts-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -48,6 +50,15 @@ import type {
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
+export type {
+  ApiKeyView,
+  CreatedKey,
+  CreatedOrganization,
+  ListedOrganization,
+  OrganizationView,
+  ProjectView,
+  WhoAmI,
+} from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
@@ -92,11 +103,13 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient {
+export class RollcallClient extends AccountsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {
-    this.#requests = new Requests(options);
+    const requests = new Requests(options);
+    super(requests);
+    this.#requests = requests;
   }
 
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
@@ -112,6 +125,23 @@ export class RollcallClient {
   /** Ends a run early. An ended run stays as it is. */
   cancelRun(runId: string, options: PostOptions = {}): Promise<RunView> {
     return this.#requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
+  }
+
+  /** Deletes a run and all it left, by a job; asked again, it gives the same deletion. */
+  deleteRun(runId: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, { ...options, method: "DELETE" });
+  }
+
+  getDeletion(id: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/deletions/${encodeURIComponent(id)}`, options);
+  }
+
+  listDeletions(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DeletionView>> {
+    return this.#requests.json(`/deletions${search(query)}`, options);
+  }
+
+  deletions(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DeletionView> {
+    return eachOf(query, (page) => this.listDeletions(page, options));
   }
 
   /** Dispatches nothing more until it is resumed; what runs finishes. */

@@ -42,6 +42,28 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listSecrets: (client) => client.listSecrets(),
   getSecret: (client) => client.getSecret("x/y"),
   updateSecret: (client) => client.updateSecret("x/y", { value: "v" }),
+  whoAmI: (client) => client.whoAmI(),
+  createFirstOrganization: (client) => client.bootstrap({ name: "n" }),
+  getOrganization: (client) => client.getOrganization(),
+  updateOrganization: (client) => client.updateOrganization({ name: "n" }),
+  createOrganization: (client) => client.createOrganization({ name: "n" }),
+  listOrganizations: (client) => client.listOrganizations(),
+  updateLimits: (client) => client.updateLimits("x/y", { runs_in_flight: null }),
+  createProject: (client) => client.createProject({ name: "n" }),
+  listProjects: (client) => client.listProjects(),
+  getProject: (client) => client.getProject("x/y"),
+  updateProject: (client) => client.updateProject("x/y", { name: "n" }),
+  createApiKey: (client) => client.createKey({ name: "n", scopes: ["runs:read"] }),
+  listApiKeys: (client) => client.listKeys(),
+  getApiKey: (client) => client.getKey("x/y"),
+  updateApiKey: (client) => client.updateKey("x/y", { name: "n" }),
+  rotateApiKey: (client) => client.rotateKey("x/y"),
+  revokeApiKey: (client) => client.revokeKey("x/y"),
+  deleteRun: (client) => client.deleteRun("x/y"),
+  listDeletions: (client) => client.listDeletions(),
+  getDeletion: (client) => client.getDeletion("x/y"),
+  deleteProject: (client) => client.deleteProject("x/y"),
+  deleteOrganization: (client) => client.deleteOrganization("n"),
   deleteSecret: (client) => client.deleteSecret("x/y"),
 };
 
@@ -68,7 +90,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");
-  const sends = method === "POST" || method === "PATCH";
+  const sends = method === "POST" || method === "PATCH" || operation?.body !== undefined;
   expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
   expect(request?.headers.has("idempotency-key")).toBe(method === "POST");
 });
