@@ -12,6 +12,7 @@ import { services } from "./runtime/service/services.ts";
 export { AuditObject } from "./runtime/account/audit-object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
+export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";

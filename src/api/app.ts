@@ -19,6 +19,7 @@ import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
+import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -89,6 +90,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...projectOperations,
   ...keyOperations,
   ...peopleOperations,
+  ...deletionOperations,
   ...auditOperations,
 ];
 

@@ -24,6 +24,7 @@ import type {
   WhoAmI,
 } from "../contract/accounts.ts";
 import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted } from "../contract/endpoint.ts";
 import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
@@ -114,6 +115,18 @@ export class AccountsClient {
 
   keys(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<ApiKeyView> {
     return eachOf(query, (page) => this.listKeys(page, options));
+  }
+
+  /** Deletes a project with everything in it, by a job. It takes a key of the whole organisation. */
+  deleteProject(idOrName: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/projects/${encodeURIComponent(idOrName)}`, { ...options, method: "DELETE" });
+  }
+
+  /** Deletes the organisation of the key with everything in it, this key too. `confirm`: its name. */
+  deleteOrganization(confirm: string, options: CallOptions = {}): Promise<DeletionView> {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ confirm });
+    return this.#requests.json("/organization", { ...options, method: "DELETE", headers, body });
   }
 
   /** Only what is named changes. */

@@ -8,8 +8,10 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
+
 import type { RunAudit } from "../contract/audit.ts";
 import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
@@ -129,6 +131,23 @@ export class RollcallClient extends AccountsClient {
   /** Ends a run early. An ended run stays as it is. */
   cancelRun(runId: string, options: PostOptions = {}): Promise<RunView> {
     return this.#requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
+  }
+
+  /** Deletes a run and all it left, by a job; asked again, it gives the same deletion. */
+  deleteRun(runId: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, { ...options, method: "DELETE" });
+  }
+
+  getDeletion(id: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/deletions/${encodeURIComponent(id)}`, options);
+  }
+
+  listDeletions(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DeletionView>> {
+    return this.#requests.json(`/deletions${search(query)}`, options);
+  }
+
+  deletions(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DeletionView> {
+    return eachOf(query, (page) => this.listDeletions(page, options));
   }
 
   /** Dispatches nothing more until it is resumed; what runs finishes. */

@@ -106,5 +106,9 @@ function unwritten(): Services {
     takeBackInvitation: refuse,
     changePerson: refuse,
     removePerson: refuse,
+    deleteRun: refuse,
+    deleteProject: refuse,
+    deleteOrganization: refuse,
+    readDeletion: refuse,
   };
 }

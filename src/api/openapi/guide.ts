@@ -14,6 +14,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   keys: "What programs and people authenticate with: what each may do, how far it reaches, until when.",
   people: "Members of an organisation, and the role of each.",
   invitations: "Tokens by which people become members.",
+  deletions: "What was taken away for good, or is being: jobs, and receipts of what they took.",
   whoami: "Who a key says you are.",
   bootstrap: "The first organisation of a deployment, and its first key.",
   "audit-log": "Who changed what in an organisation.",
