@@ -15,7 +15,7 @@ import { wayOut } from "../kit/address.ts";
 import { LruCache } from "../kit/caches.ts";
 
 export const ORGANIZATION_HEADER = "rollcall-organization";
-const ASSERTION_HEADER = "cf-access-jwt-assertion";
+export const ASSERTION_HEADER = "cf-access-jwt-assertion";
 const KEPT_MS = 3_600_000;
 const SOONEST_AGAIN_MS = 60_000;
 const WAIT_MS = 5000;
