@@ -2,4 +2,6 @@
 interface __BaseEnv_Env {
   /** 64 hex digits. Ids are signed and keys are sealed with keys derived from it. */
   ROLLCALL_SECRET: string;
+  /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
+  ROLLCALL_SECRETS_BEFORE?: string;
 }

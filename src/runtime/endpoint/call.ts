@@ -17,7 +17,7 @@ import { wayOut } from "../kit/address.ts";
 import { TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
-import { sealContext, unseal } from "../kit/secrets.ts";
+import { openSealed } from "../kit/sealed-values.ts";
 
 /** Those that waited do not all come back at once. */
 const SPREAD_MS = 1000;
@@ -139,7 +139,7 @@ type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
 async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key }: StoredAccess): Promise<Opened> {
   if (sealed_key === null) return { base_url, api_key: null };
   try {
-    const api_key = await unseal(env.ROLLCALL_SECRET, sealed_key, sealContext(scope, id));
+    const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
     return { base_url, api_key };
   } catch (cause) {
     throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });

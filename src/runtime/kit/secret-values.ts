@@ -8,7 +8,7 @@ import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { TtlCache } from "./caches.ts";
 import { logError } from "./log.ts";
-import { sealContext, unseal } from "./secrets.ts";
+import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
 const opened = new TtlCache<ReadonlyMap<string, string>>(5 * 60_000);
@@ -45,7 +45,7 @@ async function openValue(
   { id, name, sealed_value }: SecretRow,
 ): Promise<[name: string, value: string][]> {
   try {
-    return [[name, await unseal(env.ROLLCALL_SECRET, sealed_value, sealContext(scope, id))]];
+    return [[name, await openSealed(env, { kind: "secret", scope, id, sealed: sealed_value })]];
   } catch (thrown) {
     logError("secret does not open", id, thrown);
     return [];
