@@ -4,4 +4,6 @@ interface __BaseEnv_Env {
   ROLLCALL_SECRET: string;
   /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
   ROLLCALL_SECRETS_BEFORE?: string;
+  /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
+  ROLLCALL_BOOTSTRAP_TOKEN?: string;
 }

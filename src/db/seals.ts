@@ -4,16 +4,14 @@
  * Invariant. A seal is replaced only while it is still the one that was read: what was set meanwhile stays.
  */
 import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { within } from "./page.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
+import { inProject, unscoped } from "./scoped.ts";
 
-/** Tables that have sealed values, and the column. */
 const SEALED = {
-  endpoint: { table: endpoints, column: endpoints.sealed_key, name: "sealed_key" },
-  secret: { table: secrets, column: secrets.sealed_value, name: "sealed_value" },
-  push_secret: { table: runs, column: runs.sealed_push_secret, name: "sealed_push_secret" },
+  endpoint: { table: endpoints, column: endpoints.sealed_key },
+  secret: { table: secrets, column: secrets.sealed_value },
+  push_secret: { table: runs, column: runs.sealed_push_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
 const KINDS = ["endpoint", "secret", "push_secret"] as const satisfies readonly SealedKind[];
@@ -31,19 +29,21 @@ export async function replaceSeal(
   { kind, scope, id, sealed }: SealedValue,
   after: string,
 ): Promise<void> {
-  const { table, column, name } = SEALED[kind];
-  await drizzle(database)
-    .update(table)
-    .set({ [name]: after })
-    .where(and(...within(table, scope), eq(table.id, id), eq(column, sealed)));
+  const rows = inProject(database, scope);
+  const { table, column } = SEALED[kind];
+  const unchanged = [eq(table.id, id), eq(column, sealed)];
+  const replace = {
+    endpoint: () => rows.update(endpoints, { sealed_key: after }, ...unchanged),
+    secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
+    push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
+  };
+  await replace[kind]();
 }
 
 /** What offers of the run to its trainer are signed by; null where nothing is pushed, or there is no such run. */
 export async function sealedPushSecret(database: D1Database, scope: Scope, runId: string): Promise<string | null> {
-  const [row] = await drizzle(database)
-    .select({ sealed: runs.sealed_push_secret })
-    .from(runs)
-    .where(and(...within(runs, scope), eq(runs.id, runId)));
+  const sealed = { sealed: runs.sealed_push_secret };
+  const [row] = await inProject(database, scope).columns(sealed, runs, eq(runs.id, runId));
   return row?.sealed ?? null;
 }
 
@@ -82,7 +82,7 @@ async function rowsUnder(
   limit: number,
 ): Promise<SealedValue[]> {
   const { table, column } = SEALED[kind];
-  const rows = await drizzle(database)
+  const rows = await unscoped(database, "operator")
     .select({ id: table.id, orgId: table.org_id, projectId: table.project_id, sealed: column })
     .from(table)
     .where(under)
@@ -94,5 +94,5 @@ async function rowsUnder(
 
 async function countOf(database: D1Database, kind: SealedKind, condition: SQL | undefined): Promise<number> {
   const { table } = SEALED[kind];
-  return await drizzle(database).$count(table, condition);
+  return await unscoped(database, "operator").$count(table, condition);
 }

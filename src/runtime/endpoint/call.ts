@@ -33,7 +33,8 @@ export interface EndpointAccess extends Opened {
   readonly send: Send;
 }
 
-const opened = new TtlCache<Opened>(5 * 60_000);
+/** A key that is changed or deleted is used for so much longer, anywhere. */
+const opened = new TtlCache<Opened>(5000, 4000);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
@@ -106,7 +107,7 @@ async function givenAnotherKey(
 
 /**
  * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
- * and kept in the isolate's memory for five minutes. A changed key or address counts from then on at the latest.
+ * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
  */
 
 /** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */

@@ -3,7 +3,7 @@
  * run only.
  */
 import type { Scope } from "../../contract/scope.ts";
-import type { EndpointRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { AuditRpc, EndpointRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
@@ -24,6 +24,18 @@ export function hostName(scope: Scope, runId: string, host: number): string {
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
   const stub: unknown = env.ENDPOINT.getByName(`${folderOf(scope)}${endpointId}`);
   return stub as EndpointRpc;
+}
+
+/** Who counts the requests of a key, or of all of an organisation (null). */
+export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
+  const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
+  return stub as RequestsRpc;
+}
+
+/** Who changed what in an organisation. */
+export function auditObject(env: Env, orgId: string): AuditRpc {
+  const stub: unknown = env.AUDIT.getByName(`org/${orgId}`);
+  return stub as AuditRpc;
 }
 
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */

@@ -1,6 +1,6 @@
 /**
  * Values of the secrets an environment names in `needs`. `can.secret` answers at once, so they are opened when a
- * rollout's hooks are about to run, and kept in the isolate's memory for five minutes. Never written anywhere.
+ * rollout's hooks are about to run, and kept in the isolate's memory for five seconds. Never written anywhere.
  */
 import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -11,7 +11,7 @@ import { logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<ReadonlyMap<string, string>>(5 * 60_000);
+const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000);
 
 /** The names in `needs` that are secrets'. */
 export function secretNames(needs: readonly string[]): string[] {

@@ -1,6 +1,6 @@
 /**
  * Endpoints are created, changed, probed and deleted here. Runs under way hear of another `max_concurrent` or `rpm` at
- * once, and of another address or key after five minutes at the latest, when no isolate holds the old one any more.
+ * once, and of another address or key after five seconds at the latest, when no isolate holds the old one any more.
  */
 import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";

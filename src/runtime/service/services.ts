@@ -19,6 +19,7 @@ import { readCredits, readManifest, readSamples, streamSamples } from "./read-ba
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
+import { reseal } from "./reseal.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 
 export const services = {
@@ -53,6 +54,7 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
+  reseal,
   createSecret,
   changeSecret,
   createDataset,

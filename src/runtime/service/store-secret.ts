@@ -30,7 +30,7 @@ export async function createSecret(
   return { ok: true, value: { value: secretViewOf(secret), replayed: false } };
 }
 
-/** Rollouts know the new value after five minutes at the latest. */
+/** Rollouts know the new value after five seconds at the latest. */
 export async function changeSecret(
   env: Env,
   scope: Scope,
