@@ -1,8 +1,9 @@
 /**
  * The HTTP door: every operation on one router.
  *
- * Invariants. Every reply carries an x-request-id. Only operations marked open are served without a key. A path that
- * exists under another method is 405 with `allow`; any other unknown path is 404. No exception reaches a caller.
+ * Invariants. Every reply carries an x-request-id, and the headers of `protections`. Only operations marked open are
+ * served without a key. A path that exists under another method is 405 with `allow`; any other unknown path is 404. No
+ * exception reaches a caller.
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
@@ -135,7 +136,25 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("report", dependencies.report);
     await next();
     context.header("x-request-id", requestId);
+    for (const [name, value] of protections(context)) {
+      if (!context.res.headers.has(name)) context.header(name, value);
+    }
   };
+}
+
+/**
+ * What tells a browser to make nothing of a reply but what it is. No reply has a header of CORS: no page of another
+ * origin may read any of them. A handler may set its own in the place of one of these.
+ */
+function protections({ req }: ApiContext): [name: string, value: string][] {
+  const secure = new URL(req.url).protocol === "https:";
+  return [
+    ["x-content-type-options", "nosniff"],
+    ["referrer-policy", "no-referrer"],
+    ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
+    ...(req.path.startsWith("/v1/") ? ([["cache-control", "no-store"]] satisfies [string, string][]) : []),
+    ...(secure ? ([["strict-transport-security", "max-age=31536000"]] satisfies [string, string][]) : []),
+  ];
 }
 
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });

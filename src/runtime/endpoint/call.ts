@@ -13,7 +13,7 @@ import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
-import { wayOut } from "../kit/address.ts";
+import { allowedHosts, wayOut } from "../kit/address.ts";
 import { TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -122,7 +122,7 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
     return await unsealed(env, scope, row);
   });
-  return { ...access, send: wayOut(env) };
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)) };
 }
 
 /** This isolate opens the endpoint anew; others know it for as long as they keep it. */
@@ -132,7 +132,7 @@ export function forgetEndpoint(scope: Scope, endpointId: string): void {
 
 /** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
 export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
-  return { ...(await unsealed(env, scope, row)), send: wayOut(env) };
+  return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
 }
 
 type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;

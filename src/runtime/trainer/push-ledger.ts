@@ -11,7 +11,7 @@ import { seededRandom } from "../../contract/random.ts";
 import type { BatchManifest, BatchOffer, LeaseView } from "../../contract/trainer-wire.ts";
 import { sealedPushSecret } from "../../db/seals.ts";
 import type { ReadyBatch, TrainerSpec } from "../contract/training-wire.ts";
-import { wayOut } from "../kit/address.ts";
+import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
 import { signedHeaders } from "../kit/guarded-fetch.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import { ack, leaseTaken } from "./ledger.ts";
@@ -161,23 +161,25 @@ function spendTry(
 export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBatch): Promise<OfferReply> {
   const { url } = spec.target;
   if (url === undefined) return { kind: "absent", message: "the run has no address to push to" };
-  const secret = await pushSecret(env, spec);
+  const secret = await signedAndAllowed(env, spec);
   if ("message" in secret) return { kind: "absent", ...secret };
   const { batch, lease, now, network } = offered;
   const body = JSON.stringify(offerOf(spec, offered));
   const headers = await signedHeaders(secret.text, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
-  return await offerBatch({ url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send: wayOut(env, network) });
+  const send = wayOut(env, secret.hosts, network);
+  return await offerBatch({ url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
 }
 
-/** Why there is none, where it is gone or does not open. */
-async function pushSecret(
+/** What an offer is signed by and where it may go; why there is none, where the secret is gone or does not open. */
+async function signedAndAllowed(
   env: Env,
   { scope, run_id }: TrainerSpec,
-): Promise<{ readonly text: string } | { readonly message: string }> {
+): Promise<{ readonly text: string; readonly hosts: AllowedHosts } | { readonly message: string }> {
   try {
     const sealed = await sealedPushSecret(env.DB, scope, run_id);
     if (sealed === null) return { message: "the run has no secret to sign with" };
-    return { text: await openSealed(env, { kind: "push_secret", scope, id: run_id, sealed }) };
+    const text = await openSealed(env, { kind: "push_secret", scope, id: run_id, sealed });
+    return { text, hosts: await allowedHosts(env, scope) };
   } catch (thrown) {
     return {
       message: `the secret to sign with cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
