@@ -39,6 +39,8 @@ export class Guard {
   readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
   /** Ids of projects, by organisation and by what a caller named; null: there is none. */
   readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
+  /** Addresses that tried too many keys, until when nobody is asked about them. */
+  readonly #strangers = new LruCache<number>(REMEMBERED);
   readonly #requests = new RequestLeases();
 
   constructor(now: () => number) {
@@ -77,7 +79,7 @@ export class Guard {
     const kind = readTokenKind(context.env, token);
     const known = kind === "rk" || kind === "rct";
     const caller = known ? await this.#found(context.env, sha256Hex(token), kind) : null;
-    if (caller === null) return await refuseStranger(context);
+    if (caller === null) return await this.#refuseStranger(context);
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
@@ -93,6 +95,17 @@ export class Guard {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
       throw thrown;
     }
+  }
+
+  /** Where one address tries too many keys, each place of the network counts for itself. */
+  async #refuseStranger({ env, req }: ApiContext): Promise<never> {
+    const address = req.header("cf-connecting-ip") ?? "unknown";
+    const refused = (this.#strangers.get(address) ?? 0) > this.#now();
+    const { success } = refused ? { success: false } : await env.WRONG_KEYS.limit({ key: address });
+    if (success) throw unauthorized("no such key");
+    if (!refused) this.#strangers.set(address, this.#now() + REMEMBERED_MS);
+    const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
+    throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
   }
 
   /** Counts the request against the key's own limit and its organisation's. */
@@ -173,15 +186,6 @@ function tokenOf(header: string | undefined): string {
   const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
   if (token !== undefined) return token;
   throw unauthorized("send your key as: Authorization: Bearer <key>");
-}
-
-/** Where one address tries too many keys, each place of the network counts for itself. */
-async function refuseStranger({ env, req }: ApiContext): Promise<never> {
-  const address = req.header("cf-connecting-ip") ?? "unknown";
-  const { success } = await env.WRONG_KEYS.limit({ key: address });
-  if (success) throw unauthorized("no such key");
-  const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
-  throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
 }
 
 async function ownerOf(database: D1Database, hash: string): Promise<Caller | null> {

@@ -138,14 +138,14 @@ export function leaseToken(env: SecretsEnv, runId: string, leaseId: string): str
   return createHmac("sha256", key).update(leaseId).digest("base64url");
 }
 
-/** Whether two texts are the same, without telling by its time how much of them is. */
-export function isSameText(one: string, other: string): boolean {
-  const [left, right] = [one, other].map((text) => createHash("sha256").update(text).digest());
-  return left !== undefined && right !== undefined && timingSafeEqual(left, right);
-}
-
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** Whether two texts are the same, without telling by its time how much of them is. */
+export function isSameText(one: string, other: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
 }
 
 function sealKey(secret: string): Promise<CryptoKey> {
