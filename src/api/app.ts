@@ -20,6 +20,7 @@ import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
+import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -30,6 +31,7 @@ import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
 import { organizationOperations } from "./organizations.ts";
+import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
@@ -89,6 +91,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,
+  ...peopleOperations,
+  ...deletionOperations,
   ...auditOperations,
   ...resealOperations,
 ];
@@ -139,12 +143,11 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("requestId", requestId);
     context.set("services", dependencies.services);
     context.set("now", dependencies.now);
+    context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
     await next();
-    context.header("x-request-id", requestId);
-    for (const [name, value] of protections(context)) {
-      if (!context.res.headers.has(name)) context.header(name, value);
-    }
+    const headers = { ...protections(context), "x-request-id": requestId, ...context.var.limitHeaders };
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
   };
 }
 
@@ -152,15 +155,16 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
  * What tells a browser to make nothing of a reply but what it is. No reply has a header of CORS: no page of another
  * origin may read any of them. A handler may set its own in the place of one of these.
  */
-function protections({ req }: ApiContext): [name: string, value: string][] {
+function protections({ req, res }: ApiContext): Readonly<Record<string, string>> {
   const secure = new URL(req.url).protocol === "https:";
-  return [
-    ["x-content-type-options", "nosniff"],
-    ["referrer-policy", "no-referrer"],
-    ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
-    ...(req.path.startsWith("/v1/") ? ([["cache-control", "no-store"]] satisfies [string, string][]) : []),
-    ...(secure ? ([["strict-transport-security", "max-age=31536000"]] satisfies [string, string][]) : []),
-  ];
+  const all = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    ...(req.path.startsWith("/v1/") && { "cache-control": "no-store" }),
+    ...(secure && { "strict-transport-security": "max-age=31536000" }),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !res.headers.has(name)));
 }
 
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
