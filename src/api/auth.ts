@@ -12,13 +12,12 @@ import type { MiddlewareHandler } from "hono";
 import { DEFAULT_PROJECT } from "../contract/accounts.ts";
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { parseId, tokenKind } from "../core/ids.ts";
 import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
 import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { requestsObject } from "../runtime/kit/names.ts";
-import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
+import { readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtime/service/access-identity.ts";
 import { withAudit } from "./audit-log.ts";
@@ -118,7 +117,7 @@ export class Guard {
       return await this.#found(env, name, () => callerOfAccess(env, req.raw, this.#now()));
     }
     const token = tokenOf(header);
-    const kind = tokenKind(token, idMac(env.ROLLCALL_SECRET));
+    const kind = readTokenKind(env, token);
     if (kind !== "rk" && kind !== "rct") return null;
     const hash = sha256Hex(token);
     return await this.#found(env, hash, () => (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash)));
@@ -301,7 +300,7 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
     throw new Refusal({ code: "forbidden", message, param: null });
   }
   const id = pathParam(context, "id");
-  const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
+  const parsed = readId(context.env, id);
   const named = parsed?.kind === "lease" ? parsed.runId : id;
   if (named !== runId) throw new Refusal({ code: "not_found", message: `no ${id}`, param: "id" });
 }

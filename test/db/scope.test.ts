@@ -7,6 +7,7 @@ import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { ofOrganization, type Scope } from "../../src/contract/scope.ts";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
@@ -21,6 +22,7 @@ import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
@@ -30,13 +32,14 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts },
   ...{ ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
+  ...{ ...allowedHosts, ...seals },
 };
 
 /** These give a request its scope, or are the operator's; inserts write to the organisation that their row names. */
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "insertKey", "findInvitationByHash", "acceptInvitation"],
   ...["personOf", "membershipOf", "insertFirstOrganization", "insertOrganization"],
-  ...["listOrganizations", "findAnyOrganization"],
+  ...["listOrganizations", "findAnyOrganization", "sealsUnder"],
 ];
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
@@ -119,6 +122,16 @@ const CASES: Readonly<Record<string, Case>> = {
   insertSecret: (d1, scope) => secrets.insertSecret(d1, scope, newSecret(), null),
   updateSecret: (d1, scope, mark) =>
     secrets.updateSecret(d1, scope, `sec_${mark}`, { sealed_value: "x", updated_at: 3000 }),
+  replaceSeal: async (d1, scope, mark) => {
+    for (const [kind, id, sealed] of [
+      ["secret", `sec_${mark}`, mark],
+      ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["push_secret", `run_${mark}`, mark],
+    ] as const) {
+      await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
+    }
+  },
+  sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
 
@@ -129,6 +142,7 @@ const ORGANIZATION_CASES: Readonly<Record<string, (database: D1Database, orgId: 
     await keys.findProjectId(d1, orgId, mark),
   ],
   findOrganization: (d1, orgId) => organizations.findOrganization(d1, orgId),
+  readAllowedHosts: (d1, orgId) => allowedHosts.readAllowedHosts(d1, orgId),
   updateOrganization: (d1, orgId) => organizations.updateOrganization(d1, orgId, { allowed_hosts: ["a.example"] }),
   findProject: async (d1, orgId, mark) => [
     await projects.findProject(d1, all(orgId), `pj_${mark}`),

@@ -116,7 +116,7 @@ async function verified(
 
 async function readKeys(env: Env, team: string, now: number): Promise<TeamKeys> {
   const url = new URL(`${team}/cdn-cgi/access/certs`);
-  const reply = await wayOut(env)(url, { signal: AbortSignal.timeout(WAIT_MS) });
+  const reply = await wayOut(env, null)(url, { signal: AbortSignal.timeout(WAIT_MS) });
   const text = await wholeText(reply, CERTS_BYTES);
   if (!reply.ok) throw new Error(`${url.href} answered with ${reply.status}`);
   // Throws where it is no set of keys.
