@@ -1,7 +1,7 @@
 /** Another ROLLCALL_SECRET takes the place of the one that a run, its endpoint and its project's secrets were made under. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { RunView } from "../../../src/contract/run.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { getRun } from "../../../src/db/runs.ts";
@@ -10,7 +10,7 @@ import { EndpointUnusable, openEndpoint } from "../../../src/runtime/endpoint/ca
 import { openSecrets } from "../../../src/runtime/kit/secret-values.ts";
 import { sealKeyIds } from "../../../src/runtime/kit/secrets.ts";
 import { reseal } from "../../../src/runtime/service/reseal.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { type Door, expectLaw, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -114,6 +114,31 @@ test("a key that is used is sealed anew by its use, and everything else by resea
   const needs = names.map((name) => `secret:${name}`);
   expect((await openSecrets(later, scope, needs, 0)).size).toBe(2);
   expect((await openEndpoint(later, scope, trained.endpoint.id, 5000)).api_key).toBe(KEY);
+});
+
+test("a run whose secret is taken out dispatches nothing more, and goes on when the secret is back", async () => {
+  rotateBack();
+  const model = script(RIGHT, undefined, { held: true });
+  const request = { environment: "gsm8k", dataset: questions(2), model, max_concurrent: 1 };
+  const run = await platform.start(request);
+  const [first, second] = [rolloutAt(run.id, 0), rolloutAt(run.id, 1)];
+  await requestsOf(model, 1);
+  Object.assign(env, { ROLLCALL_SECRET: NEW, ROLLCALL_SECRETS_BEFORE: "" });
+  await release(`${first}:0`);
+  const answered = () =>
+    platform.inRun(run.id, (_, { storage }) =>
+      storage.sql.exec<{ n: number }>("select count(*) as n from rollouts where status <> 'running'").one(),
+    );
+  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 10_000 });
+  const alarm = () => platform.inRun(run.id, (object) => object.alarm());
+  await expect(alarm()).rejects.toThrow(
+    `${run.id} was made under a ROLLCALL_SECRET that this deployment does not hold`,
+  );
+  expect(await requestsOf(model)).toHaveLength(1);
+  rotate();
+  await alarm();
+  await release(`${second}:0`);
+  expect(await platform.ended(run.id)).toMatchObject({ status: "completed", counts: { scored: 2, failed: {} } });
 });
 
 test("what was not sealed anew before the old secret went says so, and is counted as lost", async () => {
