@@ -8,9 +8,10 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
-import type { DeletionView } from "../contract/deletion.ts";
+
 import type { RunAudit } from "../contract/audit.ts";
 import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
