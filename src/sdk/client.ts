@@ -52,15 +52,20 @@ import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
 export type {
+  AcceptedInvitation,
   ApiKeyView,
+  CreatedInvitation,
   CreatedKey,
   CreatedOrganization,
+  InvitationView,
   ListedOrganization,
   OrganizationView,
+  PersonView,
   ProjectView,
   WhoAmI,
 } from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
+export type { AuditEntry } from "../contract/audit-log.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type * from "./options.ts";
@@ -205,10 +210,12 @@ export class RollcallClient extends AccountsClient {
     return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
-  /** Another token for a training run's trainer; the one before works for an hour more. */
-  rotateTrainerToken(runId: string, options: PostOptions = {}): Promise<TrainerSecrets> {
-    const path = `/runs/${encodeURIComponent(runId)}/trainer/token`;
-    return this.#requests.post(path, {}, options);
+  /** Another token for a training run's trainer; the one before works for an hour more, or `overlap_s` seconds. */
+  rotateTrainerToken(
+    runId: string,
+    { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
+  ): Promise<TrainerSecrets> {
+    return this.#requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */
