@@ -12,14 +12,14 @@ import type { MiddlewareHandler } from "hono";
 import { DEFAULT_PROJECT } from "../contract/accounts.ts";
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { parseId, tokenKind } from "../core/ids.ts";
 import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
 import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { requestsObject } from "../runtime/kit/names.ts";
-import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
+import { readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtime/service/access-identity.ts";
 import { withAudit } from "./audit-log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
@@ -44,7 +44,7 @@ interface Remembered<T> {
 /** What guards operations. All of them share one memory. */
 export class Guard {
   readonly #now: () => number;
-  /** By SHA-256 of the token; null: it is nobody's. */
+  /** By SHA-256 of the token, or of the assertion and what it is good for; null: it is nobody's. */
   readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
   /** Ids of projects, by organisation and by what a caller named; null: there is none. */
   readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
@@ -96,24 +96,43 @@ export class Guard {
   }
 
   async #caller(context: ApiContext): Promise<Caller> {
-    const token = tokenOf(context.req.header("authorization"));
-    const kind = tokenKind(token, idMac(context.env.ROLLCALL_SECRET));
-    const known = kind === "rk" || kind === "rct";
-    const caller = known ? await this.#found(context.env, sha256Hex(token), kind) : null;
+    const caller = await this.#asked(context);
     if (caller === null) return await this.#refuseStranger(context);
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
 
-  async #found(env: Env, hash: string, kind: "rk" | "rct"): Promise<Caller | null> {
-    const known = this.#callers.get(hash);
+  /** By the token; without one by what Cloudflare Access says. Null: it is nobody's. */
+  async #asked({ env, req }: ApiContext): Promise<Caller | null> {
+    const header = req.header("authorization");
+    const assertion = req.header(ASSERTION_HEADER);
+    if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
+      // What it is good for hangs on all of these.
+      const heard = [
+        assertion,
+        req.method,
+        ...[ORGANIZATION_HEADER, "origin", "sec-fetch-site"].map((one) => req.header(one)),
+      ];
+      const name = sha256Hex(JSON.stringify(heard));
+      return await this.#found(env, name, () => callerOfAccess(env, req.raw, this.#now()));
+    }
+    const token = tokenOf(header);
+    const kind = readTokenKind(env, token);
+    if (kind !== "rk" && kind !== "rct") return null;
+    const hash = sha256Hex(token);
+    return await this.#found(env, hash, () => (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash)));
+  }
+
+  /** `name`: what it is remembered by. */
+  async #found(env: Env, name: string, find: () => Promise<Caller | null>): Promise<Caller | null> {
+    const known = this.#callers.get(name);
     if (known !== undefined && known.until > this.#now()) return known.value;
     const until = this.#now() + REMEMBERED_MS;
     try {
-      const value = await (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash));
-      const since = this.#callers.get(hash);
+      const value = await find();
+      const since = this.#callers.get(name);
       // A look-up that began earlier and ends later knows less.
-      if (since === undefined || since.until <= until) this.#callers.set(hash, { value, until });
+      if (since === undefined || since.until <= until) this.#callers.set(name, { value, until });
       return value;
     } catch (thrown) {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
@@ -281,7 +300,7 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
     throw new Refusal({ code: "forbidden", message, param: null });
   }
   const id = pathParam(context, "id");
-  const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
+  const parsed = readId(context.env, id);
   const named = parsed?.kind === "lease" ? parsed.runId : id;
   if (named !== runId) throw new Refusal({ code: "not_found", message: `no ${id}`, param: "id" });
 }

@@ -104,6 +104,7 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/leases/{id}/nack",
     "POST /v1/organizations",
     "POST /v1/projects",
+    "POST /v1/reseal",
     "POST /v1/rollouts/{id}/cancel",
     "POST /v1/rollouts/{id}/fork",
     "POST /v1/runs",

@@ -7,6 +7,7 @@ import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { ofOrganization, type Scope } from "../../src/contract/scope.ts";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
@@ -26,6 +27,7 @@ import * as retention from "../../src/db/retention.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
@@ -36,13 +38,14 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...keys, ...page, ...runs, ...secrets },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
+  ...{ ...allowedHosts, ...seals },
 };
 
 /** These give a request its scope, or are the operator's; inserts write to the organisation that their row names. */
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "insertKey", "findInvitationByHash", "acceptInvitation"],
   ...["personOf", "membershipOf", "insertFirstOrganization", "insertOrganization"],
-  ...["listOrganizations", "findAnyOrganization", "getAnyDeletion"],
+  ...["listOrganizations", "findAnyOrganization", "getAnyDeletion", "sealsUnder"],
 ];
 /** These look at the organisation's projects as well, or at its runs. */
 const WIDER = ["insertRun", "countRowsOfProject", "deleteRowsOfProject", "retentionOf"];
@@ -127,6 +130,16 @@ const CASES: Readonly<Record<string, Case>> = {
   insertSecret: (d1, scope) => secrets.insertSecret(d1, scope, newSecret(), null),
   updateSecret: (d1, scope, mark) =>
     secrets.updateSecret(d1, scope, `sec_${mark}`, { sealed_value: "x", updated_at: 3000 }),
+  replaceSeal: async (d1, scope, mark) => {
+    for (const [kind, id, sealed] of [
+      ["secret", `sec_${mark}`, mark],
+      ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["push_secret", `run_${mark}`, mark],
+    ] as const) {
+      await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
+    }
+  },
+  sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
   beginRunDeletion: (d1, scope, mark) => deletions.beginRunDeletion(d1, scope, `run_${mark}`, newDeletion()),
   hideRun: (d1, scope, mark) => deletions.hideRun(d1, scope, `run_${mark}`, 5000),
@@ -199,6 +212,7 @@ const ORGANIZATION_CASES: Readonly<Record<string, (database: D1Database, orgId: 
   },
   deleteRowsOfOrganization: (d1, orgId) => owners.deleteRowsOfOrganization(d1, orgId),
   findOrganization: (d1, orgId) => organizations.findOrganization(d1, orgId),
+  readAllowedHosts: (d1, orgId) => allowedHosts.readAllowedHosts(d1, orgId),
   updateOrganization: (d1, orgId) => organizations.updateOrganization(d1, orgId, { allowed_hosts: ["a.example"] }),
   findProject: async (d1, orgId, mark) => [
     await projects.findProject(d1, all(orgId), `pj_${mark}`),
