@@ -56,7 +56,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: null, ...at };
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
-  const about = { kind: "dataset" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
   await d1.batch([
