@@ -82,7 +82,7 @@ export class Dispatcher {
       // It calls no model and makes no objects: neither the endpoint nor anything else bounds it.
       return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
     }
-    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const room = leaseRoom(head.gate, head.running, this.#now());
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
@@ -98,7 +98,7 @@ export class Dispatcher {
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
     if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
-    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     if (head.running < live || maxConcurrentOf(spec, head) <= live) return null;
     return { state: "over_limit", reason: ceilingReason(this.#env, live) };
   }

@@ -371,7 +371,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     }
     const { running, settled_at } = this.#store.head();
     const objects = settled_at === null && spec.rescore === undefined;
-    noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
+    noteRunning(this.env, spec, running, !objects, objectsEach(spec));
     await this.#arm(spec);
   }
 
