@@ -24,7 +24,7 @@ const LAYERS = {
 
 /** The rooms of the runtime, from the ground up: each imports itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "run"],
+  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 

@@ -8,6 +8,7 @@ import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
 
+export { AccountObject } from "./runtime/account/object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";

@@ -1,5 +1,6 @@
 /** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
 import type { Scope } from "../../contract/scope.ts";
+import type { AccountRpc } from "../contract/account-wire.ts";
 import type { EndpointRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -21,6 +22,12 @@ export function hostName({ orgId, projectId }: Scope, runId: string, host: numbe
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
   const stub: unknown = env.ENDPOINT.getByName(`org/${scope.orgId}/${scope.projectId}/${endpointId}`);
   return stub as EndpointRpc;
+}
+
+/** What an organisation may have at once. */
+export function accountObject(env: Env, orgId: string): AccountRpc {
+  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
+  return stub as AccountRpc;
 }
 
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */

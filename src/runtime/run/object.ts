@@ -11,7 +11,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
-import type { Answered, RunRpc, Serves } from "../contract/rpc.ts";
+import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
@@ -26,12 +26,10 @@ import type {
   SourceSlot,
   SuspectKey,
 } from "../contract/wire.ts";
-import { LeaseKeeper } from "../endpoint/run-lease.ts";
 import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
 import { cancelOne, deadlineOf, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
@@ -40,13 +38,14 @@ import { exportPage } from "./export-page.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { mostOf, type Needs, RunLeases } from "./leases.ts";
 import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
-import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
+import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
-import { type LedgerHooks, policyLease, RunStore } from "./store.ts";
+import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
 import type { AcceptEval } from "./training/evals.ts";
@@ -69,7 +68,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   now: () => number = () => Date.now();
   readonly #store: RunStore;
   readonly #dispatcher: Dispatcher;
-  readonly #lease: LeaseKeeper;
+  readonly #leases: RunLeases;
   readonly #judging: RunJudging;
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
@@ -84,9 +83,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     super(ctx, env);
     const now = () => this.now();
     this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
-    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store));
-    this.#lease = new LeaseKeeper(env, policyLease(this.#store), now);
-    this.#judging = new RunJudging(env, this.#store, now);
+    this.#leases = new RunLeases(env, this.#store, now);
+    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store), this.#leases);
+    this.#judging = new RunJudging(env, this.#store, now, this.#leases);
     this.#training = new TrainingLoop(env, this.#store, now, {
       toScore: (unit) => this.#dispatcher.toScore(unit),
       acceptEval: (...asked) => this.acceptEval(...asked),
@@ -113,6 +112,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async admit(places: readonly RolloutSlot[]) {
     const spec = this.#open();
     if (spec === null) return null;
+    if (this.#dispatcher.started(places)) this.#gather(spec);
     const suspectUpTo = await this.#suspects.upTo();
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
@@ -153,7 +153,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
-    return takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    // It may have to go to another queue.
+    if (taken === null) this.#gather(spec);
+    return taken;
   }
 
   accuse(key: SuspectKey, boot: string, died: boolean) {
@@ -182,7 +185,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   folded(segment: number, key: string): void {
-    if (this.#open() !== null) fold(this.#store, segment, key);
+    const spec = this.#open();
+    if (spec === null) return;
+    fold(this.#store, segment, key);
+    if (this.#dispatcher.folded(segment)) this.#gather(spec);
   }
 
   async cancel(): Promise<boolean> {
@@ -224,11 +230,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#open() === null ? null : stepsOf(this.#store, after, limit);
   }
 
-  endpointChanged(): void {
+  endpointChanged(by: Grantor = "endpoint"): void {
     const spec = this.#open();
     if (spec === null) return;
-    this.#lease.changed();
-    this.#judging.changed();
+    this.#leases.changed(by);
+    if (by === "endpoint") this.#judging.changed();
     this.#gather(spec);
   }
 
@@ -248,9 +254,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   rollout(place: RolloutSlot) {
     const spec = this.#open();
-    const row = spec === null ? null : this.#store.rollout(place);
-    if (spec === null || row === null) return null;
-    return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
+    return spec && rolloutRecord(this.#store, spec, place);
   }
 
   inFlight(query: InFlightQuery) {
@@ -309,7 +313,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#dispatcher.sweep(spec, subrequests);
-    for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
+    for (const order of this.#judging.sweep(spec)) this.#dispatcher.toJudge(order);
     await this.#chores.writeRow(spec, subrequests);
     await this.#chores.free(spec, subrequests);
   }
@@ -346,10 +350,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
   async #flush(spec: RunSpec): Promise<void> {
-    await this.#lease.renew(spec, this.#dispatcher.need(spec));
+    await this.#leases.renew(spec, this.#needs(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
-    for (const unit of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(unit);
+    for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
     for (;;) {
       const segment = cutSegment(this.#store, this.now());
       if (segment === null) break;
@@ -375,6 +379,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#arm(spec);
   }
 
+  #needs(spec: RunSpec): Needs {
+    const traffic = mostOf(this.#dispatcher.traffic(spec), this.#judging.traffic(spec));
+    return { permits: this.#dispatcher.need(spec), traffic };
+  }
+
   async #arm(spec: RunSpec): Promise<void> {
     const at = nextRunAlarm(this.#clock(spec));
     if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
@@ -389,7 +398,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       askAt: this.#store.nextAskAt(),
       untold: this.#dispatcher.untold(),
       canDispatch: this.#dispatcher.room(spec) > 0,
-      endpointAt: this.#lease.nextAt(this.#dispatcher.need(spec)),
+      endpointAt: this.#leases.nextAt(spec, this.#needs(spec)),
       judgeAt: this.#judging.nextAt(spec),
       trainingAt: this.#training.nextAt(spec),
       deadlineAt: deadlineOf(spec, head),

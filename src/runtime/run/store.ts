@@ -9,7 +9,7 @@ import type { RolloutStatus } from "../../contract/run.ts";
 import type { RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
-import type { LeaseSlot } from "../endpoint/run-lease.ts";
+import type { LeaseSlot } from "../endpoint/lease-keeper.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";

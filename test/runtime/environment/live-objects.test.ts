@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { liveShare, noteRunning, objectsEach } from "../../../src/runtime/environment/live-objects.ts";
 import { Dispatcher } from "../../../src/runtime/run/dispatcher.ts";
+import { RunLeases } from "../../../src/runtime/run/leases.ts";
 import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { GroupOpenings } from "../../../src/runtime/run/training/plan.ts";
@@ -60,7 +61,8 @@ test("a run that waits for the ceiling says so, with the number of objects and o
     if (spec === null) throw new Error("no such run");
     const wide = { ...spec, max_concurrent: 6 };
     const narrow = { ...env, LIVE_OBJECT_CEILING: 2 };
-    const under = (bindings: Env) => new Dispatcher(bindings, store, Date.now, new GroupOpenings(store));
+    const leases = new RunLeases(env, store, Date.now);
+    const under = (bindings: Env) => new Dispatcher(bindings, store, Date.now, new GroupOpenings(store), leases);
     return [
       under(narrow).hindrance(wide),
       // It asked for no more, or nothing bounds it.
