@@ -100,6 +100,20 @@ module.exports = {
       to: { path: folders(INSIDE_RUN), pathNot: `^${room}/` },
     })),
     {
+      name: "queries are scoped",
+      comment:
+        "src/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
+      severity: "error",
+      from: { path: PRODUCT, pathNot: "^src/db/(scoped|schema)[.]ts$" },
+      to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/index[.]" },
+    },
+    {
+      name: "the schema reaches no database",
+      severity: "error",
+      from: { path: "^src/db/schema[.]ts$" },
+      to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/(index[.]|sqlite-core/)" },
+    },
+    {
       name: "the Worker's entry imports",
       comment: "src/index.ts joins the objects and the app, nothing else.",
       severity: "error",

@@ -28,6 +28,9 @@ const alias = Object.entries(manifest.exports).map(([door, file]) => ({
 // Each of the many processes that tests start would compile the same sources anew.
 process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "rollcall-tests-compiled");
 
+// The tests bring the secret that wrangler.toml requires; what wrangler says of it is noise.
+process.env["WRANGLER_LOG"] ??= "error";
+
 /** For machines that are slow or busy: a test that takes this long hangs. */
 const testTimeout = 30_000;
 
@@ -41,7 +44,7 @@ const nodeProject = {
     include: [
       ...platformFree,
       "test/{clients,cli,conformance,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
-      "test/{api,runtime}/**/*.node.test.ts",
+      "test/{api,db,runtime}/**/*.node.test.ts",
     ],
   },
 };
@@ -83,7 +86,7 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: ["test/{api,runtime}/**/*.test.ts"],
+    include: ["test/{api,db,runtime}/**/*.test.ts"],
     exclude: nodeOnly,
     globalSetup: ["./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],

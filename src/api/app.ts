@@ -15,7 +15,8 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
-import { bearerAuth } from "./auth.ts";
+import { auditOperations } from "./audit-log.ts";
+import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
@@ -25,7 +26,7 @@ import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
-import { type ApiContext, type ApiDependencies, type ApiTypes, type Operation, placeOf } from "./operation.ts";
+import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
@@ -36,8 +37,8 @@ const doorOperations: readonly Operation[] = [
   {
     id: "getHealth",
     route: "GET /healthz",
+    permission: "anybody",
     summary: "Tell whether the platform answers",
-    open: true,
     reply: {
       description: "It does; 503 with `storage_full` where the disk of a local platform is full",
       schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
@@ -47,16 +48,16 @@ const doorOperations: readonly Operation[] = [
   {
     id: "getOpenApi",
     route: "GET /openapi.json",
+    permission: "anybody",
     summary: "Read this reference as a document for tools",
-    open: true,
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
     handle: (context) => context.json(openApi()),
   },
   {
     id: "getDocs",
     route: "GET /docs",
+    permission: "anybody",
     summary: "Read the reference as a page for people",
-    open: true,
     reply: {
       description: "HTML that needs no other file",
       contentType: "text/html",
@@ -80,6 +81,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...auditOperations,
 ];
 
 let document: OpenApiDocument | null = null;
@@ -92,14 +94,14 @@ function openApi(): OpenApiDocument {
 
 export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
-  const auth = bearerAuth(dependencies.now);
+  const guard = new Guard(dependencies.now);
   app.use(prepare(dependencies));
   for (const operation of OPERATIONS) {
-    const { open, handle } = operation;
+    const { handle } = operation;
     const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
-    if (open) app.on(method, route, handle);
-    else app.on(method, route, auth(operation), withoutQuery(operation), handle);
+    if (isOpen(operation)) app.on(method, route, handle);
+    else app.on(method, route, guard.of(operation), withoutQuery(operation), handle);
   }
   app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
   app.onError(async (error, context) => {

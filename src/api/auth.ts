@@ -1,63 +1,186 @@
 /**
- * Bearer keys, and the tokens of trainers. Either is looked up by its SHA-256, so the database never holds one that
- * works. A trainer's token is good for what is marked as a trainer's, of its own run; anything else of that run is
- * forbidden to it, and another run does not exist. What was found stays in this isolate for a minute: a revoked key works
- * that much longer, and a busy one costs no query per request. On a full disk, where the database does not answer, what was
- * found last holds.
+ * Who asks, and whether they may.
+ *
+ * Invariants. A token that this deployment never made is refused by arithmetic: it costs no look-up, and too many of
+ * them from one address are 429. A key is looked up by its SHA-256, so the database never holds one that works. What was
+ * found stays in this isolate for less than 5 s: a key that is revoked, expires or loses its organisation is refused
+ * everywhere within that time, and a request that lasts longer is asked again before it is answered. A trainer's token
+ * is good for what is marked as a trainer's, of its own run; anything else of that run is forbidden to it, and another
+ * run does not exist. On a full disk, where the database does not answer, what was found last holds.
  */
 import type { MiddlewareHandler } from "hono";
-import type { Scope } from "../contract/scope.ts";
-import { parseId } from "../core/ids.ts";
-import { findKey, findTrainerToken } from "../db/keys.ts";
+import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
+import { parseId, tokenKind } from "../core/ids.ts";
+import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
+import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
+import { LruCache } from "../runtime/kit/caches.ts";
+import { logError } from "../runtime/kit/log.ts";
+import { requestsObject } from "../runtime/kit/names.ts";
 import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { withAudit } from "./audit-log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 
-const CACHE_MS = 60_000;
-/** Keys remembered at once; beyond it the memory starts anew rather than grow. */
-const CACHE_KEYS = 1000;
-const TRAINER_TOKEN = /^rct_/;
+/** How long what was found of a caller, or of a project's name, is remembered. */
+export const REMEMBERED_MS = 4000;
+const REMEMBERED = 2000;
+const WRONG_KEYS_PERIOD_S = 60;
+export const PROJECT_HEADER = "rollcall-project";
 
-interface Caller {
-  readonly scope: Scope;
-  /** The one run a trainer's token is for; null for a key. */
-  readonly run_id: string | null;
-  /** Epoch milliseconds; null for good. */
-  readonly expires_at: number | null;
+interface Remembered<T> {
+  readonly value: T;
+  readonly until: number;
 }
 
-type Auth = (operation: Pick<Operation, "trainer">) => MiddlewareHandler<ApiTypes>;
+/** What guards operations. All of them share one memory. */
+export class Guard {
+  readonly #now: () => number;
+  /** By SHA-256 of the token; null: it is nobody's. */
+  readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
+  /** Ids of projects, by organisation and by what a caller named; null: there is none. */
+  readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
+  /** Addresses that tried too many keys, until when nobody is asked about them. */
+  readonly #strangers = new LruCache<number>(REMEMBERED);
+  readonly #requests = new RequestLeases();
 
-/** What guards an operation. All of them share one memory. */
-export function bearerAuth(now: () => number): Auth {
-  const known = new Map<string, { caller: Caller; until: number }>();
-  const callerOf = async (env: Env, token: string): Promise<Caller> => {
-    const hash = sha256Hex(token);
-    const entry = known.get(hash);
-    if (entry !== undefined && entry.until > now()) return entry.caller;
-    const find = TRAINER_TOKEN.test(token) ? trainerOf : ownerOf;
-    const caller = await find(env.DB, hash).catch(async (thrown: unknown) => {
-      if (entry !== undefined && (await failedForStorage(env, thrown))) return entry.caller;
-      // What was found before must not let in again what was refused since.
-      known.delete(hash);
-      throw thrown;
-    });
-    if (known.size >= CACHE_KEYS) known.clear();
-    known.set(hash, { caller, until: now() + CACHE_MS });
-    return caller;
-  };
-  return ({ trainer = false }) =>
-    async (context, next) => {
-      const token = tokenOf(context.req.header("authorization"));
-      const caller = await callerOf(context.env, token);
-      if (caller.expires_at !== null && caller.expires_at <= now()) {
-        throw unauthorized("this token was replaced by another");
-      }
-      if (caller.run_id !== null) allowTrainer(context, caller.run_id, trainer);
-      context.set("scope", caller.scope);
-      return next();
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Lets a request in that may do what the operation is, with its caller and its project; refuses any other. */
+  of(operation: Operation): MiddlewareHandler<ApiTypes> {
+    return async (context, next) => {
+      const begun = this.#now();
+      const caller = await this.#caller(context);
+      await this.#count(context, caller);
+      this.#allow(context, caller, operation);
+      context.set("caller", caller);
+      if (operation.reach !== "organization") context.set("scope", await this.#scope(context, caller));
+      context.set("stillAllowed", () => this.#stillAllowed(context));
+      await withAudit(context, operation, next);
+      if (this.#now() - begun < REMEMBERED_MS || (await this.#stillAllowed(context))) return;
+      await context.res.body?.cancel();
+      throw unauthorized("this key was revoked while the request was waiting");
     };
+  }
+
+  async #stillAllowed(context: ApiContext): Promise<boolean> {
+    try {
+      await this.#caller(context);
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return false;
+      throw thrown;
+    }
+  }
+
+  async #caller(context: ApiContext): Promise<Caller> {
+    const token = tokenOf(context.req.header("authorization"));
+    const kind = tokenKind(token, idMac(context.env.ROLLCALL_SECRET));
+    const known = kind === "rk" || kind === "rct";
+    const caller = known ? await this.#found(context.env, sha256Hex(token), kind) : null;
+    if (caller === null) return await this.#refuseStranger(context);
+    if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
+    throw unauthorized("this key has expired, or was replaced by another");
+  }
+
+  async #found(env: Env, hash: string, kind: "rk" | "rct"): Promise<Caller | null> {
+    const known = this.#callers.get(hash);
+    if (known !== undefined && known.until > this.#now()) return known.value;
+    try {
+      const value = await (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash));
+      this.#callers.set(hash, { value, until: this.#now() + REMEMBERED_MS });
+      return value;
+    } catch (thrown) {
+      if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
+      throw thrown;
+    }
+  }
+
+  /** Where one address tries too many keys, each place of the network counts for itself. */
+  async #refuseStranger({ env, req }: ApiContext): Promise<never> {
+    const address = req.header("cf-connecting-ip") ?? "unknown";
+    const refused = (this.#strangers.get(address) ?? 0) > this.#now();
+    const { success } = refused ? { success: false } : await env.WRONG_KEYS.limit({ key: address });
+    if (success) throw unauthorized("no such key");
+    if (!refused) this.#strangers.set(address, this.#now() + REMEMBERED_MS);
+    const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
+    throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
+  }
+
+  /** Counts the request against the key's own limit and its organisation's. */
+  async #count(context: ApiContext, caller: Caller): Promise<void> {
+    const { own, organization } = caller.perMinute;
+    const counters: [string | null, number | null][] = [
+      [null, organization],
+      [caller.who, own],
+    ];
+    const taken: Taken[] = [];
+    for (const [keyId, limit] of counters) {
+      if (limit === null) continue;
+      const counter = requestsObject(context.env, caller.orgId, keyId);
+      const name = `${caller.orgId}/${keyId ?? ""}`;
+      try {
+        taken.push(await this.#requests.take(name, limit, this.#now, (asked) => counter.take(asked)));
+      } catch (thrown) {
+        // Who counts is not there: better a request too many than a platform that answers nobody.
+        logError("requests are not counted", name, thrown);
+      }
+    }
+    const tightest = taken.toSorted((a, b) => rank(a) - rank(b))[0];
+    if (tightest === undefined) return;
+    const headers = {
+      "x-ratelimit-limit-requests": String(tightest.limit),
+      "x-ratelimit-remaining-requests": String(tightest.remaining),
+      "x-ratelimit-reset-requests": `${Math.ceil(tightest.resetMs / 1000)}s`,
+    };
+    if (tightest.refusedMs === null) {
+      for (const [name, value] of Object.entries(headers)) context.header(name, value);
+      return;
+    }
+    const message = `this is more than ${tightest.limit} requests a minute`;
+    const retry = { "retry-after": String(Math.ceil(tightest.refusedMs / 1000)) };
+    throw new Refusal({ code: "rate_limited", message, param: null }, { headers: { ...headers, ...retry } });
+  }
+
+  #allow(context: ApiContext, caller: Caller, { permission, trainer }: Operation): void {
+    if (caller.runId !== null) {
+      allowTrainer(context, caller.runId, trainer === true);
+      return;
+    }
+    if (permission === "caller" || permission === "anybody") return;
+    const needed = [permission].flat();
+    if (needed.some((one) => permits(caller.permissions, one))) return;
+    const message = `this key lacks the scope ${needed.join(" or ")}`;
+    throw new Refusal({ code: "forbidden", message, param: null });
+  }
+
+  /** The project that the key is for, or that the request names. */
+  async #scope(context: ApiContext, { orgId, projectId }: Caller): Promise<{ orgId: string; projectId: string }> {
+    const named = context.req.header(PROJECT_HEADER);
+    if (named === undefined) {
+      if (projectId !== null) return { orgId, projectId };
+      const message = "this key is for a whole organisation: name a project in the header Rollcall-Project";
+      throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Project" });
+    }
+    const found = named === projectId ? named : await this.#projectId(context.env, orgId, named);
+    if (found !== null && (projectId === null || projectId === found)) return { orgId, projectId: found };
+    throw new Refusal({ code: "not_found", message: `no project ${named}`, param: "Rollcall-Project" });
+  }
+
+  async #projectId(env: Env, orgId: string, named: string): Promise<string | null> {
+    const name = `${orgId}/${named}`;
+    const known = this.#projects.get(name);
+    if (known !== undefined && known.until > this.#now()) return known.value;
+    const value = await findProjectId(env.DB, orgId, named);
+    this.#projects.set(name, { value, until: this.#now() + REMEMBERED_MS });
+    return value;
+  }
+}
+
+function rank({ refusedMs, remaining }: Taken): number {
+  return refusedMs === null ? remaining : -refusedMs;
 }
 
 function tokenOf(header: string | undefined): string {
@@ -66,19 +189,37 @@ function tokenOf(header: string | undefined): string {
   throw unauthorized("send your key as: Authorization: Bearer <key>");
 }
 
-async function ownerOf(database: D1Database, hash: string): Promise<Caller> {
-  const key = await findKey(database, hash);
-  if (key === null) throw unauthorized("no such key");
-  if (key.project_id === null) throw unauthorized("name a project");
-  const scope = { orgId: key.org_id, projectId: key.project_id };
-  return { scope, run_id: null, expires_at: null };
+async function ownerOf(database: D1Database, hash: string): Promise<Caller | null> {
+  const found = await findKey(database, hash);
+  if (found === null || found.key.revoked_at !== null) return null;
+  const { key, role } = found;
+  const limits = { ...DEFAULT_LIMITS, ...found.limits };
+  const whole = {
+    orgId: key.org_id,
+    projectId: key.project_id,
+    who: key.id,
+    runId: null,
+    expiresAt: key.expires_at,
+    perMinute: { own: key.requests_per_minute, organization: limits.requests_per_minute },
+  };
+  if (key.person_id === null) return { ...whole, permissions: key.scopes };
+  return role === null ? null : { ...whole, permissions: inBoth(key.scopes, PERMISSIONS_OF[role]) };
 }
 
-async function trainerOf(database: D1Database, hash: string): Promise<Caller> {
-  const token = await findTrainerToken(database, hash);
-  if (token === null) throw unauthorized("no such token");
-  const { org_id, project_id, run_id, expires_at } = token;
-  return { scope: { orgId: org_id, projectId: project_id }, run_id, expires_at };
+async function trainerOf(database: D1Database, hash: string): Promise<Caller | null> {
+  const found = await findTrainerToken(database, hash);
+  if (found === null) return null;
+  const { org_id, project_id, run_id, expires_at } = found.token;
+  const limits = { ...DEFAULT_LIMITS, ...found.limits };
+  return {
+    orgId: org_id,
+    projectId: project_id,
+    permissions: ["trainer"],
+    who: run_id,
+    runId: run_id,
+    expiresAt: expires_at,
+    perMinute: { own: null, organization: limits.requests_per_minute },
+  };
 }
 
 function allowTrainer(context: ApiContext, runId: string, trainer: boolean): void {

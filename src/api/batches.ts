@@ -34,6 +34,7 @@ export const batchOperations: readonly Operation[] = [
   {
     id: "getBatch",
     route: `GET ${ONE}`,
+    permission: ["trainer", "runs:read"],
     trainer: true,
     summary: "Read what a batch is made of",
     description:
@@ -46,6 +47,7 @@ export const batchOperations: readonly Operation[] = [
   {
     id: "getBatchObject",
     route: `GET ${ONE}/objects/{sha256}`,
+    permission: ["trainer", "runs:read"],
     trainer: true,
     summary: "Read one object of a batch: rows of rl.sample/1, gzipped",
     query: ObjectQuery,
@@ -67,6 +69,7 @@ export const batchOperations: readonly Operation[] = [
   {
     id: "getBatchCredits",
     route: `GET ${ONE}/credits`,
+    permission: ["trainer", "runs:read"],
     trainer: true,
     summary: "Read what each sample of a batch is worth, a line each",
     description: "In the order of the manifest's rows. A row without a line does not train.",
@@ -85,6 +88,7 @@ export const batchOperations: readonly Operation[] = [
   {
     id: "streamBatch",
     route: `GET ${ONE}/stream`,
+    permission: ["trainer", "runs:read"],
     trainer: true,
     summary: "Read all objects of a batch, one after another",
     description: "Members of gzip concatenate: the whole is one valid gzip stream of all rows.",

@@ -31,6 +31,7 @@ export const datasetOperations: readonly Operation[] = [
   {
     id: "createDataset",
     route: "POST /v1/datasets",
+    permission: "datasets:write",
     summary: "Upload rows, as JSON lines",
     description:
       "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
@@ -52,6 +53,7 @@ export const datasetOperations: readonly Operation[] = [
   {
     id: "listDatasets",
     route: "GET /v1/datasets",
+    permission: "datasets:read",
     summary: "List datasets",
     query: PageQuery,
     reply: { description: "One page of datasets", schema: DatasetList },
@@ -63,6 +65,7 @@ export const datasetOperations: readonly Operation[] = [
   {
     id: "getDataset",
     route: "GET /v1/datasets/{id}",
+    permission: "datasets:read",
     summary: "Read what a dataset is, by id or name",
     reply: { description: "The dataset", schema: DatasetView },
     handle: (context) => answer(context, context.var.services.readDataset),
@@ -70,6 +73,7 @@ export const datasetOperations: readonly Operation[] = [
   {
     id: "listDatasetRows",
     route: "GET /v1/datasets/{id}/rows",
+    permission: "datasets:read",
     summary: "Read a dataset's rows, one JSON object a line",
     query: RowQuery,
     reply: {
@@ -83,6 +87,7 @@ export const datasetOperations: readonly Operation[] = [
   {
     id: "deleteDataset",
     route: "DELETE /v1/datasets/{id}",
+    permission: "datasets:write",
     summary: "Delete a dataset that no unfinished run names",
     reply: {
       description: "It is gone; what runs have kept of its rows stays",

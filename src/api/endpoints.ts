@@ -23,6 +23,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "createEndpoint",
     route: `POST ${FOLDER}`,
+    permission: "endpoints:write",
     summary: "Name an endpoint for runs to use; it is asked once what it supports",
     description:
       "The probe takes at most 10 seconds and refuses nothing: what went wrong stands in `capabilities.error`.",
@@ -40,6 +41,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "listEndpoints",
     route: `GET ${FOLDER}`,
+    permission: "endpoints:read",
     summary: "List endpoints; those given with a run are not among them",
     query: PageQuery,
     reply: { description: "One page of endpoints", schema: EndpointList },
@@ -48,6 +50,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "getEndpoint",
     route: `GET ${ONE}`,
+    permission: "endpoints:read",
     summary: "Read an endpoint, by id or name",
     reply: { description: "The endpoint, without its key", schema: EndpointView },
     handle: async (context) => context.json(endpointViewOf(await storedRow(context, "endpoint", findEndpoint))),
@@ -55,6 +58,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "updateEndpoint",
     route: `PATCH ${ONE}`,
+    permission: "endpoints:write",
     summary: "Change an endpoint, by id or name: only what is named",
     description:
       "Runs under way use another key or address after 5 minutes at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
@@ -66,6 +70,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "deleteEndpoint",
     route: `DELETE ${ONE}`,
+    permission: "endpoints:write",
     summary: "Delete an endpoint that no run uses any more, by id or name",
     description: "Its key is gone for good and its name is free. Runs that used it still show it.",
     reply: { description: "It is gone", schema: Deleted, example: { object: "endpoint", id: EXAMPLE.endpoint } },
@@ -75,6 +80,7 @@ export const endpointOperations: readonly Operation[] = [
   {
     id: "probeEndpoint",
     route: `POST ${ONE}/probe`,
+    permission: "endpoints:write",
     summary: "Ask an endpoint again what it supports",
     headers: { "Idempotency-Key": "accepted and not needed: asking changes nothing there" },
     reply: {

@@ -8,6 +8,7 @@ export const environmentOperations: readonly Operation[] = [
   {
     id: "listEnvironments",
     route: "GET /v1/environments",
+    permission: "environments:read",
     summary: "List the environments, all of them on one page",
     reply: { description: "Every environment a run may name", schema: EnvironmentList },
     handle: async (context) => {
@@ -18,6 +19,7 @@ export const environmentOperations: readonly Operation[] = [
   {
     id: "getEnvironment",
     route: "GET /v1/environments/{id}",
+    permission: "environments:read",
     summary: "Read one environment, by id or id@version",
     reply: { description: "Its arguments and its task row as JSON Schema, and what it needs", schema: EnvironmentView },
     handle: async (context) => {

@@ -3,8 +3,8 @@
  *
  * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) goes on where a stream broke off. A
  * stream that is quiet says so every 15 s. It ends after the run's last event; or after 5 minutes, or too many reads,
- * or a failed one, with a `retry:` line that makes the client come back. Once nothing will ever follow, the answer is
- * 204, which tells a browser's EventSource to stop asking.
+ * or a failed one, with a `retry:` line that makes the client come back. It ends within 5 s for a caller who is let in no
+ * longer. Once nothing will ever follow, the answer is 204, which tells a browser's EventSource to stop asking.
  */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
@@ -18,6 +18,8 @@ import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
+/** Between two looks at whether the caller may still follow. */
+const LOOK_MS = 4000;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
 
@@ -34,6 +36,8 @@ interface Batch {
 export interface EventFeed {
   /** Waits at most `waitMs` for events after `after`. */
   readonly read: (after: number, waitMs: number) => Promise<Batch>;
+  /** Whether whoever follows would still be let in. */
+  readonly allowed: () => Promise<boolean>;
   readonly now: () => number;
   readonly report: (error: unknown) => void;
 }
@@ -42,6 +46,7 @@ export const eventOperations: readonly Operation[] = [
   {
     id: "streamEvents",
     route: "GET /v1/runs/{id}/events",
+    permission: "runs:read",
     summary: "Follow a run",
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },
@@ -58,23 +63,33 @@ export const eventOperations: readonly Operation[] = [
 /** The frames that follow `first`, until the run or the stream is over. */
 export async function* framesOf(feed: EventFeed, first: Batch, start: number): AsyncGenerator<string, void> {
   const until = feed.now() + STREAM_MS;
-  let [batch, after] = [first, start];
+  let [batch, after, quietUntil] = [first, start, feed.now()];
   // Each read is one call to the run's object, and an invocation has only so many.
   for (let reads = 1; reads < LIMITS.subrequests; reads += 1) {
     after = batch.events.at(-1)?.id ?? after;
-    if (batch.events.length > 0) yield batch.events.map(frameOf).join("");
+    const frames = batch.events.map(frameOf).join("");
+    if (frames !== "") yield frames;
     if (batch.ended) return;
-    if (batch.events.length === 0) yield STILL_HERE;
-    const left = until - feed.now();
-    if (left <= 0) break;
-    try {
-      batch = await feed.read(after, Math.min(QUIET_MS, left));
-    } catch (error) {
-      feed.report(error);
-      break;
-    }
+    const now = feed.now();
+    if (frames === "" && now >= quietUntil) yield STILL_HERE;
+    if (frames !== "" || now >= quietUntil) quietUntil = now + QUIET_MS;
+    const next = await readOn(feed, after, Math.min(quietUntil, until) - now);
+    if (next === null) break;
+    batch = next;
   }
   yield COME_BACK;
+}
+
+/** Null once the stream is over: its time, its caller's right, or a read that failed. */
+async function readOn(feed: EventFeed, after: number, leftMs: number): Promise<Batch | null> {
+  if (leftMs <= 0) return null;
+  try {
+    const batch = await feed.read(after, Math.min(LOOK_MS, leftMs));
+    return (await feed.allowed()) ? batch : null;
+  } catch (error) {
+    feed.report(error);
+    return null;
+  }
 }
 
 function frameOf({ id, event, data }: StoredEvent): string {
@@ -82,11 +97,12 @@ function frameOf({ id, event, data }: StoredEvent): string {
 }
 
 async function streamEvents(context: ApiContext): Promise<Response> {
-  const { services, now, report } = context.var;
+  const { services, now, report, stillAllowed } = context.var;
   const after = startOf(context);
   const id = pathParam(context, "id");
   const feed: EventFeed = {
     read: async (seen, waitMs) => unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
+    allowed: stillAllowed,
     now,
     report: (error) => report(error, context.var.requestId),
   };

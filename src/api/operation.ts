@@ -5,6 +5,7 @@
 import type { Context } from "hono";
 import type * as z from "zod";
 import type { ErrorCode } from "../contract/api-error.ts";
+import type { Caller, Permission } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Services } from "../runtime/service/services.ts";
 
@@ -18,7 +19,14 @@ export interface ApiDependencies {
 
 export interface ApiTypes {
   Bindings: Env;
-  Variables: ApiDependencies & { scope: Scope; requestId: string };
+  Variables: ApiDependencies & {
+    /** The project; nobody's for an operation about an organisation. */
+    scope: Scope;
+    caller: Caller;
+    /** Whether the caller would still be let in. */
+    stillAllowed: () => Promise<boolean>;
+    requestId: string;
+  };
 }
 export type ApiContext = Context<ApiTypes>;
 
@@ -56,10 +64,14 @@ export interface Operation {
   readonly summary: string;
   /** What the summary has no room for; paragraphs are set apart by an empty line. */
   readonly description?: string;
-  /** True: served without a key. */
-  readonly open?: true;
+  /** What a caller must be allowed, one of them where there are several; `anybody` needs no key, `caller` any key. */
+  readonly permission: "anybody" | "caller" | Permission | readonly Permission[];
+  /** What it is about; `project` when absent. */
+  readonly reach?: "organization";
   /** True: the token of the run's trainer is good for it, as a key is. */
   readonly trainer?: true;
+  /** True: a change that the audit log does not name, since it comes with every step of a training. */
+  readonly unlogged?: true;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, by name. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -68,6 +80,10 @@ export interface Operation {
   /** Codes this operation may answer with, beyond those that any request of its kind may meet (openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handle: (context: ApiContext) => Response | Promise<Response>;
+}
+
+export function isOpen({ permission }: Pick<Operation, "permission">): boolean {
+  return permission === "anybody";
 }
 
 export function placeOf({ route }: Operation): { readonly method: string; readonly path: string } {

@@ -34,6 +34,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "listResults",
     route: "GET /v1/runs/{id}/results",
+    permission: "rollouts:read",
     summary: "Read a run's finished rollouts, one JSON object a line",
     query: ResultQuery,
     reply: {
@@ -48,6 +49,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "listInFlight",
     route: "GET /v1/runs/{id}/rollouts",
+    permission: "rollouts:read",
     summary: "List a run's rollouts that have not ended, in the order they were dispatched",
     query: InFlightQuery,
     reply: { description: "One page of them; none once the run has ended", schema: RolloutInFlightList },
@@ -56,6 +58,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "exportRun",
     route: "GET /v1/runs/{id}/export",
+    permission: "rollouts:read",
     summary: "Export a run's rollouts as rows for training, one JSON object a line",
     description:
       "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls cannot be written so is left out, and `x-left-out` says how many and why. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
@@ -76,6 +79,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "compareRuns",
     route: "GET /v1/runs/{id}/compare",
+    permission: "runs:read",
     summary: "Compare a run with a baseline, task by task",
     description:
       "Tasks are matched by the content of their rows, whatever their order; each counts once, by the mean of its scored rollouts. Runs that still go on are compared by what they have scored. `conflict`: no task is scored in both.",
@@ -87,6 +91,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "listMetrics",
     route: "GET /v1/runs/{id}/metrics",
+    permission: "runs:read",
     summary: "Read a training run's series by step; an eval has none",
     query: MetricsQuery,
     reply: {

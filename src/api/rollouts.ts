@@ -9,6 +9,7 @@ export const rolloutOperations: readonly Operation[] = [
   {
     id: "getRollout",
     route: "GET /v1/rollouts/{id}",
+    permission: "rollouts:read",
     summary: "Read a rollout: messages, turns, usage, errors and scores",
     reply: { description: "The rollout; before it is done, what is stored of it so far", schema: RolloutView },
     handle: (context) => answer(context, context.var.services.readRollout),
@@ -16,6 +17,7 @@ export const rolloutOperations: readonly Operation[] = [
   {
     id: "cancelRollout",
     route: "POST /v1/rollouts/{id}/cancel",
+    permission: "rollouts:write",
     summary: "End one rollout early; its run goes on",
     description: "One that has answered and waits for its scores keeps its end, as one that has ended does.",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
@@ -29,6 +31,7 @@ export const rolloutOperations: readonly Operation[] = [
   {
     id: "forkRollout",
     route: "POST /v1/rollouts/{id}/fork",
+    permission: "runs:write",
     summary: "Go on from the middle of an ended rollout, in a run of its own",
     description:
       "Its rollouts begin with the turns up to `turn`, the state after it and the environment's reply to it, as they are stored; the first call asks for the next turn. What was inherited is not counted as usage again.",

@@ -43,6 +43,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "createRun",
     route: "POST /v1/runs",
+    permission: "runs:write",
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
     description:
@@ -65,6 +66,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "listRuns",
     route: "GET /v1/runs",
+    permission: "runs:read",
     summary: "List runs; what they count may lag a few seconds behind",
     query: RunQuery,
     reply: { description: "One page of runs", schema: RunList },
@@ -73,6 +75,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "getRun",
     route: "GET /v1/runs/{id}",
+    permission: "runs:read",
     summary: "Read a run",
     reply: { description: "The run with its counts and its report so far", schema: RunView },
     handle: (context) => answer(context, context.var.services.readRun),
@@ -80,6 +83,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "cancelRun",
     route: "POST /v1/runs/{id}/cancel",
+    permission: "runs:write",
     summary: "End a run early; asking again changes nothing",
     headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
     reply: {
@@ -92,6 +96,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "updateRun",
     route: "PATCH /v1/runs/{id}",
+    permission: "runs:write",
     summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
     body: { schema: RunPatch.meta({ id: "RunPatch" }) },
     reply: theRun("The run with what was changed; max_concurrent counts from now on", { max_concurrent: 64 }),
@@ -100,6 +105,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "pauseRun",
     route: "POST /v1/runs/{id}/pause",
+    permission: "runs:write",
     summary: "Dispatch nothing more until the run is resumed",
     description: "What runs finishes. An ended run stays as it is.",
     headers: NOT_NEEDED,
@@ -109,6 +115,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "resumeRun",
     route: "POST /v1/runs/{id}/resume",
+    permission: "runs:write",
     summary: "Go on with a paused run",
     headers: NOT_NEEDED,
     reply: theRun("The run"),
@@ -117,6 +124,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "retryRun",
     route: "POST /v1/runs/{id}/retry",
+    permission: "runs:write",
     summary: "Try again what failed or has no score",
     description:
       "Each gets another attempt in its slot, a rollout of its own; the one before keeps how it ended and counts no more in the report. An ended run goes on, with what it had not dispatched; a cancelled one stays so.",
@@ -132,6 +140,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "rescoreRun",
     route: "POST /v1/runs/{id}/rescore",
+    permission: "runs:write",
     summary: "Score what an ended run left behind with another rubric, in a run of its own",
     description:
       "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
@@ -150,6 +159,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "auditRun",
     route: "GET /v1/runs/{id}/audit",
+    permission: "runs:read",
     summary: "Compare what four records say of a run, and name what differs",
     description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },

@@ -22,6 +22,7 @@ export const secretOperations: readonly Operation[] = [
   {
     id: "createSecret",
     route: `POST ${FOLDER}`,
+    permission: "secrets:write",
     summary: "Store a value for environments that need secret:NAME",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: SecretRequest, example: { name: "SEARCH_KEY", value: "ab12cd34ef56" } },
@@ -32,6 +33,7 @@ export const secretOperations: readonly Operation[] = [
   {
     id: "listSecrets",
     route: `GET ${FOLDER}`,
+    permission: "secrets:read",
     summary: "List secrets by name",
     query: PageQuery,
     reply: { description: "One page of secrets, without their values", schema: SecretList },
@@ -40,6 +42,7 @@ export const secretOperations: readonly Operation[] = [
   {
     id: "getSecret",
     route: `GET ${ONE}`,
+    permission: "secrets:read",
     summary: "Read when a secret was set, by id or name",
     reply: { description: "The secret, without its value", schema: SecretView },
     handle: async (context) => context.json(secretViewOf(await storedRow(context, "secret", findSecret))),
@@ -47,6 +50,7 @@ export const secretOperations: readonly Operation[] = [
   {
     id: "updateSecret",
     route: `PATCH ${ONE}`,
+    permission: "secrets:write",
     summary: "Set another value, by id or name",
     description: "Rollouts under way know it after 5 minutes at the latest.",
     body: { schema: SecretPatch, example: { value: "gh78ij90kl12" } },
@@ -56,6 +60,7 @@ export const secretOperations: readonly Operation[] = [
   {
     id: "deleteSecret",
     route: `DELETE ${ONE}`,
+    permission: "secrets:write",
     summary: "Delete a secret, by id or name",
     description: "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
     reply: { description: "It is gone", schema: Deleted, example: { object: "secret", id: EXAMPLE.secret } },

@@ -33,6 +33,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "registerTrainer",
     route: "POST /v1/runs/{id}/trainer/register",
+    permission: "trainer",
     trainer: true,
     summary: "Begin to train a run, or come back with a checkpoint",
     description:
@@ -46,7 +47,9 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "leaseBatch",
+    unlogged: true,
     route: "POST /v1/runs/{id}/trainer/lease",
+    permission: "trainer",
     trainer: true,
     summary: "Take the next batch; the request waits until there is one",
     description:
@@ -65,6 +68,7 @@ export const trainerOperations: readonly Operation[] = [
   {
     id: "rotateTrainerToken",
     route: "POST /v1/runs/{id}/trainer/token",
+    permission: "runs:write",
     summary: "Make another token for the run's trainer",
     description: "The one before works for another hour. Asked twice, it makes two.",
     headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
@@ -76,7 +80,9 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "heartbeatLease",
+    unlogged: true,
     route: `POST ${ONE}/heartbeat`,
+    permission: "trainer",
     trainer: true,
     summary: "Keep a lease: the trainer is at work on its batch",
     headers: AGAIN,
@@ -88,7 +94,9 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "ackLease",
+    unlogged: true,
     route: `POST ${ONE}/ack`,
+    permission: "trainer",
     trainer: true,
     summary: "Say that the batch is trained, and in the checkpoint",
     description:
@@ -101,7 +109,9 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "nackLease",
+    unlogged: true,
     route: `POST ${ONE}/nack`,
+    permission: "trainer",
     trainer: true,
     summary: "Give a batch back untrained",
     description:
@@ -118,7 +128,9 @@ export const trainerOperations: readonly Operation[] = [
 export const weightOperations: readonly Operation[] = [
   {
     id: "reportWeightVersion",
+    unlogged: true,
     route: `POST ${FOLDER}`,
+    permission: ["trainer", "engine"],
     trainer: true,
     summary: "Tell what became of a weight version",
     description:
@@ -132,6 +144,7 @@ export const weightOperations: readonly Operation[] = [
   {
     id: "listWeightVersions",
     route: `GET ${FOLDER}`,
+    permission: ["trainer", "engine", "runs:read"],
     trainer: true,
     summary: "Read which weight versions there are, and which replica serves which",
     reply: { description: "The ledger", schema: WeightLedger },

@@ -103,4 +103,11 @@ export interface Caller {
   readonly runId: string | null;
   /** Epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
+  /** Limits on requests a minute: its own, and what its organisation has for all. Null: none. */
+  readonly perMinute: { readonly own: number | null; readonly organization: number | null };
+}
+
+/** What may be done by who is allowed both: a person's key never does more than the person. */
+export function inBoth(one: readonly Permission[], other: readonly Permission[]): Permission[] {
+  return PERMISSIONS.filter((permission) => permits(one, permission) && permits(other, permission));
 }

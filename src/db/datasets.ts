@@ -1,12 +1,12 @@
 /** Uploaded datasets: their file and its index are whole in the object store before a row stands here. */
-import { and, eq, notExists } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { eq, notExists } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import type { DatasetView } from "../contract/uploaded-dataset.ts";
 import { insertOnce, type Remembered } from "./idempotency-keys.ts";
-import { ownedBy, type Page, pageOf, rowsOf, seconds, within } from "./page.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";
+import { inProject } from "./scoped.ts";
 
 export type NewDataset = Omit<DatasetTableRow, "org_id" | "project_id">;
 
@@ -31,13 +31,13 @@ export async function findDataset(
   named: { readonly id: string } | { readonly name: string },
 ): Promise<DatasetTableRow | null> {
   const called = "id" in named ? eq(datasets.id, named.id) : eq(datasets.name, named.name);
-  const rows = await rowsOf(database, datasets, scope, called);
+  const rows = await inProject(database, scope).select(datasets, called);
   return rows[0] ?? null;
 }
 
 /** Lists datasets by time of creation, then id; at most `page.limit` of them. */
-export function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
-  return pageOf(database, datasets, scope, page);
+export async function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
+  return await pageOf(datasets, page, (beyond) => inProject(database, scope).select(datasets, beyond));
 }
 
 export function insertDataset(
@@ -46,19 +46,15 @@ export function insertDataset(
   dataset: NewDataset,
   made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const row = { ...dataset, ...ownedBy(scope) };
-  return insertOnce(database, scope, drizzle(database).insert(datasets).values(row), made);
+  return insertOnce(database, scope, inProject(database, scope).insert(datasets, dataset), made);
 }
 
 /** Deletes a dataset that no unfinished run names; otherwise says which do, as far as the list of runs knows. */
 export async function deleteUnusedDataset(database: D1Database, scope: Scope, id: string): Promise<Deleted> {
-  const d1 = drizzle(database);
+  const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.dataset_id, id));
-  const [deleted, using] = await d1.batch([
-    d1
-      .delete(datasets)
-      .where(and(...within(datasets, scope), eq(datasets.id, id), notExists(used())))
-      .returning({ id: datasets.id }),
+  const [deleted, using] = await project.batch([
+    project.delete(datasets, eq(datasets.id, id), notExists(used())).returning({ id: datasets.id }),
     used().limit(RUNS_TOLD),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };

@@ -5,14 +5,14 @@
  * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
  * key, so that from outside it is gone and its name is free.
  */
-import { and, eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Remembered, violatedTable } from "./idempotency-keys.ts";
-import { ownedBy, type Page, pageOf, rowsOf, seconds, within } from "./page.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
+import { inProject } from "./scoped.ts";
 
 export type NamedEndpoint = Omit<EndpointRow, "org_id" | "project_id"> & { readonly name: string };
 type Changeable =
@@ -29,7 +29,7 @@ export type EndpointChanges = { readonly [Name in Changeable]?: EndpointRow[Name
 
 /** An endpoint by id, whatever became of it: for the runs that name it. */
 export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
-  const rows = await rowsOf(database, endpoints, scope, eq(endpoints.id, id));
+  const rows = await inProject(database, scope).select(endpoints, eq(endpoints.id, id));
   return rows[0] ?? null;
 }
 
@@ -40,13 +40,15 @@ export async function findEndpoint(
   nameOrId: string,
 ): Promise<NamedEndpoint | null> {
   const named = or(eq(endpoints.name, nameOrId), eq(endpoints.id, nameOrId));
-  const rows = await rowsOf(database, endpoints, scope, isNotNull(endpoints.name), named);
+  const rows = await inProject(database, scope).select(endpoints, isNotNull(endpoints.name), named);
   return rows.find(isNamed) ?? null;
 }
 
 /** Named endpoints by time of creation, then id; at most `page.limit` of them. */
 export async function listEndpoints(database: D1Database, scope: Scope, page: Page): Promise<NamedEndpoint[]> {
-  const rows = await pageOf(database, endpoints, scope, page, isNotNull(endpoints.name));
+  const rows = await pageOf(endpoints, page, (beyond) =>
+    inProject(database, scope).select(endpoints, isNotNull(endpoints.name), beyond),
+  );
   return rows.filter(isNamed);
 }
 
@@ -56,8 +58,7 @@ export function insertEndpoint(
   endpoint: NamedEndpoint,
   made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const row = { ...endpoint, ...ownedBy(scope) };
-  return insertOnce(database, scope, drizzle(database).insert(endpoints).values(row), made);
+  return insertOnce(database, scope, inProject(database, scope).insert(endpoints, endpoint), made);
 }
 
 /**
@@ -77,10 +78,8 @@ export async function updateEndpoint(
     sql`${endpoints.sealed_key} is ${before.sealed_key}`,
   ];
   try {
-    const rows = await drizzle(database)
-      .update(endpoints)
-      .set(changes)
-      .where(and(...within(endpoints, scope), ...unmoved))
+    const rows = await inProject(database, scope)
+      .update(endpoints, changes, ...unmoved)
       .returning();
     return rows.find(isNamed) ?? "moved";
   } catch (thrown) {
@@ -95,13 +94,11 @@ export async function updateEndpoint(
  * the endpoint was deleted.
  */
 export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
-  const d1 = drizzle(database);
+  const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, or(eq(runs.endpoint_id, id), judgesAt(id)));
-  const [deleted, using] = await d1.batch([
-    d1
-      .update(endpoints)
-      .set({ name: null, sealed_key: null, deleted_at: now })
-      .where(and(...within(endpoints, scope), eq(endpoints.id, id), notExists(used())))
+  const [deleted, using] = await project.batch([
+    project
+      .update(endpoints, { name: null, sealed_key: null, deleted_at: now }, eq(endpoints.id, id), notExists(used()))
       .returning({ id: endpoints.id }),
     used().limit(RUNS_TOLD),
   ]);

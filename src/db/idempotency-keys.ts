@@ -3,11 +3,9 @@
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
 import { eq } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
-import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy, rowsOf } from "./page.ts";
 import { idempotencyKeys } from "./schema.ts";
+import { inProject, type Statement } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -27,7 +25,7 @@ export async function recall(
   key: string,
 ): Promise<Remembered | null> {
   const { operation: ofOperation, key: ofKey } = idempotencyKeys;
-  const rows = await rowsOf(database, idempotencyKeys, scope, eq(ofOperation, operation), eq(ofKey, key));
+  const rows = await inProject(database, scope).select(idempotencyKeys, eq(ofOperation, operation), eq(ofKey, key));
   return rows[0] ?? null;
 }
 
@@ -35,13 +33,13 @@ export async function recall(
 export async function insertOnce(
   database: D1Database,
   scope: Scope,
-  insert: BatchItem<"sqlite">,
+  insert: Statement<unknown>,
   made: Remembered | null,
 ): Promise<"inserted" | "taken"> {
-  const d1 = drizzle(database);
-  const remembering = made === null ? [] : [d1.insert(idempotencyKeys).values({ ...made, ...ownedBy(scope) })];
+  const project = inProject(database, scope);
+  const remembering = made === null ? [] : [project.insert(idempotencyKeys, made)];
   try {
-    await d1.batch([insert, ...remembering]);
+    await project.batch([insert, ...remembering]);
     return "inserted";
   } catch (thrown) {
     if (violatedTable(thrown) === null) throw thrown;

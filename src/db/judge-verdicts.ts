@@ -2,11 +2,10 @@
  * Verdicts of judges, by everything that decided them: the same question is not paid for twice in a project. The
  * key holds the judge's address and the whole question, so what is found is what the finder would have asked itself.
  */
-import { and, inArray } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { inArray } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { ownedBy, within } from "./page.ts";
 import { type JudgeVerdictRow, judgeVerdicts } from "./schema.ts";
+import { inProject } from "./scoped.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
 
@@ -16,10 +15,11 @@ export async function findVerdicts(
   scope: Scope,
   keys: readonly string[],
 ): Promise<Map<string, CachedVerdict>> {
-  const rows = await drizzle(database)
-    .select({ key: judgeVerdicts.key, verdict: judgeVerdicts.verdict })
-    .from(judgeVerdicts)
-    .where(and(...within(judgeVerdicts, scope), inArray(judgeVerdicts.key, [...keys])));
+  const rows = await inProject(database, scope).columns(
+    { key: judgeVerdicts.key, verdict: judgeVerdicts.verdict },
+    judgeVerdicts,
+    inArray(judgeVerdicts.key, [...keys]),
+  );
   return new Map(rows.map(({ key, verdict }) => [key, verdict]));
 }
 
@@ -29,8 +29,5 @@ export async function keepVerdict(
   scope: Scope,
   row: Pick<JudgeVerdictRow, "key" | "verdict" | "created_at">,
 ): Promise<void> {
-  await drizzle(database)
-    .insert(judgeVerdicts)
-    .values({ ...row, ...ownedBy(scope) })
-    .onConflictDoNothing();
+  await inProject(database, scope).insert(judgeVerdicts, row).onConflictDoNothing();
 }

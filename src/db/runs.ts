@@ -2,16 +2,16 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { and, eq, getTableColumns, inArray, like, or, SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { eq, exists, inArray, like, or, SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts";
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
-import { beyond, byTime, ownedBy, type Page, seconds, within } from "./page.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
+import { type Condition, inProject, type Rows } from "./scoped.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
@@ -41,31 +41,22 @@ export async function insertRun(
   endpoint: InlineEndpointRow | null,
   judges: readonly InlineEndpointRow[] = [],
 ): Promise<"inserted" | "conflict"> {
-  const d1 = drizzle(database);
+  const project = inProject(database, scope);
   const beside = endpoint === null ? judges : [endpoint, ...judges];
-  const [inserted] = await d1.batch([
-    d1
-      .insert(runs)
-      .values({ ...run, ...ownedBy(scope) })
+  // A refused run must not leave an endpoint behind.
+  const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
+  const [inserted] = await project.batch([
+    project
+      .insert(runs, run)
       .onConflictDoNothing({ target: [runs.org_id, runs.project_id, runs.idempotency_key] })
       .returning({ id: runs.id }),
-    ...beside.map((row) => d1.insert(endpoints).select(besideItsRun(scope, run, row))),
+    ...beside.map((row) => project.insertIf(isThere, endpoints, row)),
   ]);
   return inserted.length === 1 ? "inserted" : "conflict";
 }
 
-/** A refused run must not leave an endpoint behind. Columns in the order of the table; those not given are null. */
-function besideItsRun(scope: Scope, run: NewRun, endpoint: InlineEndpointRow): SQL {
-  const row: Readonly<Record<string, string | number | null>> = { ...endpoint, ...ownedBy(scope) };
-  const columns = Object.keys(getTableColumns(endpoints));
-  const values = columns.map((name) => sql`${row[name] ?? null}`);
-  return sql`
-    select ${sql.join(values, sql`, `)}
-    where exists (select 1 from ${runs} where ${runs.id} = ${run.id})`;
-}
-
 export async function getRun(database: D1Database, scope: Scope, id: string): Promise<RunRecord | null> {
-  const rows = await selectRuns(database, scope, [eq(runs.id, id)]);
+  const rows = await selectRuns(database, scope, eq(runs.id, id));
   return rows[0] ?? null;
 }
 
@@ -74,15 +65,13 @@ export async function findRunByIdempotencyKey(
   scope: Scope,
   key: string,
 ): Promise<RunRecord | null> {
-  const rows = await selectRuns(database, scope, [eq(runs.idempotency_key, key)]);
+  const rows = await selectRuns(database, scope, eq(runs.idempotency_key, key));
   return rows[0] ?? null;
 }
 
 /** Runs by time of creation, then id, beginning after `after`; at most `limit` of them. */
 export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
-  return selectRuns(database, scope, conditionsOf(filter))
-    .orderBy(...byTime(runs, filter.order))
-    .limit(filter.limit);
+  return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
 }
 
 /** What came of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
@@ -93,12 +82,9 @@ export interface Deleted {
 export const RUNS_TOLD = 32;
 
 /** The ids of runs that meet the condition and have not ended. */
-export function unfinishedRuns(database: D1Database, scope: Scope, condition: SQL | undefined) {
-  return drizzle(database)
-    .select({ id: runs.id })
-    .from(runs)
-    .where(and(...within(runs, scope), condition, inArray(runs.status, ["queued", "running", "paused"])))
-    .$dynamic();
+export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
+  const unfinished = inArray(runs.status, ["queued", "running", "paused"]);
+  return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
 }
 
 /** Brings the copy of how a run stands up to date. Fields left out stay as they are. */
@@ -108,10 +94,7 @@ export async function updateRun(
   id: string,
   changes: Partial<Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">>,
 ): Promise<void> {
-  await drizzle(database)
-    .update(runs)
-    .set(changes)
-    .where(and(...within(runs, scope), eq(runs.id, id)));
+  await inProject(database, scope).update(runs, changes, eq(runs.id, id));
 }
 
 /** What its owner may change of a run while it goes on, or after. Fields left out stay as they are. */
@@ -125,27 +108,13 @@ export async function changeRun(
     max_concurrent === undefined ? {} : { spec: sql`json_set(${runs.spec}, '$.max_concurrent', ${max_concurrent})` };
   const changes = { ...plain, ...spec };
   if (Object.keys(changes).length === 0) return;
-  await drizzle(database)
-    .update(runs)
-    .set(changes)
-    .where(and(...within(runs, scope), eq(runs.id, id)));
+  await inProject(database, scope).update(runs, changes, eq(runs.id, id));
 }
 
-function selectRuns(database: D1Database, scope: Scope, conditions: readonly SQL[]) {
-  return drizzle(database)
-    .select({
-      run: runs,
-      endpoint: {
-        id: endpoints.id,
-        name: endpoints.name,
-        base_url: endpoints.base_url,
-        api_key_last4: endpoints.api_key_last4,
-      },
-    })
-    .from(runs)
-    .innerJoin(endpoints, eq(endpoints.id, runs.endpoint_id))
-    .where(and(...within(runs, scope), ...conditions))
-    .$dynamic();
+function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
+  const { id, name, base_url, api_key_last4 } = endpoints;
+  const shown = { run: runs, endpoint: { id, name, base_url, api_key_last4 } };
+  return inProject(database, scope).joined(shown, [runs, endpoints], eq(id, runs.endpoint_id), ...conditions);
 }
 
 function conditionsOf(filter: RunFilter): SQL[] {
@@ -154,7 +123,6 @@ function conditionsOf(filter: RunFilter): SQL[] {
     filter.status && eq(runs.status, filter.status),
     filter.environment && eq(runs.environment_id, filter.environment.id),
     filter.environment?.version && versionIs(filter.environment.version),
-    ...beyond(runs, filter),
     ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
   ];
   return conditions.filter((condition) => condition instanceof SQL);

@@ -1,5 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import type { Services } from "../../src/runtime/service/services.ts";
+import { admit } from "./accounts.ts";
 import { openDoor } from "./door.ts";
 
 const listNothing = { listEnvironments: async () => [] };
@@ -21,7 +24,7 @@ test("a request without a key is 401 and says how to send one", async () => {
 
 test("a key nobody was given is 401", async () => {
   const { ask } = await openDoor(listNothing);
-  const reply = await ask("/v1/environments", { headers: { authorization: "Bearer rc_guess" } });
+  const reply = await ask("/v1/environments", { headers: { authorization: "Bearer rk_guess" } });
   expect(reply.status).toBe(401);
 });
 
@@ -30,11 +33,11 @@ test("a good key is let in", async () => {
   expect((await ask("/v1/environments")).status).toBe(200);
 });
 
-test("a deleted key works for the rest of its minute in this isolate, and no longer", async () => {
+test("a deleted key works for less than 5 s more in this isolate", async () => {
   const { ask, clock, scope } = await openDoor(listNothing);
   expect((await ask("/v1/environments")).status).toBe(200);
   await env.DB.prepare("delete from api_keys where org_id = ?").bind(scope.orgId).run();
-  clock.now += 59_999;
+  clock.now += 3_999;
   expect((await ask("/v1/environments")).status).toBe(200);
   clock.now += 1;
   expect((await ask("/v1/environments")).status).toBe(401);
@@ -58,3 +61,139 @@ test("health and the OpenAPI page need no key", async () => {
   expect(await (await ask("/healthz", anonymous)).json()).toEqual({ status: "ok" });
   expect((await ask("/openapi.json", anonymous)).status).toBe(200);
 });
+
+const listEnvironments = async () => [];
+
+test("a key that is revoked is refused everywhere in less than 5 s", async () => {
+  const { ask, clock, token } = await openDoor({ listEnvironments });
+  expect((await ask("/v1/environments")).status).toBe(200);
+  await env.DB.prepare("update api_keys set revoked_at = 1 where hash = ?").bind(sha256Hex(token)).run();
+  clock.now += 4_000;
+  expect((await ask("/v1/environments")).status).toBe(401);
+});
+
+test("a key that has expired is refused, and says so", async () => {
+  const door = await openDoor({ listEnvironments });
+  const expires_at = door.clock.now + 1000;
+  const token = await admit(door.scope, { expires_at });
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await door.ask("/v1/environments", { headers })).status).toBe(200);
+  door.clock.now += 1000;
+  const reply = await door.ask("/v1/environments", { headers });
+  expect([reply.status, await reply.json()]).toMatchObject([401, { error: { message: /expired/ } }]);
+});
+
+test("a key is refused what its scopes do not name, and told which it lacks", async () => {
+  const door = await openDoor({ listEnvironments });
+  const token = await admit(door.scope, { scopes: ["runs:write"] });
+  const reply = await door.ask("/v1/environments", { headers: { authorization: `Bearer ${token}` } });
+  expect(reply.status).toBe(403);
+  expect(await reply.json()).toMatchObject({
+    error: { code: "forbidden", message: "this key lacks the scope environments:read" },
+  });
+});
+
+test("a person's key may do no more than the person, and nothing once the membership has ended", async () => {
+  const door = await openDoor({ listEnvironments, createSecret: refusing });
+  const token = await admit(door.scope, { person_id: "per_1" });
+  const { orgId } = door.scope;
+  await env.DB.prepare("insert into members (org_id, person_id, role, created_at) values (?, 'per_1', 'viewer', 0)")
+    .bind(orgId)
+    .run();
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await door.ask("/v1/environments", { headers })).status).toBe(200);
+  const secret = { method: "POST", body: "{}", headers };
+  expect((await door.ask("/v1/secrets", secret)).status).toBe(403);
+  await env.DB.prepare("delete from members where org_id = ?").bind(orgId).run();
+  door.clock.now += 4000;
+  expect((await door.ask("/v1/environments", { headers })).status).toBe(401);
+});
+
+test("a key of a whole organisation names the project, by id or by name, and finds no other organisation's", async () => {
+  const scopes: unknown[] = [];
+  const readRun: Services["readRun"] = async (_env, scope) => {
+    scopes.push(scope);
+    return { ok: false, error: { code: "not_found", message: "no such run", param: "id" } };
+  };
+  const [door, other] = [await openDoor({ readRun }), await openDoor()];
+  const token = await admit(door.scope, { project_id: null });
+  const askFor = (project: Record<string, string>) =>
+    door.ask("/v1/runs/run_x", { headers: { authorization: `Bearer ${token}`, ...project } });
+  const unnamed = await askFor({});
+  expect([unnamed.status, await unnamed.json()]).toMatchObject([400, { error: { param: "Rollcall-Project" } }]);
+  await askFor({ "rollcall-project": door.scope.projectId });
+  expect(scopes).toEqual([door.scope]);
+  const theirs = await askFor({ "rollcall-project": other.scope.projectId });
+  expect([theirs.status, await theirs.json()]).toMatchObject([404, { error: { param: "Rollcall-Project" } }]);
+  expect(scopes.length).toBe(1);
+});
+
+test("nobody gets in once the deletion of the organisation or of the key's project has begun", async () => {
+  for (const table of ["organizations", "projects"] as const) {
+    const { ask, scope } = await openDoor({ listEnvironments });
+    const id = table === "projects" ? scope.projectId : scope.orgId;
+    await env.DB.prepare(`update ${table} set deleted_at = 1 where id = ?`).bind(id).run();
+    expect((await ask("/v1/environments")).status).toBe(401);
+  }
+});
+
+test("a key with a limit of its own is told what is left, and refused beyond it with the time to wait", async () => {
+  const door = await openDoor({ listEnvironments });
+  const token = await admit(door.scope, { requests_per_minute: 6 });
+  const headers = { authorization: `Bearer ${token}` };
+  const statuses: number[] = [];
+  for (let at = 0; at < 8; at += 1) {
+    const reply = await door.ask("/v1/environments", { headers });
+    statuses.push(reply.status);
+    expect(reply.headers.get("x-ratelimit-limit-requests")).toBe("6");
+    if (at === 1) expect(Number(reply.headers.get("x-ratelimit-remaining-requests"))).toBe(4);
+    if (reply.status === 429) expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+  }
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
+  expect((await door.ask("/v1/environments")).status).toBe(200);
+});
+
+test("an organisation's limit holds for all its keys together", async () => {
+  const door = await openDoor({ listEnvironments });
+  await env.DB.prepare(`update organizations set limits = '{"requests_per_minute":8}' where id = ?`)
+    .bind(door.scope.orgId)
+    .run();
+  const tokens = [door.token, await admit(door.scope)];
+  const statuses: number[] = [];
+  for (let at = 0; at < 10; at += 1) {
+    const headers = { authorization: `Bearer ${tokens[at % 2]}` };
+    statuses.push((await door.ask("/v1/environments", { headers })).status);
+  }
+  expect(statuses.filter((status) => status === 200).length).toBe(8);
+});
+
+test("too many wrong keys from one address are 429, another address is not, and none costs a look-up", async () => {
+  const door = await openDoor({ listEnvironments });
+  const DB = new Proxy(env.DB, { get: refusing });
+  const bindings = { ...env, DB };
+  const from = async (address: string) => {
+    const headers = { authorization: `Bearer rk_${"0".repeat(48)}`, "cf-connecting-ip": address };
+    return (await door.app.request("/v1/environments", { headers }, bindings)).status;
+  };
+  const address = crypto.randomUUID();
+  const statuses = await Promise.all(Array.from({ length: 150 }, () => from(address)));
+  expect(statuses.filter((status) => status === 401).length).toBe(100);
+  expect(statuses.filter((status) => status === 429).length).toBe(50);
+  expect(await from(crypto.randomUUID())).toBe(401);
+});
+
+test("a request that outlasts its key is not answered with what it waited for", async () => {
+  const door = await openDoor({
+    listEnvironments: async () => {
+      await env.DB.prepare("update api_keys set revoked_at = 1 where org_id = ?").bind(door.scope.orgId).run();
+      door.clock.now += 30_000;
+      return [];
+    },
+  });
+  const reply = await door.ask("/v1/environments");
+  expect([reply.status, await reply.json()]).toMatchObject([401, { error: { message: /revoked/ } }]);
+});
+
+function refusing(): never {
+  throw new Error("nobody was to be asked");
+}

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { EndpointView } from "../../src/contract/endpoint.ts";
-import { unseal } from "../../src/runtime/kit/secrets.ts";
+import type { Scope } from "../../src/contract/scope.ts";
+import { sealContext, unseal } from "../../src/runtime/kit/secrets.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/endpoints.ts";
 import { script } from "../runtime/script.ts";
 import { type Door, openDoor } from "./door.ts";
@@ -62,9 +63,11 @@ test("an endpoint is created with 201, its location, and the last of its key alo
     expect(await (await door.ask(`/v1/endpoints/${path}`)).json()).toEqual(endpoint);
   }
   const sealed = (await sealedKey(endpoint.id)) ?? "";
-  const context = `${door.scope.orgId}/${endpoint.id}`;
-  expect(await unseal(env.ROLLCALL_SECRET, sealed, context)).toBe(KEY);
-  await expect(unseal(env.ROLLCALL_SECRET, sealed, `org_other/${endpoint.id}`)).rejects.toThrow();
+  const opened = (scope: Scope, id: string) => unseal(env.ROLLCALL_SECRET, sealed, sealContext(scope, id));
+  expect(await opened(door.scope, endpoint.id)).toBe(KEY);
+  await expect(opened({ ...door.scope, orgId: "org_other" }, endpoint.id)).rejects.toThrow();
+  await expect(opened({ ...door.scope, projectId: "pj_other" }, endpoint.id)).rejects.toThrow();
+  await expect(opened(door.scope, "ep_other")).rejects.toThrow();
 });
 
 test("creation asks the server once what it supports", async () => {

@@ -28,6 +28,7 @@ function feedOf(batches: Batch[]) {
   let now = 0;
   const feed: EventFeed = {
     now: () => now,
+    allowed: async () => true,
     report: (error) => reported.push(error),
     read: async (after, waitMs) => {
       reads.push({ after, waitMs });
@@ -52,7 +53,7 @@ test("events go out in order and the stream closes after the run's last", async 
     frame(progress(4)) + frame(progress(5)),
     frame(completed(6)),
   ]);
-  expect(reads).toEqual([{ after: 5, waitMs: 15_000 }]);
+  expect(reads).toEqual([{ after: 5, waitMs: 4000 }]);
 });
 
 test("a quiet stream says so every 15 seconds and asks the client back after 5 minutes", async () => {
@@ -60,7 +61,19 @@ test("a quiet stream says so every 15 seconds and asks the client back after 5 m
   const frames = await collect(framesOf(feed, quiet, 9));
   expect(frames.slice(0, -1)).toEqual(Array(21).fill(": still here\n\n"));
   expect(frames.at(-1)).toBe("retry: 1000\n\n");
-  expect(reads).toEqual(Array(20).fill({ after: 9, waitMs: 15_000 }));
+  expect(reads.map(({ waitMs }) => waitMs)).toEqual(Array(20).fill([4000, 4000, 4000, 3000]).flat());
+});
+
+test("a stream ends within 5 s once its caller is let in no longer, and tells nothing that happened since", async () => {
+  const { feed, reads } = feedOf([quiet, { events: [progress(10)], ended: false }]);
+  const looks = [true, false];
+  const revoked: EventFeed = { ...feed, allowed: async () => looks.shift() ?? false };
+  expect(await collect(framesOf(revoked, { events: [progress(9)], ended: false }, 8))).toEqual([
+    frame(progress(9)),
+    "retry: 1000\n\n",
+  ]);
+  expect(reads.length).toBe(2);
+  expect(feed.now()).toBeLessThan(5000);
 });
 
 test("a stream that is never quiet still makes a bounded number of reads", async () => {

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { SecretView } from "../../src/contract/endpoint.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { unseal } from "../../src/runtime/kit/secrets.ts";
+import { sealContext, unseal } from "../../src/runtime/kit/secrets.ts";
 import { changeSecret, createSecret } from "../../src/runtime/service/store-secret.ts";
 import { type Door, openDoor } from "./door.ts";
 
@@ -27,7 +27,7 @@ async function storedValue({ scope }: Door, id: string): Promise<string> {
   const sealed = await env.DB.prepare("select sealed_value from secrets where id = ?")
     .bind(id)
     .first<string>("sealed_value");
-  return unseal(env.ROLLCALL_SECRET, sealed ?? "", `${scope.orgId}/${id}`);
+  return unseal(env.ROLLCALL_SECRET, sealed ?? "", sealContext(scope, id));
 }
 
 test("a secret is created with 201 and shown without its value, by name and by id", async () => {

@@ -99,6 +99,9 @@ beforeAll(() => {
   write("src/attic/old.ts", 'import "../core/target.ts";\n');
   write("src/core/gone.ts", 'import "./nowhere.ts";\n');
   write("src/db/peek.ts", 'import "../../test/fixture.ts";\n');
+  write("src/db/runs.ts", 'import "drizzle-orm";\nimport "drizzle-orm/d1";\n');
+  write("src/db/scoped.ts", 'import "drizzle-orm/d1";\n');
+  write("src/db/schema.ts", 'import "drizzle-orm/sqlite-core";\nimport "drizzle-orm/d1";\n');
   write("test/fixture.ts", "export const fixture = true;\n");
   write("environments/dice/environment.ts", 'import { entry } from "rollcall";\nexport { entry };\n');
   write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
@@ -127,6 +130,12 @@ test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) =
 test("the object of a run puts its rooms together, and no other file of the run knows them", () => {
   expect(rulesFor("src/runtime/run/object.ts")).toEqual([]);
   expect(rulesFor("src/runtime/run/probe-src-runtime-run-judging.ts")).toEqual(["the run knows no room inside it"]);
+});
+
+test("one module reaches D1, and what stands beside it has the operators of conditions alone", () => {
+  expect(rulesFor("src/db/runs.ts")).toEqual(["queries are scoped"]);
+  expect(rulesFor("src/db/scoped.ts")).toEqual([]);
+  expect(rulesFor("src/db/schema.ts")).toEqual(["the schema reaches no database"]);
 });
 
 test("a cycle is reported even when it is made of type imports", () => {

@@ -84,11 +84,15 @@ async function endsWithItsDirectory(platform: Platform): Promise<void> {
   expect(Object.fromEntries(left)).toEqual(others);
 }
 
+function isSuccess(outcome: unknown): boolean {
+  return Object(outcome).success === true;
+}
+
 function lockOf(pid: number): string {
   return JSON.stringify({ ...markOf(pid), workerd: null });
 }
 
-test("the Worker gets its secret, its ceiling, one key and a dead-letter queue that works", async () => {
+test("the Worker gets its secret, its ceiling, one key, a rate limit and a dead-letter queue that work", async () => {
   const platform = await boot(null, testPort(8));
   expect(await read(platform, "/vars")).toEqual({
     ceiling: expect.any(Number),
@@ -102,6 +106,12 @@ test("the Worker gets its secret, its ceiling, one key and a dead-letter queue t
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     }),
   ]);
+  let knocks = 0;
+  // Three in a minute of the clock, which may end in between.
+  while (knocks <= 6 && isSuccess(await read(platform, "/knock?by=one"))) knocks++;
+  expect(knocks).toBeGreaterThanOrEqual(3);
+  expect(knocks).toBeLessThanOrEqual(6);
+  expect(await read(platform, "/knock?by=another")).toEqual({ success: true });
   await fetch(`${platform.url}/note`);
   await expect.poll(() => read(platform, "/notes"), { timeout: 10_000 }).toEqual([{ body: "fails" }]);
   await platform.stop();

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import type { Trajectory } from "../../src/contract/trajectory.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
+import { runFolder } from "../../src/runtime/kit/names.ts";
 import type { Door } from "./platform.ts";
 
 export interface StoredRun {
@@ -41,12 +42,12 @@ export async function storedRun(door: Door, id: string): Promise<StoredRun> {
     const trajectory: Trajectory = JSON.parse(text);
     left.set(trajectory.rollout_id, { trajectory, place: "row" });
   }
-  const folder = `org/${door.scope.orgId}/runs/${id}`;
-  for (const text of await objectsOf(`${folder}/trajectories/`)) {
+  const folder = runFolder(door.scope, id);
+  for (const text of await objectsOf(`${folder}trajectories/`)) {
     const trajectory: Trajectory = JSON.parse(text);
     left.set(trajectory.rollout_id, { trajectory, place: "object" });
   }
-  for (const text of await objectsOf(`${folder}/segments/`)) {
+  for (const text of await objectsOf(`${folder}segments/`)) {
     for (const line of text.split("\n")) {
       const { rollout_id, trajectory }: { rollout_id: string; trajectory: Trajectory | null } = JSON.parse(line);
       left.set(rollout_id, { trajectory, place: "segment" });

@@ -1,6 +1,7 @@
 /** Uploads through the real door, and what they leave in the stores. */
 import { env } from "cloudflare:workers";
 import { DatasetRow, DatasetView } from "../../src/contract/uploaded-dataset.ts";
+import { folderOf } from "../../src/runtime/kit/names.ts";
 import type { Door } from "./platform.ts";
 
 export type Rows = readonly Record<string, unknown>[];
@@ -51,7 +52,7 @@ export async function rowPages(platform: Door, id: string, query = ""): Promise<
 
 /** Keys of everything the tenant has uploaded, and ids of its datasets. */
 export async function kept({ scope }: Door): Promise<{ keys: string[]; ids: unknown[] }> {
-  const { objects } = await env.STORE.list({ prefix: `org/${scope.orgId}/datasets/` });
+  const { objects } = await env.STORE.list({ prefix: `${folderOf(scope)}datasets/` });
   const rows = await env.DB.prepare("select id from datasets where org_id = ? order by id").bind(scope.orgId).all();
   return { keys: objects.map(({ key }) => key), ids: rows.results.map(({ id }) => id) };
 }

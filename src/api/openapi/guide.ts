@@ -8,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   leases: "Batches a trainer has in hand.",
+  "audit-log": "Who changed what in an organisation.",
   platform: "The platform itself. These routes need no key.",
 };
 
@@ -19,7 +20,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Keys",
-    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. What belongs to another project is answered as if it did not exist.",
+    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator`. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (at least so many more) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
   },
   {
     title: "Sending again",

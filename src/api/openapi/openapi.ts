@@ -11,7 +11,7 @@ import { EXAMPLE } from "../../contract/primitives.ts";
 import { BatchStep } from "../batches.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
-import { type Operation, placeOf } from "../operation.ts";
+import { isOpen, type Operation, placeOf } from "../operation.ts";
 import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
@@ -34,7 +34,7 @@ export interface DocumentedOperation {
   readonly summary: string;
   readonly description?: string;
   readonly tags: readonly string[];
-  readonly security?: readonly object[];
+  readonly security: readonly object[];
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly required: true; readonly content: Content };
   readonly responses: Readonly<Record<string, DocumentedReply>>;
@@ -121,7 +121,14 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
 
 /** `runs` of `/v1/runs/{id}`; what stands outside /v1 is about the platform. */
 function nounOf(path: string): string {
-  return /^\/v1\/(\w+)/.exec(path)?.[1] ?? "platform";
+  return /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? "platform";
+}
+
+/** What a key needs to have among its scopes: any of what is listed. */
+function securityOf({ permission }: Operation): readonly object[] {
+  if (permission === "anybody") return [];
+  if (permission === "caller") return [{ bearer: [] }];
+  return [permission].flat().map((scope) => ({ bearer: [scope] }));
 }
 
 class Description {
@@ -138,13 +145,13 @@ class Description {
   }
 
   whole(): DocumentedOperation {
-    const { id, summary, description, open, body, reply } = this.#operation;
+    const { id, summary, description, body, reply } = this.#operation;
     return {
       operationId: id,
       summary,
       ...(description !== undefined && { description }),
       tags: [this.#noun],
-      ...(open && { security: [] }),
+      security: securityOf(this.#operation),
       parameters: [...this.#inPath(), ...this.#inQuery(), ...this.#inHeaders()],
       ...(body && {
         requestBody: {
@@ -270,7 +277,9 @@ class Description {
 const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 
 /** What the operation says it may answer with, and what any request of its kind may meet. */
-function codesOf({ open, trainer, body, query, headers, errors = [] }: Operation, path: string): ErrorCode[] {
+function codesOf(operation: Operation, path: string): ErrorCode[] {
+  const { body, query, headers, errors = [] } = operation;
+  const open = isOpen(operation);
   // A step in the path is held to its form; of an id it is only known whether it is there.
   const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);
@@ -282,7 +291,8 @@ function codesOf({ open, trainer, body, query, headers, errors = [] }: Operation
       ...errors,
       ...may(body !== undefined, "too_large"),
       ...may(!open, "unauthorized"),
-      ...may(!(open || trainer), "forbidden"),
+      ...may(!open && operation.permission !== "caller", "forbidden"),
+      ...may(!open, "rate_limited"),
       ...may(ofRun.test(path), "run_unreadable"),
       ...may(!open, "storage_full"),
       "internal" as const,

@@ -1,7 +1,76 @@
-/** What a run asks of the object of its organisation, and what it is granted. */
+/** What isolates and runs ask of the objects of an organisation, and what they are told. */
 import type { Scope } from "../../contract/scope.ts";
 import type { Grant, Need } from "./endpoint-wire.ts";
 
+export interface RequestsAsk {
+  /** Requests a minute. */
+  readonly limit: number;
+  /** How many are asked for. */
+  readonly want: number;
+  /** Of the block before: requests that were not made (negative: that were made beyond it). */
+  readonly unused: number;
+}
+
+export interface RequestsGrant {
+  readonly granted: number;
+  /** What is left to be granted now. */
+  readonly remaining: number;
+  /** Milliseconds until one more may be granted; 0 if it may be now. */
+  readonly retryMs: number;
+  /** Milliseconds until the whole limit is there again. */
+  readonly resetMs: number;
+}
+
+/** A change that is about to be made. */
+export interface AuditChange {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** `key_…`, `per_…`, or the run whose trainer it is. */
+  readonly who: string;
+  /** The id of the operation, such as `createKey`. */
+  readonly action: string;
+  readonly project_id: string | null;
+  /** What the path names; null for something that is yet to be made. */
+  readonly target: string | null;
+  readonly request_id: string;
+}
+
+export interface AuditOutcome {
+  /** Of the reply. */
+  readonly status: number;
+  /** What was made; null if nothing was. */
+  readonly target: string | null;
+}
+
+export interface AuditQuery {
+  readonly before: number | null;
+  readonly limit: number;
+  /** Null: any. */
+  readonly who: string | null;
+  readonly action: string | null;
+  readonly target: string | null;
+}
+
+// A type and not an interface: SQLite's rows are records by name.
+export type StoredAuditEntry = {
+  readonly id: number;
+  readonly at: number;
+  readonly who: string;
+  readonly action: string;
+  readonly project_id: string | null;
+  readonly target: string | null;
+  readonly request_id: string;
+  /** Of the reply; null while the change is under way, and for good where the platform stopped in the middle. */
+  readonly status: number | null;
+};
+
+export interface AuditPage {
+  readonly entries: StoredAuditEntry[];
+  /** Older entries that are kept no longer. */
+  readonly dropped: number;
+}
+
+/** What a run asks of the object of its organisation. */
 export interface ShareAsk {
   readonly scope: Scope;
   readonly run_id: string;

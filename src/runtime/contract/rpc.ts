@@ -9,6 +9,7 @@ import type { ExportQuery } from "../../contract/export.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
+import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, RequestsAsk, RequestsGrant } from "./account-wire.ts";
 import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
@@ -54,6 +55,19 @@ export interface FinishedPage {
   readonly cut: boolean;
   /** Segments that cover rows of this page. */
   readonly segments: SegmentEntry[];
+}
+
+/** Requests of one key, or of an organisation: kept in step with account/request-budget.ts, which is the rule. */
+export interface RequestsRpc {
+  take(asked: RequestsAsk): Promise<RequestsGrant>;
+}
+
+/** Changes made in an organisation. */
+export interface AuditRpc {
+  begin(change: AuditChange): Promise<number>;
+  end(id: number, outcome: AuditOutcome): Promise<void>;
+  list(query: AuditQuery): Promise<AuditPage>;
+  forget(): Promise<void>;
 }
 
 /** Lines of an export: each made of one rollout, or of the two of a pair. */

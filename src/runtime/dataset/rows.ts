@@ -41,7 +41,10 @@ export class RowsMissing extends Error {
 /** Texts of rows, by row. */
 type Block = ReadonlyMap<number, string>;
 
-/** Per isolate: 16 MiB of blocks at most, and 2 MiB for the index of a file of the shortest rows. */
+/**
+ * Per isolate, by key in R2, which begins with the owner's: 16 MiB of blocks at most, and 2 MiB for the index of a file of
+ * the shortest rows.
+ */
 const blocks = new LruCache<Block>(16);
 const indexes = new LruCache<DatasetIndex>(8);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

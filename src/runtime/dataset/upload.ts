@@ -77,7 +77,7 @@ async function receive(
 ): Promise<Uploaded> {
   const made = await madeBefore(env, scope, options);
   if (made !== null) return await replay(env, scope, upload, made, await hashOf(body, options));
-  const chosen = await checkedBy(env, upload);
+  const chosen = await checkedBy(env, scope, upload);
   if (!chosen.ok) return chosen;
   const taken = await takenName(env, scope, upload);
   if (taken !== null) return taken;
@@ -87,10 +87,10 @@ async function receive(
 /** What rows are checked against; null: that they are tasks at all. */
 type Against = { environment: AnyEnvironment; stored: NewDataset["environment"] } | null;
 
-async function checkedBy(env: Env, upload: DatasetUpload): Promise<Result<Against>> {
+async function checkedBy(env: Env, scope: Scope, upload: DatasetUpload): Promise<Result<Against>> {
   const { environment: named, environment_args: args } = upload;
   if (named === null) return { ok: true, value: null };
-  const chosen = await chooseEnvironment(env, named, args);
+  const chosen = await chooseEnvironment(env, scope, named, args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   return { ok: true, value: { environment, stored: { ...pinOf(registered), args } } };

@@ -1,6 +1,7 @@
 /** The environment a request names, built with the arguments it gives: for a run, or to check uploaded rows against. */
 
 import type { JsonObject } from "../../contract/json.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { formatPath, valueAt } from "../../core/field-path.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
@@ -15,6 +16,7 @@ export interface ChosenEnvironment {
 /** `named`: `id` or `id@version`. Refuses with `environment` or `environment_args` as the field at fault. */
 export async function chooseEnvironment(
   env: Env,
+  scope: Scope,
   named: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Result<ChosenEnvironment>> {
@@ -24,7 +26,7 @@ export async function chooseEnvironment(
   if (!parsed.success) return refuseArgs(parsed.error.issues[0], args);
   // They came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
-    const environment = await builtOrError(registered, args as JsonObject);
+    const environment = await builtOrError(scope, registered, args as JsonObject);
     return environment instanceof Error ? environment : { environment, rowless: rowsFault(environment) };
   });
   if (looked instanceof Error) {
@@ -50,9 +52,13 @@ function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
 }
 
 /** The environment, or what its own code had to say against the arguments. */
-export async function builtOrError(registered: HeldEnvironment, args: JsonObject): Promise<AnyEnvironment | Error> {
+export async function builtOrError(
+  scope: Scope | null,
+  registered: HeldEnvironment,
+  args: JsonObject,
+): Promise<AnyEnvironment | Error> {
   try {
-    return await builtEnvironment(registered, args);
+    return await builtEnvironment(scope, registered, args);
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }

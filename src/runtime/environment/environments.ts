@@ -1,15 +1,18 @@
 /**
  * The environments this deployment holds: those of the registry, and those a generated entry module registers before
- * the first request. Looked up by id and version, built once per set of arguments.
+ * the first request. Looked up by id and version, built once for each project and set of arguments: an instance may keep
+ * what one project's rollouts met, and another's must not find it there.
  */
 import { waitUntil } from "cloudflare:workers";
 import { ENVIRONMENTS, type RegisteredEnvironment } from "../../../environments/registered.ts";
 import { EnvError, messageOf } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
 import { type AnyEnvironment, tearDown } from "../../core/environments/any-environment.ts";
-import type { EnvironmentPin } from "../contract/wire.ts";
+import type { EnvironmentPin, RunSpec } from "../contract/wire.ts";
 import { logError } from "../kit/log.ts";
+import { folderOf } from "../kit/names.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 
 export type HeldEnvironment = RegisteredEnvironment;
@@ -57,29 +60,37 @@ export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin 
  * The environment a run pinned, or null when this deployment no longer holds that code. Rejects with an EnvError where
  * that code fails to build it.
  */
-export async function pinnedEnvironment(pin: EnvironmentPin, args: JsonObject): Promise<AnyEnvironment | null> {
+export async function pinnedEnvironment({
+  scope,
+  environment: pin,
+  environment_args: args,
+}: Pick<RunSpec, "scope" | "environment" | "environment_args">): Promise<AnyEnvironment | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
   try {
-    return await builtEnvironment(registered, args);
+    return await builtEnvironment(scope, registered, args);
   } catch (thrown) {
     const message = `${pin.id}@${pin.version} cannot be built: ${messageOf(thrown)}`;
     throw new EnvError(message, { cause: thrown });
   }
 }
 
-/** Of arguments that its schema takes. Rejects with what its own code has against them. */
-export function builtEnvironment(registered: HeldEnvironment, args: JsonObject): Promise<AnyEnvironment> {
-  return built.get(nameOf(registered, args), () => registered.load(args), Date.now());
+/** For a project, or for nobody's rollouts; `args` are such as its schema takes. Rejects with what its own code says. */
+export function builtEnvironment(
+  scope: Scope | null,
+  registered: HeldEnvironment,
+  args: JsonObject,
+): Promise<AnyEnvironment> {
+  return built.get(nameOf(scope, registered, args), () => registered.load(args), Date.now());
 }
 
 /** Whoever asks for it now runs none of its code. */
-export function isBuilt(registered: HeldEnvironment, args: JsonObject): boolean {
-  return built.has(nameOf(registered, args));
+export function isBuilt(scope: Scope | null, registered: HeldEnvironment, args: JsonObject): boolean {
+  return built.has(nameOf(scope, registered, args));
 }
 
-function nameOf({ id, digest }: HeldEnvironment, args: JsonObject): string {
-  return `${id} ${digest} ${canonicalJson(args)}`;
+function nameOf(scope: Scope | null, { id, digest }: HeldEnvironment, args: JsonObject): string {
+  return `${scope === null ? "" : folderOf(scope)} ${id} ${digest} ${canonicalJson(args)}`;
 }
 
 async function retire(environment: AnyEnvironment): Promise<void> {

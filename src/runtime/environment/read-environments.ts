@@ -19,8 +19,8 @@ export async function readEnvironment(env: Env, named: string): Promise<Result<E
 
 async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
   // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
-  const build = () => builtOrError(registered, {});
-  const environment = isBuilt(registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
+  const build = () => builtOrError(null, registered, {});
+  const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
   const source = environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
   return {
     object: "environment",

@@ -1,11 +1,14 @@
-/** Names of objects and keys of R2. Every one begins with its organisation; content is addressed inside a run only. */
+/**
+ * Names of objects and keys of R2. Every one begins with its organisation and project; content is addressed inside a
+ * run only.
+ */
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
-import type { EndpointRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { AuditRpc, EndpointRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
-  const stub: unknown = env.RUN.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
+  const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`);
   return stub as RunRpc;
 }
 
@@ -15,12 +18,12 @@ export function rolloutHost(env: Env, scope: Scope, runId: string, host: number)
   return stub as RolloutRpc;
 }
 
-export function hostName({ orgId, projectId }: Scope, runId: string, host: number): string {
-  return `org/${orgId}/${projectId}/${runId}/${host}`;
+export function hostName(scope: Scope, runId: string, host: number): string {
+  return `${folderOf(scope)}${runId}/${host}`;
 }
 
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
-  const stub: unknown = env.ENDPOINT.getByName(`org/${scope.orgId}/${scope.projectId}/${endpointId}`);
+  const stub: unknown = env.ENDPOINT.getByName(`${folderOf(scope)}${endpointId}`);
   return stub as EndpointRpc;
 }
 
@@ -30,42 +33,64 @@ export function accountObject(env: Env, orgId: string): AccountRpc {
   return stub as AccountRpc;
 }
 
+/** Who counts the requests of a key, or of all of an organisation (null). */
+export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
+  const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
+  return stub as RequestsRpc;
+}
+
+/** Who changed what in an organisation. */
+export function auditObject(env: Env, orgId: string): AuditRpc {
+  const stub: unknown = env.AUDIT.getByName(`org/${orgId}`);
+  return stub as AuditRpc;
+}
+
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */
 export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
-  const stub: unknown = env.TRAINER.getByName(`org/${scope.orgId}/${scope.projectId}/${runId}`);
+  const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
   return stub as TrainerRpc;
 }
 
+/** What all keys of a project in R2 begin with. */
+export function folderOf({ orgId, projectId }: Scope): string {
+  return `org/${orgId}/${projectId}/`;
+}
+
+/** What all keys of a run in R2 begin with. */
+export function runFolder(scope: Scope, runId: string): string {
+  return `${folderOf(scope)}runs/${runId}/`;
+}
+
 export function datasetKey(scope: Scope, runId: string, sha256: string): string {
-  return `org/${scope.orgId}/runs/${runId}/dataset/${sha256}.jsonl`;
+  return `${runFolder(scope, runId)}dataset/${sha256}.jsonl`;
 }
 
 /** An uploaded dataset's file, as it was sent, and the index beside it. */
 export function uploadKeys(scope: Scope, datasetId: string): { key: string; index_key: string } {
-  const folder = `org/${scope.orgId}/datasets/${datasetId}`;
+  const folder = `${folderOf(scope)}datasets/${datasetId}`;
   return { key: `${folder}/rows.jsonl`, index_key: `${folder}/rows.index` };
 }
 
 export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
-  return `org/${scope.orgId}/runs/${runId}/trajectories/${sha256}.json`;
+  return `${runFolder(scope, runId)}trajectories/${sha256}.json`;
 }
 
 /** What the rollouts of a forked run begin with. */
 export function forkKey(scope: Scope, runId: string, sha256: string): string {
-  return `org/${scope.orgId}/runs/${runId}/fork/${sha256}.json`;
+  return `${runFolder(scope, runId)}fork/${sha256}.json`;
 }
 
 export function segmentKey(scope: Scope, runId: string, sha256: string): string {
-  return `org/${scope.orgId}/runs/${runId}/segments/${sha256}.jsonl`;
+  return `${runFolder(scope, runId)}segments/${sha256}.jsonl`;
 }
 
 /** The training samples of a group: gzipped rows, whole groups only, never written again. */
 export function sampleKey(scope: Scope, runId: string, sha256: string): string {
-  return `org/${scope.orgId}/runs/${runId}/samples/${sha256}`;
+  return `${runFolder(scope, runId)}samples/${sha256}`;
 }
 
 /** What makes a batch of samples: the list of them, and the credit of each. */
 export function batchKeys(scope: Scope, runId: string, batchId: string): { manifest_key: string; credits_key: string } {
-  const folder = `org/${scope.orgId}/runs/${runId}/batches/${batchId}`;
+  const folder = `${runFolder(scope, runId)}batches/${batchId}`;
   return { manifest_key: `${folder}/manifest.json`, credits_key: `${folder}/credits.jsonl` };
 }

@@ -46,9 +46,9 @@ export async function unseal(secret: string, sealed: string, context: string): P
   return new TextDecoder().decode(opened);
 }
 
-/** What a seal is bound to: the owner and the row. */
+/** What a seal is bound to: organisation, project and row. */
 export function sealContext(scope: Scope, id: string): string {
-  return `${scope.orgId}/${id}`;
+  return `${scope.orgId}/${scope.projectId}/${id}`;
 }
 
 /** Of a request that may hold a secret: a plain hash would let one try out guesses. */

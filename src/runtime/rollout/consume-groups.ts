@@ -66,7 +66,7 @@ async function beginRollouts(
   subrequests: Subrequests,
 ): Promise<void> {
   const run = runObject(env, spec.scope, spec.run_id);
-  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  const environment = await pinnedEnvironment(spec);
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];

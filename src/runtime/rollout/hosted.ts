@@ -214,7 +214,7 @@ export class HostedRollout {
     stored: Rollout | null,
     again: boolean,
   ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
-    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    const environment = await pinnedEnvironment(spec);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
     const { rollout_id: id, task_key } = spec;
     const rollout =

@@ -49,7 +49,7 @@ export async function rehearse(
 /** What it meets it gives: the same is met again where it matters, and dealt with there. */
 async function makeAll(spec: RolloutSpec, stored: Rollout | null): Promise<unknown> {
   try {
-    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    const environment = await pinnedEnvironment(spec);
     if (environment === null) return null;
     const { rollout_id: id, task_key, row, example_id } = spec;
     const task = { id, task_key, ...buildTask(environment, row, example_id) };

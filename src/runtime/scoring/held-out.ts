@@ -53,7 +53,7 @@ const TRIES = 64;
 const SLICE = 25;
 /** From one try to the next in rows without end: a multiple of 1 to 16, so that environments that take turns keep theirs. */
 const STRIDE = 720_720;
-/** Task keys by run; an isolate serves many. */
+/** Task keys by run; an isolate serves many. An id of a run is one run's in the whole deployment. */
 const known = new LruCache<ReadonlySet<string>>(16);
 
 export async function keysHeldOut(rows: TrainingRows, holdout: number): Promise<ReadonlySet<string>> {

@@ -40,7 +40,7 @@ export async function openScoring(
   spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
   subrequests: Subrequests,
 ): Promise<Scoring | null> {
-  const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+  const environment = await pinnedEnvironment(spec);
   if (environment === null) return null;
   const now = () => Date.now();
   const secrets = await openSecrets(env, spec.scope, environment.needs, now());

@@ -158,7 +158,7 @@ async function resolve(
   const endpoint = await resolveEndpoint(env, scope, request.endpoint, now, byRun);
   if (!endpoint.ok) return endpoint;
   if (training !== null) {
-    const unfit = await refuseTraining(env, request, training, checked.value);
+    const unfit = await refuseTraining(env, scope, request, training, checked.value);
     if (unfit !== null) return unfit;
     const inexact = await refuseEngine(env, scope, request, endpoint.value, now);
     if (inexact !== null) return inexact;

@@ -48,7 +48,7 @@ export async function checkRun(
   request: EvalRequest,
   { training, rows }: CheckedAs,
 ): Promise<Result<Checked>> {
-  const chosen = await chooseEnvironment(env, request.environment, request.environment_args);
+  const chosen = await chooseEnvironment(env, scope, request.environment, request.environment_args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   const needing = { named: registered.id, needs: environment.needs, param: "environment" };

@@ -29,6 +29,7 @@ const BLOCKS_HELD_OUT = 256;
 
 export async function refuseTraining(
   env: Env,
+  scope: Scope,
   request: EvalRequest,
   training: TrainingSpec,
   checked: Checked,
@@ -39,7 +40,7 @@ export async function refuseTraining(
   const address = url === null ? null : refuseAddress(env, url, "trainer.url");
   if (address !== null) return address;
   return (
-    (await refuseEval(env, request, training, checked)) ??
+    (await refuseEval(env, scope, request, training, checked)) ??
     refuseOrder(request, training, checked) ??
     (await refuseHoldout(env, request, training, checked))
   );
@@ -92,6 +93,7 @@ function refuseMembers({ members }: Checked["environment"]): Result<never> | nul
 
 async function refuseEval(
   env: Env,
+  scope: Scope,
   request: EvalRequest,
   { eval: asked, holdout }: TrainingSpec,
   { pin, kind }: Checked,
@@ -99,7 +101,7 @@ async function refuseEval(
   if (asked == null) return null;
   const own = asked.environment === undefined;
   const args = asked.environment_args ?? (own ? request.environment_args : {});
-  const chosen = await chooseEnvironment(env, asked.environment ?? `${pin.id}@${pin.version}`, args);
+  const chosen = await chooseEnvironment(env, scope, asked.environment ?? `${pin.id}@${pin.version}`, args);
   if (!chosen.ok) {
     const { code, message, param } = chosen.error;
     return refuse(code, message, `eval.${param ?? "environment"}`);

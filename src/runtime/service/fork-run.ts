@@ -83,7 +83,7 @@ async function readSource(
 async function unfitEnvironment(env: Env, scope: Scope, { run }: RunRecord): Promise<Result<never> | null> {
   const { environment: pin, environment_args: args } = run.spec;
   const named = `${pin.id}@${pin.version}`;
-  const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(pin, args));
+  const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(run.spec));
   if (environment instanceof Error) return refuse("conflict", environment.message, "id");
   if (environment === null) {
     const message = `${named} is not in this deployment with the code the run pinned`;

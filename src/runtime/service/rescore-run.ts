@@ -89,7 +89,7 @@ async function scorerOf(
   // Arguments of one environment say nothing to another.
   const same = named.split("@")[0] === run.spec.environment.id;
   const args = request.environment_args ?? (same ? run.spec.environment_args : {});
-  const chosen = await chooseEnvironment(env, named, args);
+  const chosen = await chooseEnvironment(env, scope, named, args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   const pin = pinOf(registered);

@@ -94,7 +94,7 @@ export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): P
 
 async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readonly ToolDefinition[] | SerializedError> {
   try {
-    const environment = await pinnedEnvironment(spec.environment, spec.environment_args);
+    const environment = await pinnedEnvironment(spec);
     if (environment === null) return [];
     const offered = offeredTools(environment, rollout);
     return "error" in offered ? offered : askedTools(spec, offered);

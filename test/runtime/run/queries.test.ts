@@ -4,7 +4,8 @@ import type { Scope } from "../../../src/contract/scope.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { findKey, insertKey } from "../../../src/db/keys.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/db/runs.ts";
-import { keyRow } from "../../api/accounts.ts";
+import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
+import { admit } from "../../api/accounts.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 
 const newScope = (): Scope => ({ orgId: `org_${crypto.randomUUID()}`, projectId: "pj_1" });
@@ -70,9 +71,11 @@ test("an update changes what it names, in its own project only", async () => {
 
 test("a key is found by its hash and added once", async () => {
   const scope = newScope();
-  const key = { ...keyRow(scope, "rk_one"), hash: crypto.randomUUID() };
-  await insertKey(env.DB, key);
-  await insertKey(env.DB, { ...key, id: "key_other" });
-  expect(await findKey(env.DB, key.hash)).toMatchObject({ id: key.id, org_id: scope.orgId });
+  const hash = sha256Hex(await admit(scope));
+  const found = await findKey(env.DB, hash);
+  if (found === null) throw new Error("it is not there");
+  expect(found).toMatchObject({ key: { hash, org_id: scope.orgId }, limits: {}, role: null });
+  await insertKey(env.DB, { ...found.key, id: "key_other" });
+  expect(await findKey(env.DB, hash)).toEqual(found);
   expect(await findKey(env.DB, "unknown")).toBeNull();
 });

@@ -3,6 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
+import { runFolder } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { readSources } from "../../../src/runtime/trajectory/carry-over.ts";
 import { acceptedOnly, interposed, segmentLines } from "../hand-made.ts";
@@ -140,9 +141,7 @@ test("a trajectory that is gone from the store ends its rollout with that reason
   const model = script(["7"]);
   const run = await platform.finish({ environment: "marked", dataset: ask(["a", "b"]), model });
   await segmentLines(platform, run.id);
-  const { objects } = await env.STORE.list({
-    prefix: `org/${platform.scope.orgId}/runs/${run.id}/`,
-  });
+  const { objects } = await env.STORE.list({ prefix: runFolder(platform.scope, run.id) });
   await env.STORE.delete(objects.map(({ key }) => key));
   const made = await rescored(run.id);
   expect(made).toMatchObject({ status: "failed", counts: { scored: 0, failed: { platform: 2 } } });

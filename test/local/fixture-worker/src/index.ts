@@ -4,6 +4,7 @@ interface Bindings {
   readonly COUNTER: DurableObjectNamespace<CounterObject>;
   readonly DB: D1Database;
   readonly NOTES: Queue<string>;
+  readonly KNOCKS: RateLimit;
   readonly LIVE_OBJECT_CEILING: number;
   readonly ROLLCALL_SECRET: string;
   readonly NETWORK?: Fetcher;
@@ -33,6 +34,8 @@ async function answer(request: Request, env: Bindings): Promise<Response> {
       return Response.json((await env.DB.prepare("SELECT * FROM api_keys").all()).results);
     case "/vars":
       return Response.json({ ceiling: env.LIVE_OBJECT_CEILING, secret: env.ROLLCALL_SECRET });
+    case "/knock":
+      return Response.json(await env.KNOCKS.limit({ key: searchParams.get("by") ?? "" }));
     case "/calls":
       return await (env.NETWORK ?? globalThis).fetch(searchParams.get("at") ?? "");
     default:

@@ -1,0 +1,119 @@
+/** Tenants with the same things under the same names, and a database that notes the statements it is given. */
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Scope } from "../../src/contract/scope.ts";
+import {
+  apiKeys,
+  datasets,
+  deletions,
+  endpoints,
+  idempotencyKeys,
+  invitations,
+  judgeVerdicts,
+  members,
+  organizations,
+  people,
+  projects,
+  runs,
+  secrets,
+  trainerTokens,
+} from "../../src/db/schema.ts";
+import { keyRow } from "../api/accounts.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
+
+export interface Tenant {
+  readonly scope: Scope;
+  /** What tells its things from another tenant's: every id and hash ends in it, but its organisation's. */
+  readonly mark: string;
+}
+
+export const TENANT_TABLES = {
+  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ organizations, projects, runs, secrets, trainerTokens },
+};
+
+/** Two projects of one organisation, and a third of another. */
+export async function threeTenants(): Promise<[Tenant, Tenant, Tenant]> {
+  const [here, elsewhere] = [`org_${crypto.randomUUID()}`, `org_${crypto.randomUUID()}`];
+  const [one, beside, far] = [newTenant(here), newTenant(here), newTenant(elsewhere)];
+  await Promise.all([one, beside, far].map(settle));
+  return [one, beside, far];
+}
+
+function newTenant(orgId: string): Tenant {
+  const mark = crypto.randomUUID();
+  return { mark, scope: { orgId, projectId: `pj_${mark}` } };
+}
+
+async function settle({ scope, mark }: Tenant): Promise<void> {
+  const d1 = drizzle(env.DB);
+  const owner = { org_id: scope.orgId, project_id: scope.projectId };
+  const at = { created_at: 1000 };
+  const endpoint = endpointRow({ id: `ep_${mark}` });
+  const run = runRow(endpoint, { id: `run_${mark}`, idempotency_key: "k", name: "name", dataset_id: `ds_${mark}` });
+  const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: null, ...at };
+  const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
+  const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
+  const about = { kind: "dataset" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
+  const verdict = { value: 1, reason: mark };
+  await d1.batch([
+    d1.insert(organizations).values(organization).onConflictDoNothing(),
+    d1.insert(projects).values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: {}, ...at }),
+    d1.insert(people).values({ id: `per_${mark}`, email: `${mark}@example.com`, name: "name", ...at }),
+    d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
+    d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
+    d1.insert(apiKeys).values(key),
+    d1.insert(deletions).values({ id: `del_${mark}`, ...owner, ...about, requested_by: "key_1", ...at }),
+    d1.insert(trainerTokens).values({ hash: `token-${mark}`, ...owner, run_id: run.id, ...at }),
+    d1.insert(endpoints).values({ ...endpoint, ...owner, name: "name" }),
+    d1.insert(endpoints).values({ ...endpoint, ...owner, id: `ep-unused_${mark}`, name: "unused" }),
+    d1
+      .insert(secrets)
+      .values({ id: `sec_${mark}`, ...owner, name: "name", sealed_value: mark, ...at, updated_at: 1000 }),
+    d1.insert(datasets).values({ id: `ds_${mark}`, ...owner, name: "name", rows: 1, bytes: 2, sha256: mark, ...at }),
+    d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
+    d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
+    d1.insert(runs).values({ ...run, ...owner }),
+    d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+  ]);
+}
+
+/** The tenant's rows, by table; of tables without projects, those that bear its mark. */
+export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, unknown[]>>> {
+  const d1 = drizzle(env.DB);
+  const found = Object.entries(TENANT_TABLES).map(async ([name, table]) => {
+    if ("project_id" in table) {
+      return [name, await d1.select().from(table).where(eq(table.project_id, scope.projectId))] as const;
+    }
+    const rows: unknown[] = await d1.select().from(table);
+    return [name, rows.filter((row) => JSON.stringify(row).includes(mark))] as const;
+  });
+  return Object.fromEntries(await Promise.all(found));
+}
+
+export interface NotedStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The tests' database; `statements` has what it was asked since. */
+export function notingDatabase(): { readonly database: D1Database; readonly statements: NotedStatement[] } {
+  const statements: NotedStatement[] = [];
+  const database = new Proxy(env.DB, {
+    get: (real, name) => {
+      if (name === "batch") return real.batch.bind(real);
+      if (name !== "prepare") throw new Error(`nobody expected ${String(name)}`);
+      return (text: string) => {
+        const prepared = real.prepare(text);
+        const bind = (...values: unknown[]) => {
+          statements.push({ text, values });
+          return prepared.bind(...values);
+        };
+        return { bind };
+      };
+    },
+  });
+  return { database, statements };
+}

@@ -1,0 +1,44 @@
+/** Nothing of the platform reaches D1 past src/db/scoped.ts, and what has no owner there is listed here. */
+import { globSync, readFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const SOURCES = globSync(["src/{api,db,runtime}/**/*.ts", "src/index.ts"], { cwd: ROOT }).sort();
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
+
+function matchesIn(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([all, what]) => `${file}: ${what ?? all}`));
+}
+
+test("no source calls a method of the database itself: it is handed to functions of src/db", () => {
+  expect(matchesIn(SOURCES, /\.(?:prepare|withSession|dump)\(/g)).toEqual([]);
+  expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual(["src/db/scoped.ts: d1.batch"]);
+});
+
+test("no query of src/db is a text of its own", () => {
+  const queries = SOURCES.filter((file) => file.startsWith("src/db/"));
+  expect(matchesIn(queries, /\bsql\.raw\b/g)).toEqual([]);
+});
+
+test("these queries have no owner, and no others", () => {
+  expect(matchesIn(SOURCES, /\bunscoped\(\w+, ("[^"]+")\)/g)).toEqual([
+    'src/db/keys.ts: "key by hash"',
+    'src/db/keys.ts: "trainer token by hash"',
+  ]);
+  const calls = matchesIn(SOURCES, /\bunscoped\(/g).length;
+  const declared = 1;
+  expect(calls - declared).toBe(2);
+});
+
+test("every file of src/db with a function that takes a database is under the test of scopes", () => {
+  const asked = read("test/db/scope.test.ts");
+  const files = SOURCES.filter((file) =>
+    /^export (?:async )?function \w+(?:<[^(]*>)?\(\s*database\b/m.test(read(file)),
+  );
+  const missing = files.filter((file) => file !== "src/db/scoped.ts" && !asked.includes(`"../../${file}"`));
+  expect(missing.map((file) => basename(file))).toEqual([]);
+});

@@ -1,0 +1,13 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+
+test("the binding for wrong keys lets 100 of an address through in a minute, and counts each address alone", async () => {
+  const passes = async (key: string) => (await env.WRONG_KEYS.limit({ key })).success;
+  const flooding = crypto.randomUUID();
+  let passed = 0;
+  // The minute is that of the clock: one that begins meanwhile lets another 100 through.
+  while (passed <= 200 && (await passes(flooding))) passed++;
+  expect(passed).toBeGreaterThanOrEqual(100);
+  expect(passed).toBeLessThanOrEqual(200);
+  expect(await passes(crypto.randomUUID())).toBe(true);
+});
