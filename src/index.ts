@@ -8,8 +8,8 @@ import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
 
-export { AccountObject } from "./runtime/account/object.ts";
 export { AuditObject } from "./runtime/account/audit-object.ts";
+export { AccountObject } from "./runtime/account/object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";

@@ -1,6 +1,6 @@
 /**
- * What the runs of an organisation may have at once: rollouts, and messages in each kind of shared queue. Pure; the
- * object around it stores and tells.
+ * What the runs of an organisation may have at once: rollouts, messages in each kind of shared queue, and units whose
+ * judges are asked, which keep a consumer for as long as a judge takes. Pure; the object around it stores and tells.
  *
  * Invariants. What runs hold together never exceeds the organisation's limits, except what ran already when one was
  * lowered. A run holds what it was granted, or what it says it has where that is more; until it says otherwise or its
@@ -9,9 +9,10 @@
  */
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type { Grant, Need } from "../contract/endpoint-wire.ts";
+import { isOver } from "../endpoint/run-lease.ts";
 import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
 
-const POOLS = ["rollouts", "messages"] as const;
+const POOLS = ["rollouts", "messages", "judgements"] as const;
 type Pool = (typeof POOLS)[number];
 
 /** Infinite: no limit. */
@@ -57,9 +58,14 @@ export function askShares(
   const grants = {
     rollouts: grantOf(others, asked, "rollouts", lease_until),
     messages: grantOf(others, asked, "messages", lease_until),
+    judgements: grantOf(others, asked, "judgements", lease_until),
   };
-  if (isOver(asked.rollouts) && isOver(asked.messages)) return { state: others, grants };
-  const held = { rollouts: heldOf(asked.rollouts, grants.rollouts), messages: heldOf(asked.messages, grants.messages) };
+  if (POOLS.every((pool) => isOver(asked[pool]))) return { state: others, grants };
+  const held = {
+    rollouts: heldOf(asked.rollouts, grants.rollouts),
+    messages: heldOf(asked.messages, grants.messages),
+    judgements: heldOf(asked.judgements, grants.judgements),
+  };
   const sharer = { project_id: scope.projectId, held, lease_until, told_at: null };
   return { state: { ...before, runs: { ...runs, [run_id]: sharer } }, grants };
 }
@@ -112,6 +118,9 @@ function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
   if (pool === "messages") {
     return { state, reason: `waits for its share of the ${limit} messages that its organisation may have in a queue` };
   }
+  if (pool === "judgements") {
+    return { state, reason: `judges wait: their organisation may have ${limit} units judged at once` };
+  }
   const others = permits < limit ? ", and other runs of it have them" : "";
   return { state, reason: `the organisation may have ${limit} rollouts at once${others}` };
 }
@@ -144,10 +153,6 @@ function heldOf(need: Need, { permits, shared }: Grant): Held {
 
 function usualOf({ wants, usual = wants }: Need): number {
   return usual;
-}
-
-function isOver({ running, wants, usual = 0 }: Need): boolean {
-  return running === 0 && wants === 0 && usual === 0;
 }
 
 function tellAt(run: Sharer | undefined, now: number): number {

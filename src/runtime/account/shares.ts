@@ -33,9 +33,9 @@ interface KeptLimits {
 }
 
 /**
- * Messages that an organisation may have in each kind of shared queue at once. A deployed queue hands ten of them to
- * each of up to 250 consumers; the local runtime hands a queue's batches over one after another, so what is ahead there
- * is waited for.
+ * Messages that an organisation may have in each kind of shared queue at once, judgements included. A deployed queue
+ * hands ten of them (six of judgements) to each of up to 250 consumers; the local runtime hands a queue's batches over
+ * one after another, so what is ahead there is waited for.
  */
 const MESSAGES_DEPLOYED = 1000;
 const MESSAGES_LOCAL = 24;
@@ -45,8 +45,9 @@ export class AccountShares {
   readonly #ctx: DurableObjectState;
   readonly #env: Env;
   readonly #now: () => number;
-  /** How many messages in each kind of queue; tests replace it. */
+  /** How many messages in each kind of queue, and how many units that are judged; tests replace them. */
   messages: number;
+  judgements: number;
   #runs: ShareState["runs"] | undefined;
   #limits: KeptLimits | null | undefined;
 
@@ -55,6 +56,7 @@ export class AccountShares {
     this.#env = env;
     this.#now = now;
     this.messages = isLocal(env) ? MESSAGES_LOCAL : MESSAGES_DEPLOYED;
+    this.judgements = this.messages;
   }
 
   async ask(asked: ShareAsk): Promise<ShareGrants> {
@@ -88,7 +90,7 @@ export class AccountShares {
       [...this.#ctx.storage.kv.list<Sharer>({ prefix: ROW })].map(([key, run]) => [key.slice(ROW.length), run]),
     );
     const rollouts = this.#knownLimits()?.rollouts ?? Number.POSITIVE_INFINITY;
-    return { limits: { rollouts, messages: this.messages }, runs: this.#runs };
+    return { limits: { rollouts, messages: this.messages, judgements: this.judgements }, runs: this.#runs };
   }
 
   /** On disk before the run hears of it; only rows that changed are written. */

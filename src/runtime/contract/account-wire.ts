@@ -76,13 +76,16 @@ export interface ShareAsk {
   readonly run_id: string;
   /** Rollouts at once. */
   readonly rollouts: Need;
-  /** Messages in each kind of shared queue at once. */
+  /** Messages in each kind of shared queue at once, but for judgements. */
   readonly messages: Need;
+  /** Units whose judges are asked, or that are in a queue for it, at once. */
+  readonly judgements: Need;
 }
 
 export interface ShareGrants {
   readonly rollouts: Grant;
   readonly messages: Grant;
+  readonly judgements: Grant;
 }
 
 export interface AccountRpc {

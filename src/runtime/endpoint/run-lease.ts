@@ -81,6 +81,8 @@ export function askAt(lease: LeaseState, need: Need, now: number): number | null
   const { grant, asked_at, misses } = lease;
   const over = isOver(need);
   if (over && (grant === null || grant.lease_until <= now)) return null;
+  // The clock was set back: how long ago it asked, nobody knows.
+  if (asked_at > now) return now;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
   if (over || misses > 0 || grant === null || isNews(lease, grant, need)) return asked_at + wait;
   return asked_at + RENEW_MS;

@@ -37,8 +37,8 @@ import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { mostOf, type Needs, RunLeases } from "./leases.ts";
+import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { type Needs, RunLeases } from "./leases.ts";
 import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
@@ -92,7 +92,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#views = new LiveViews(this.#store, now, {
       hindrance: (spec) => this.#dispatcher.hindrance(spec),
-      judgeFlow: (spec) => judgeFlow(this.#store, spec, now()),
+      judgeFlow: (spec) => this.#judging.flow(spec),
       trainingFlow: (spec) => trainingFlow(this.#store, spec),
       training: (spec) => trainingView(this.#store, spec),
     });
@@ -380,8 +380,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #needs(spec: RunSpec): Needs {
-    const traffic = mostOf(this.#dispatcher.traffic(spec), this.#judging.traffic(spec));
-    return { permits: this.#dispatcher.need(spec), traffic };
+    const [traffic, judging] = [this.#dispatcher.traffic(spec), this.#judging.traffic(spec)];
+    return { permits: this.#dispatcher.need(spec), traffic, judging };
   }
 
   async #arm(spec: RunSpec): Promise<void> {

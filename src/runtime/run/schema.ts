@@ -116,7 +116,11 @@ export interface RunHead {
   /** The lease of the policy\'s endpoint. It is stored under this name. */
   readonly gate: LeaseState;
   /** What its organisation's object granted it. */
-  readonly shares: { readonly rollouts: LeaseState; readonly messages: LeaseState };
+  readonly shares: {
+    readonly rollouts: LeaseState;
+    readonly messages: LeaseState;
+    readonly judgements: LeaseState;
+  };
   /** What the endpoints of its judges granted it, by their ids. */
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
   /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
@@ -152,7 +156,7 @@ export const NEW_HEAD: RunHead = {
   dead_letters: 0,
   given_up: 0,
   gate: NEW_LEASE,
-  shares: { rollouts: NEW_LEASE, messages: NEW_LEASE },
+  shares: { rollouts: NEW_LEASE, messages: NEW_LEASE, judgements: NEW_LEASE },
   judge_gates: {},
   judge_paces: {},
   training: null,

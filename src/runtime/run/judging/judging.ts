@@ -6,6 +6,7 @@
  * calls of judges at once are counted like rollouts at once, on an endpoint that is the policy's too as somebody else's.
  */
 import { LIMITS } from "../../../contract/limits.ts";
+import type { RunView } from "../../../contract/run.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
 import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
@@ -14,8 +15,11 @@ import type { EndpointLoad } from "../judging-store.ts";
 import type { RunLeases, Traffic } from "../leases.ts";
 import type { JudgementOrder } from "../outbox.ts";
 import type { RunStore } from "../store.ts";
-import { endCancelled, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
+import { endCancelled, judgeFlow, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
 import { isUnproven, paceOf } from "./pace.ts";
+
+/** Of the run's share, what judges may have that do not answer. */
+const SILENT_SHARE = 1 / 4;
 
 export class RunJudging {
   readonly #env: Env;
@@ -60,7 +64,7 @@ export class RunJudging {
     const { judging } = this.#store;
     const most = maxConcurrentOf(spec, this.#store.head());
     let { running } = judging.load(endpoint_id, now);
-    const places = this.#places(endpoint_id);
+    const places = this.#places(spec, endpoint_id);
     const units: number[] = [];
     for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
       const lease = judgeLeaseOf(this.#store, endpoint_id);
@@ -75,16 +79,25 @@ export class RunJudging {
     return units.map((unit) => ({ unit, ...paceOf(this.#store.head(), endpoint_id) }));
   }
 
-  /** Units that may be sent: as many as the run's share of messages leaves, and one while nobody knows how soon they answer. */
-  #places(endpointId: string): number {
-    const free = this.#shares.messages() - this.#underWay();
-    if (!isUnproven(this.#store.head(), endpointId)) return free;
-    return Math.min(free, 1 - this.#store.judging.load(endpointId, this.#now()).under_way);
+  /**
+   * Units that may be sent: as many as the run's share leaves. A judge of whom nobody knows how soon it answers gets one,
+   * and one that is silent no more than a part of the share, so that others of the organisation can be asked.
+   */
+  #places(spec: RunSpec, endpointId: string): number {
+    const head = this.#store.head();
+    const share = this.#shares.judgements();
+    const free = share - this.traffic(spec).inQueue;
+    const here = this.#store.judging.load(endpointId, this.#now()).under_way;
+    if (isUnproven(head, endpointId)) return Math.min(free, 1 - here);
+    const silent = paceOf(head, endpointId).pace === "silent";
+    return silent ? Math.min(free, Math.ceil(share * SILENT_SHARE) - here) : free;
   }
 
-  #underWay(): number {
-    const { judging } = this.#store;
-    return judging.endpoints().reduce((sum, one) => sum + judging.load(one, this.#now()).under_way, 0);
+  /** Why verdicts wait; null when none does. */
+  flow(spec: RunSpec): RunView["flow"] {
+    const { inQueue, waiting } = this.traffic(spec);
+    const endpoint = judgeFlow(this.#store, spec, this.#now());
+    return endpoint ?? (waiting > 0 ? this.#shares.judgementFlow(inQueue) : null);
   }
 
   /** Units in the queues or being asked for, and those that could be sent. */
