@@ -25,7 +25,7 @@ const HELP = `Usage: npm run bench:fairness -- [flags]
 `;
 
 /** What the models take: of the small run, of its judge, and of the other organisation. */
-const LATENCY_MS = { model: 500, judge: 500, slow: 60_000 };
+const LATENCY_MS = { model: 500, judge: 500, slow: 120_000 };
 const AT_ONCE = { small: 100, large: 1000 };
 /** Rollouts whose judge hangs. */
 const JUDGED = 300;

@@ -39,6 +39,8 @@ interface KeptLimits {
  */
 const MESSAGES_DEPLOYED = 1000;
 const MESSAGES_LOCAL = 24;
+/** Twice as many as are asked for at a time there, so that a batch is at hand when one is done. */
+const JUDGEMENTS_LOCAL = 48;
 const LIMITS_KEPT_MS = 5 * 60_000;
 
 export class AccountShares {
@@ -56,7 +58,7 @@ export class AccountShares {
     this.#env = env;
     this.#now = now;
     this.messages = isLocal(env) ? MESSAGES_LOCAL : MESSAGES_DEPLOYED;
-    this.judgements = this.messages;
+    this.judgements = isLocal(env) ? JUDGEMENTS_LOCAL : MESSAGES_DEPLOYED;
   }
 
   async ask(asked: ShareAsk): Promise<ShareGrants> {
