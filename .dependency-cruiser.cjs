@@ -49,6 +49,7 @@ const OWNERS = {
   "drizzle-orm": ["src/db"],
   openai: ["src/clients"],
   hono: ["src/api"],
+  jose: ["src/runtime"],
   "@jax-js/jax": ["packages/trainer"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],

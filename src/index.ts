@@ -3,6 +3,7 @@ import { createApp } from "./api/app.ts";
 import type { RunMessage } from "./runtime/contract/wire.ts";
 import { refuseExit } from "./runtime/environment/stage-clock.ts";
 import { logError } from "./runtime/kit/log.ts";
+import { outlive } from "./runtime/kit/outlive.ts";
 import { RunObject as Run } from "./runtime/run/object.ts";
 import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
@@ -26,6 +27,7 @@ refuseExit();
 const app = createApp({
   services,
   now: () => Date.now(),
+  outlive,
   report: (error, requestId) => logError("request failed", requestId, error),
 });
 

@@ -24,9 +24,13 @@ import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { keyOperations } from "./keys.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
+import { organizationOperations } from "./organizations.ts";
+import { peopleOperations } from "./people.ts";
+import { projectOperations } from "./projects.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
@@ -81,6 +85,10 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...organizationOperations,
+  ...projectOperations,
+  ...keyOperations,
+  ...peopleOperations,
   ...auditOperations,
 ];
 
@@ -130,9 +138,11 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("requestId", requestId);
     context.set("services", dependencies.services);
     context.set("now", dependencies.now);
+    context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
     await next();
-    context.header("x-request-id", requestId);
+    const headers = { "x-request-id": requestId, ...context.var.limitHeaders };
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
   };
 }
 

@@ -101,6 +101,14 @@ export const LIMITS = {
   judgeAsksPerRollout: 64,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
+  /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait. */
+  allowedHosts: 100,
+  projects: 1000,
+  members: 1000,
+  keys: 1000,
+  openInvitations: 1000,
+  /** Keys and invitations of it that have ended and are still shown; those that ended first go. */
+  endedAccounts: 1000,
   maxConcurrent: 10_000,
   groupSize: 1024,
   /** Of a training run: a group is scored, credited and stored as one. */
@@ -122,8 +130,8 @@ export const LIMITS = {
   sliceObjects: 250,
   sliceRows: 1000,
   eventsPerRun: 10_000,
-  /** Changes an organisation's audit log keeps; the oldest go. About 0.3 kB each. */
-  auditEntries: 1_000_000,
+  /** Changes an organisation's audit log keeps; the oldest go. About 0.5 kB each, indexes included. */
+  auditEntries: 5_000_000,
   segmentRollouts: 100,
   /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
   pageBytes: 16 * MIB,

@@ -24,8 +24,8 @@ async function checkVersion(url: string): Promise<Finding[]> {
   const { body, said } = await ask(new URL("/openapi.json", url));
   const document = OpenApi.safeParse(body);
   if (document.success && document.data.info.version === API_VERSION) return [];
-  const spoken = document.success ? `version ${document.data.info.version}` : `nothing known: /openapi.json ${said}`;
-  const what = `${url} speaks ${spoken} of the API, and this Rollcall speaks version ${API_VERSION}`;
+  const spoken = document.success ? `version ${document.data.info.version}` : `no version known here (it ${said})`;
+  const what = `${url} speaks ${spoken} of the API, and this Rollcall version ${API_VERSION}`;
   return [{ level: "error", what, fix: "deploy this release, or ask with the one that is deployed" }];
 }
 
@@ -44,6 +44,11 @@ async function checkKey(url: string, key: string | undefined): Promise<Finding[]
   if (key === undefined || key === "") {
     const what = "no key was tried";
     return [{ level: "warning", what, fix: "ROLLCALL_API_KEY=rk_… rollcall deploy check --url …" }];
+  }
+  // A header holds nothing else, and the error of one that does would show the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    const what = "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?";
+    return [{ level: "error", what, fix: "set it to the key alone" }];
   }
   const { status, said } = await ask(new URL("/v1/whoami", url), {
     headers: { authorization: `Bearer ${key}` },

@@ -28,6 +28,7 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+import { AccountsClient } from "./accounts-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -48,6 +49,19 @@ import type {
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
+export type {
+  AcceptedInvitation,
+  ApiKeyView,
+  CreatedInvitation,
+  CreatedKey,
+  CreatedOrganization,
+  InvitationView,
+  ListedOrganization,
+  OrganizationView,
+  PersonView,
+  ProjectView,
+  WhoAmI,
+} from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
@@ -92,11 +106,13 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient {
+export class RollcallClient extends AccountsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {
-    this.#requests = new Requests(options);
+    const requests = new Requests(options);
+    super(requests);
+    this.#requests = requests;
   }
 
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
@@ -174,10 +190,12 @@ export class RollcallClient {
     return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
-  /** Another token for a training run's trainer; the one before works for an hour more. */
-  rotateTrainerToken(runId: string, options: PostOptions = {}): Promise<TrainerSecrets> {
-    const path = `/runs/${encodeURIComponent(runId)}/trainer/token`;
-    return this.#requests.post(path, {}, options);
+  /** Another token for a training run's trainer; the one before works for an hour more, or `overlap_s` seconds. */
+  rotateTrainerToken(
+    runId: string,
+    { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
+  ): Promise<TrainerSecrets> {
+    return this.#requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */

@@ -30,6 +30,7 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   const app = createApp({
     services: { ...unwritten(), ...services },
     now: () => clock.now,
+    outlive: (work) => work,
     report: (error) => reported.push(error),
   });
   const ask = checked(async (path, init = {}) => {
@@ -90,5 +91,20 @@ function unwritten(): Services {
     readDataset: refuse,
     readDatasetRows: refuse,
     deleteDataset: refuse,
+    bootstrap: refuse,
+    createOrganization: refuse,
+    changeLimits: refuse,
+    changeOrganization: refuse,
+    createProject: refuse,
+    changeProject: refuse,
+    createApiKey: refuse,
+    rotateKey: refuse,
+    changeApiKey: refuse,
+    revokeKey: refuse,
+    createInvitation: refuse,
+    acceptInvitation: refuse,
+    takeBackInvitation: refuse,
+    changePerson: refuse,
+    removePerson: refuse,
   };
 }

@@ -1,4 +1,4 @@
-/** docs/deploy.md against wrangler itself, wrangler.toml and docs/cost.md: what a reader types must exist. */
+/** docs/deploy.md and docs/operations.md against wrangler itself, wrangler.toml and docs/cost.md: what a reader types must exist. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -9,7 +9,7 @@ import { readDeployment } from "../../src/local/deployment.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (page: string) => readFileSync(join(ROOT, "docs", page), "utf8");
 /** Every `npx wrangler …` of a block or a sentence, up to where the shell or the sentence goes on. */
-const COMMANDS = ["deploy.md"].flatMap((page) => {
+const COMMANDS = ["deploy.md", "operations.md"].flatMap((page) => {
   return Array.from(read(page).matchAll(/npx wrangler ([^`\n|>]+)/g), ([, words = ""]) => words.trim());
 });
 
@@ -19,7 +19,13 @@ interface Commands {
   readonly definition?: { readonly type: string; readonly args?: Readonly<Record<string, unknown>> };
 }
 
-test("every command of wrangler that the page names is one of the wrangler that is installed, with its flags", () => {
+/** Long flags; -c is the short one of --config. */
+function flagsOf(line: string): string[] {
+  const long = line.match(/(?<=--)[a-z][a-z-]*/g) ?? [];
+  return / -c /.test(line) ? [...long, "config"] : long;
+}
+
+test("every command of wrangler that the pages name is one of the wrangler that is installed, with its flags", () => {
   const { registry, globalFlags } = wranglerCommands();
   expect(COMMANDS.length).toBeGreaterThan(10);
   for (const line of COMMANDS) {
@@ -27,7 +33,7 @@ test("every command of wrangler that the page names is one of the wrangler that 
     for (const word of line.split(" ")) at = at.subtree.get(word) ?? at;
     expect(at.definition?.type, line).toBe("command");
     const known = [...Object.keys(at.definition?.args ?? {}), ...Object.keys(globalFlags)];
-    expect(known, line).toEqual(expect.arrayContaining(line.match(/(?<=--)[a-z][a-z-]*/g) ?? []));
+    expect(known, line).toEqual(expect.arrayContaining(flagsOf(line)));
   }
 });
 

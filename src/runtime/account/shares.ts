@@ -4,7 +4,7 @@
  */
 import { DEFAULT_LIMITS } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { limitsOfOrganization } from "../../db/organization-limits.ts";
+import { findAnyOrganization, limitsOf } from "../../db/organizations.ts";
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -141,8 +141,9 @@ export class AccountShares {
     const now = this.#now();
     if (known !== null && now - known.read_at < LIMITS_KEPT_MS) return;
     try {
-      const limits = { ...DEFAULT_LIMITS, ...(await limitsOfOrganization(this.#env.DB, org_id)) };
-      this.#limits = { org_id, rollouts: limits.concurrent_rollouts, read_at: now };
+      const row = await findAnyOrganization(this.#env.DB, org_id);
+      const { concurrent_rollouts: rollouts } = row === null ? DEFAULT_LIMITS : limitsOf(row);
+      this.#limits = { org_id, rollouts, read_at: now };
       this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
     } catch (thrown) {
       if (known === null) throw thrown;
