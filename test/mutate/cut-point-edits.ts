@@ -101,7 +101,7 @@ const ENDPOINT: readonly Edit[] = [
       ],
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
       ["(held[pool].shared ? [] : [id])", "(held[pool].shared ? [id] : [])"],
-      ["if (more !== undefined) usual.push(more);", "if (more === undefined) usual.push(more ?? 0);"],
+      ["if (more !== undefined) usual.push(more);", "if (more === undefined) usual.push(more);"],
     ],
   ),
   ...editsOf(

@@ -23,11 +23,6 @@ export interface Traffic {
   readonly waiting: number;
 }
 
-/** Of whichever kind there are most. */
-export function mostOf(one: Traffic, other: Traffic): Traffic {
-  return { inQueue: Math.max(one.inQueue, other.inQueue), waiting: Math.max(one.waiting, other.waiting) };
-}
-
 export interface Needs {
   /** What it wants of its endpoint. */
   readonly permits: Need;

@@ -28,9 +28,9 @@ import {
 import { listProjects, type NamedProject, projectViewOf } from "../../db/projects.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { logError } from "../kit/log.ts";
 import { accountObject } from "../kit/names.ts";
-import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { isSameText, minting } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
