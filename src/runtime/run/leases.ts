@@ -23,12 +23,6 @@ export interface Traffic {
   readonly waiting: number;
 }
 
-export interface Needs {
-  /** What it wants of its endpoint. */
-  readonly permits: Need;
-  readonly traffic: Traffic;
-}
-
 export class RunLeases {
   readonly #env: Env;
   readonly #store: RunStore;
