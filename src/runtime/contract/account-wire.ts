@@ -1,10 +1,13 @@
-/** What isolates ask of those who count requests, and what they are told. */
+/** What isolates and runs ask of the objects of an organisation, and what they are told. */
+import type { Scope } from "../../contract/scope.ts";
+import type { Grant, Need } from "./endpoint-wire.ts";
+
 export interface RequestsAsk {
   /** Requests a minute. */
   readonly limit: number;
   /** How many are asked for. */
   readonly want: number;
-  /** Of the block before: requests that were not made (negative: that were made beyond it). */
+  /** Of the blocks before: requests that were not made. */
   readonly unused: number;
 }
 
@@ -36,7 +39,7 @@ export interface AuditOutcome {
   /** Of the reply. */
   readonly status: number;
   /** What was made; null if nothing was. */
-  readonly target: string | null;
+  readonly made: string | null;
 }
 
 export interface AuditQuery {
@@ -46,6 +49,7 @@ export interface AuditQuery {
   readonly who: string | null;
   readonly action: string | null;
   readonly target: string | null;
+  readonly project_id: string | null;
 }
 
 // A type and not an interface: SQLite's rows are records by name.
@@ -56,6 +60,7 @@ export type StoredAuditEntry = {
   readonly action: string;
   readonly project_id: string | null;
   readonly target: string | null;
+  readonly made: string | null;
   readonly request_id: string;
   /** Of the reply; null while the change is under way, and for good where the platform stopped in the middle. */
   readonly status: number | null;
@@ -65,4 +70,29 @@ export interface AuditPage {
   readonly entries: StoredAuditEntry[];
   /** Older entries that are kept no longer. */
   readonly dropped: number;
+}
+
+/** What a run asks of the object of its organisation. */
+export interface ShareAsk {
+  readonly scope: Scope;
+  readonly run_id: string;
+  /** Rollouts at once. */
+  readonly rollouts: Need;
+  /** Messages in each kind of shared queue at once, but for judgements. */
+  readonly messages: Need;
+  /** Units whose judges are asked, or that are in a queue for it, at once. */
+  readonly judgements: Need;
+}
+
+export interface ShareGrants {
+  readonly rollouts: Grant;
+  readonly messages: Grant;
+  readonly judgements: Grant;
+}
+
+export interface AccountRpc {
+  /** What the run may do until it asks again, or its lease ends. */
+  ask(asked: ShareAsk): Promise<ShareGrants>;
+  /** The organisation's limits are not what they were. */
+  changed(): Promise<void>;
 }

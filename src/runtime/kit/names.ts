@@ -3,7 +3,8 @@
  * run only.
  */
 import type { Scope } from "../../contract/scope.ts";
-import type { AuditRpc, EndpointRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { AccountRpc } from "../contract/account-wire.ts";
+import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
@@ -26,6 +27,12 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
   return stub as EndpointRpc;
 }
 
+/** What an organisation may have at once. */
+export function accountObject(env: Env, orgId: string): AccountRpc {
+  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
+  return stub as AccountRpc;
+}
+
 /** Who counts the requests of a key, or of all of an organisation (null). */
 export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
   const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
@@ -42,6 +49,21 @@ export function auditObject(env: Env, orgId: string): AuditRpc {
 export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
   const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
   return stub as TrainerRpc;
+}
+
+/** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */
+export function projectObject(env: Env, owner: Owner): ProjectRpc {
+  const stub: unknown = env.PROJECT.getByName(ownerName(owner));
+  return stub as ProjectRpc;
+}
+
+function ownerName({ orgId, projectId }: Owner): string {
+  return projectId === null ? `org/${orgId}` : `org/${orgId}/${projectId}`;
+}
+
+/** What all keys of an owner in R2 begin with. */
+export function ownerFolder(owner: Owner): string {
+  return `${ownerName(owner)}/`;
 }
 
 /** What all keys of a project in R2 begin with. */

@@ -1,6 +1,7 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
+import type { JudgePace } from "../contract/wire.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
@@ -101,8 +102,12 @@ export interface RunHead {
   readonly segmented: number;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
+  /** What its trajectories and training samples take, in characters and bytes of R2. */
+  readonly stored_bytes: number;
   readonly last_event: number;
   readonly settled_at: number | null;
+  /** When its deletion began: it is nobody's from there on. */
+  readonly closed_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
   /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
@@ -112,11 +117,18 @@ export interface RunHead {
   readonly dead_letters: number;
   /** Rollouts and units that ended the process so often that they are not tried again. */
   readonly given_up: number;
-  /** What its endpoint granted it. */
   /** The lease of the policy\'s endpoint. It is stored under this name. */
   readonly gate: LeaseState;
+  /** What its organisation's object granted it. */
+  readonly shares: {
+    readonly rollouts: LeaseState;
+    readonly messages: LeaseState;
+    readonly judgements: LeaseState;
+  };
   /** What the endpoints of its judges granted it, by their ids. */
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
+  /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
+  readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
 }
@@ -140,15 +152,19 @@ export const NEW_HEAD: RunHead = {
   finished: 0,
   segmented: 0,
   unsegmented_bytes: 0,
+  stored_bytes: 0,
   last_event: 0,
   settled_at: null,
+  closed_at: null,
   row_current: false,
   hosts: 0,
   freed: 0,
   dead_letters: 0,
   given_up: 0,
   gate: NEW_LEASE,
+  shares: { rollouts: NEW_LEASE, messages: NEW_LEASE, judgements: NEW_LEASE },
   judge_gates: {},
+  judge_paces: {},
   training: null,
 };
 

@@ -29,15 +29,22 @@ import { listProjects, type NamedProject, projectViewOf } from "../../db/project
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { logError } from "../kit/log.ts";
+import { accountObject } from "../kit/names.ts";
 import { isSameText, minting } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createOrganization";
+/** Characters: what anybody may try must not be guessed. */
+const LEAST_TOKEN = 32;
 
 /** Whether it is the deployment's own token, which makes its first organisation. */
 export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
   if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
+  if (expected.length < LEAST_TOKEN) {
+    return refuse("not_found", `ROLLCALL_BOOTSTRAP_TOKEN has fewer than ${LEAST_TOKEN} characters: set another`, null);
+  }
   if (isSameText(token, expected)) return null;
   return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
 }
@@ -78,7 +85,17 @@ export async function changeLimits(
 ): Promise<Result<ListedOrganization>> {
   const after = await updateOrganization(env.DB, id, { limits: given(limits) });
   if (after === null) return notFound("organization", id);
+  await tellRuns(env, id);
   return { ok: true, value: listedOrganizationOf(after) };
+}
+
+/** What it cannot be told now its object reads by itself, minutes later. */
+async function tellRuns(env: Env, id: string): Promise<void> {
+  try {
+    await accountObject(env, id).changed();
+  } catch (thrown) {
+    logError("organization was not told of its limits", id, thrown);
+  }
 }
 
 /** What its own people set of it. */
