@@ -89,11 +89,17 @@ async function begin(owners: readonly Owner[], served: Served): Promise<Begun[]>
   const begun: Begun[] = [];
   for (const owner of owners) {
     const name = `tenant ${begun.length}`;
-    const key = begun.length === 0 ? served.key : (await client(served).createOrganization({ name })).key;
+    const key = begun.length === 0 ? served.key : await keyOfNew(name, served);
     const { id } = await client({ url: served.url, key }).createRun(requestOf(owner.plan, owner));
     begun.push({ run: id, key });
   }
   return begun;
+}
+
+async function keyOfNew(name: string, served: Served): Promise<string> {
+  const { id, key } = await client(served).createOrganization({ name });
+  if (key.key === null) throw new Error(`${id} was made before, and its key is said once`);
+  return key.key;
 }
 
 /** By owner: ids of another's that stand in what it was told, and things of another's that answered it. */
@@ -283,7 +289,8 @@ function standing({ served, directory }: Boot): { served: Served; directory: str
 }
 
 function client({ url, key }: Pick<Served, "url" | "key">): RollcallClient {
-  return new RollcallClient({ baseUrl: url, apiKey: key });
+  // Each organisation's first project.
+  return new RollcallClient({ baseUrl: url, apiKey: key, project: "default" });
 }
 
 async function tellEnded(boot: Boot, id: string, withinMs: number, key: string): Promise<Told> {
