@@ -13,7 +13,7 @@ import {
 import type { CommandLine } from "../command-line.ts";
 import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
-import type { ConnectArguments } from "../on-platform.ts";
+import { type ConnectArguments, platformAsked } from "../on-platform.ts";
 import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
 
@@ -86,11 +86,10 @@ export function playArguments(line: PlayLine): RunArguments {
     force: line.on("force"),
     resume: line.text("resume") ?? null,
     connect: {
-      platform: line.text("platform"),
+      ...platformAsked(line),
       ephemeral: line.on("ephemeral"),
       port: portOf(line.text("port")),
       environment: draft.environment,
-      timeoutMs: line.timeoutMs("timeout"),
     },
   };
 }
