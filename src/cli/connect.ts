@@ -127,7 +127,8 @@ async function connectTo(
   environment: NamedEnvironment | null,
   say: (line: string) => void,
 ): Promise<Connection> {
-  if (profile !== null) say(`On ${url}, by the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
+  if (profile !== null)
+    say(`On ${url}, by the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
   const connection = {
     ...connectionOf("remote", { url, key, policy_url: null }, environment, project),
     flags: profile === null ? ` --platform ${url}` : ` --profile ${profile}`,

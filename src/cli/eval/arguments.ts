@@ -10,7 +10,7 @@ import {
   urlOf,
   variableNamedBy,
 } from "../argument-values.ts";
-import type { CommandLine } from "../command-line.ts";
+import type { CommandLine, PLATFORM_FLAGS } from "../command-line.ts";
 import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
 import { type ConnectArguments, platformAsked } from "../on-platform.ts";
@@ -46,7 +46,7 @@ export interface EvalArguments extends RunArguments {
 }
 
 type Line = CommandLine<keyof typeof EVAL_FLAGS>;
-type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | "json" | "platform" | "timeout" | "resume">;
+type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | keyof typeof PLATFORM_FLAGS | "resume">;
 
 /** Throws a CommandError of exit 2 that names the flag. */
 export function evalArguments(line: Line): EvalArguments {

@@ -112,7 +112,7 @@ async function playDemo(
 function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: string): Connection {
   return {
     client: new RollcallClient({ baseUrl: url, apiKey: key }),
-    ...{ url, policyUrl, directory, lost, kind: "embedded" },
+    ...{ url, flags: "", profile: null, policyUrl, directory, lost, kind: "embedded" },
     environment: { reference: name, name, here: null, own: null },
     // The platform stays up after its demo.
     close: () => Promise.resolve(),

@@ -164,7 +164,11 @@ async function withTheWayOn(error: unknown, { run }: Begun, { connection, traine
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(run: RunView, { kind, flags, environment }: Connection, trainer: TrainingContext["trainer"]): string {
+function howToGoOn(
+  run: RunView,
+  { kind, flags, environment }: Connection,
+  trainer: TrainingContext["trainer"],
+): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
