@@ -52,6 +52,8 @@ export interface BootOptions {
 
 export interface Connection {
   readonly client: RollcallClient;
+  /** The same key at work in another project. */
+  readonly inProject: (idOrName: string) => RollcallClient;
   readonly url: string;
   /** The policy server beside it; a platform elsewhere has none. */
   readonly policyUrl: string | null;
@@ -61,6 +63,8 @@ export interface Connection {
   readonly flags: string;
   /** Of the profile it was named by; null without one. */
   readonly profile: string | null;
+  /** What requests name as their project; undefined where none does. */
+  readonly project: string | undefined;
   /** Who the platform belongs to: it may outlive the command, or not, or not even leave its state. */
   readonly kind: "remote" | "running" | "embedded" | "ephemeral";
   /** The environment the command was given, if it takes one. */
@@ -192,12 +196,17 @@ function connectionOf(
   environment: NamedEnvironment | null,
   project: string | undefined,
 ): Connection {
-  const client = new RollcallClient({ baseUrl: url, apiKey: key, project });
   return {
-    ...{ client, url, flags: "", profile: null, policyUrl: policy_url, kind, environment },
+    ...clientsOf(url, key, project),
+    ...{ url, flags: "", profile: null, project, policyUrl: policy_url, kind, environment },
     directory: stateDirectory(process.env),
     ...{ lost: NEVER, close: nothingToClose },
   };
+}
+
+export function clientsOf(baseUrl: string, apiKey: string, project: string | undefined) {
+  const inProject = (named: string | undefined) => new RollcallClient({ baseUrl, apiKey, project: named });
+  return { client: inProject(project), inProject };
 }
 
 /** One elsewhere says which code of an environment it holds, and nothing of the rest. */
@@ -224,8 +233,8 @@ async function embed(
   const environments = own === null ? [] : [own];
   const platform = await boot({ directory, environments, ...options });
   return {
-    client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key, project }),
-    ...{ url: platform.url, flags: "", profile: null },
+    ...clientsOf(platform.url, platform.key, project),
+    ...{ url: platform.url, flags: "", profile: null, project },
     policyUrl: platform.policyUrl,
     directory: platform.directory,
     kind: directory === null ? "ephemeral" : "embedded",

@@ -61,10 +61,16 @@ export function platformAsked(line: CommandLine<Exclude<keyof typeof PLATFORM_FL
 
 export interface Session {
   readonly client: RollcallClient;
+  /** The same key at work in another project. */
+  readonly inProject: (idOrName: string) => RollcallClient;
   /** The platform's address. */
   readonly url: string;
   /** The flags that name the platform once more, each after a space. */
   readonly flags: string;
+  /** Of the profile it was named by; null without one. */
+  readonly profile: string | null;
+  /** What requests name as their project; undefined where none does. */
+  readonly project: string | undefined;
   /** Aborted by Ctrl-C and when the time is up. */
   readonly signal: AbortSignal;
   readonly term: Terminal;
@@ -89,7 +95,7 @@ export function onPlatform(
   const json = line.on("json");
   const term = terminal(json);
   const asked = { ...platformAsked(line), ephemeral: false, reads: line.reads };
-  return withConnection(asked, term.say, async ({ client, url, flags, lost }, ends) => {
+  return withConnection(asked, term.say, async ({ lost, ...connection }, ends) => {
     const signal = firstOf(ends);
     const stopped = aborted(signal).then((): never => {
       throw endBy(signal, goOn);
@@ -97,7 +103,7 @@ export function onPlatform(
     const gone = lost.then((reason): never => {
       throw unreachable("the platform is gone", reason);
     });
-    const reply = await Promise.race([work({ client, url, flags, signal, term }), stopped, gone]);
+    const reply = await Promise.race([work({ ...connection, signal, term }), stopped, gone]);
     if (json && reply.json !== undefined) printJson(reply.json);
     else if (!json && reply.text !== undefined) term.print(reply.text());
     return reply.exit ?? EXIT.good;

@@ -50,6 +50,12 @@ export function readProfiles(file: string): Readonly<Record<string, Profile>> {
   throw usageError(`${file} is not what rollcall login writes: mend it, or remove it and log in`, "ROLLCALL_CONFIG");
 }
 
+/** Undefined where no profile is called so. */
+export function findProfile(file: string, name: string): Profile | undefined {
+  const profiles = readProfiles(file);
+  return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+}
+
 function jsonOrNothing(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -4,7 +4,7 @@
  * platform of the command's own (connect.ts): who has no profile notices nothing of them.
  */
 import { usageError } from "./exit.ts";
-import { configFile, DEFAULT_PROFILE, LOCAL, type Profile, readProfiles } from "./profiles.ts";
+import { configFile, DEFAULT_PROFILE, findProfile, LOCAL, type Profile, readProfiles } from "./profiles.ts";
 
 /** What a command line says of it. */
 export interface PlatformAsked {
@@ -38,7 +38,7 @@ export function namedPlatform(asked: PlatformAsked): Elsewhere | typeof LOCAL | 
 
 /** The profile of a plain `rollcall login`; null without one. */
 export function defaultProfile(asked: PlatformAsked): Elsewhere | null {
-  const profile = readProfiles(configFile(process.env))[DEFAULT_PROFILE];
+  const profile = findProfile(configFile(process.env), DEFAULT_PROFILE);
   return profile === undefined ? null : elsewhereOf(DEFAULT_PROFILE, profile, asked);
 }
 
@@ -67,10 +67,9 @@ function byKeyVariable(given: string, asked: PlatformAsked): Elsewhere {
 function byProfile(name: string, asked: PlatformAsked): Elsewhere | typeof LOCAL {
   if (name === LOCAL) return LOCAL;
   const file = configFile(process.env);
-  const profiles = readProfiles(file);
-  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  const profile = findProfile(file, name);
   if (profile !== undefined) return elsewhereOf(name, profile, asked);
-  const known = Object.keys(profiles).join(", ") || "none";
+  const known = Object.keys(readProfiles(file)).join(", ") || "none";
   const message = `--profile: no profile is called ${name}, of those in ${file}: ${known}. Log in: rollcall login --profile ${name}`;
   throw usageError(message, "profile");
 }
