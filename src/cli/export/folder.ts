@@ -30,7 +30,7 @@ export interface Identity {
   readonly project: string | null;
 }
 
-interface FileEntry {
+export interface FileEntry {
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;

@@ -12,34 +12,11 @@ import type { RollcallClient } from "../../sdk/client.ts";
 import { usageError } from "../exit.ts";
 import type { Session } from "../on-platform.ts";
 import { countText } from "../terminal/format.ts";
+import type { ExportCounts, Exporting } from "./exporting.ts";
 import { ExportFolder } from "./folder.ts";
 import { exportRun } from "./run.ts";
 
 const PAGE = 100;
-
-/** What was written, of each kind. */
-export interface ExportCounts {
-  people: number;
-  keys: number;
-  audit_entries: number;
-  projects: number;
-  endpoints: number;
-  secrets: number;
-  datasets: number;
-  runs: number;
-  rollouts: number;
-}
-
-/** What the parts of an export share. */
-export interface Exporting {
-  readonly folder: ExportFolder;
-  readonly signal: AbortSignal;
-  readonly counts: ExportCounts;
-  /** Ids of runs that had not ended. */
-  readonly unfinished: string[];
-  /** Shows what is being written, where there is a terminal. */
-  readonly show: (what: string) => void;
-}
 
 const NOTHING: ExportCounts = {
   ...{ people: 0, keys: 0, audit_entries: 0, projects: 0, endpoints: 0, secrets: 0 },

@@ -9,7 +9,7 @@ import type { RunEvent } from "../../contract/run-events.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { RollcallClient, RolloutView } from "../../sdk/client.ts";
 import { countText } from "../terminal/format.ts";
-import type { Exporting } from "./organization.ts";
+import type { Exporting } from "./exporting.ts";
 
 /** Rollouts that are asked for at once. */
 const AT_ONCE = 8;
