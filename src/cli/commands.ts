@@ -3,6 +3,7 @@ import type { Command } from "./command-line.ts";
 import { AUDIT_LOG } from "./commands/audit-log.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { DATASET_COMMANDS } from "./commands/dataset.ts";
+import { DELETION_COMMANDS } from "./commands/deletion.ts";
 import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
@@ -34,6 +35,7 @@ const BUT_COMPLETION = [
   ...KEY_COMMANDS,
   ...PERSON_COMMANDS,
   ...INVITATION_COMMANDS,
+  ...DELETION_COMMANDS,
   AUDIT_LOG,
   SERVE,
   START,

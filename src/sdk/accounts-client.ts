@@ -24,6 +24,7 @@ import type {
   WhoAmI,
 } from "../contract/accounts.ts";
 import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted } from "../contract/endpoint.ts";
 import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
@@ -116,6 +117,18 @@ export class AccountsClient {
     return eachOf(query, (page) => this.listKeys(page, options));
   }
 
+  /** Deletes a project with everything in it, by a job. It takes a key of the whole organisation. */
+  deleteProject(idOrName: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/projects/${encodeURIComponent(idOrName)}`, { ...options, method: "DELETE" });
+  }
+
+  /** Deletes the organisation of the key with everything in it, this key too. `confirm`: its name. */
+  deleteOrganization(confirm: string, options: CallOptions = {}): Promise<DeletionView> {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ confirm });
+    return this.#requests.json("/organization", { ...options, method: "DELETE", headers, body });
+  }
+
   /** Only what is named changes. */
   updateKey(id: string, patch: KeyPatch, options: CallOptions = {}): Promise<ApiKeyView> {
     return this.#requests.patch(`/keys/${encodeURIComponent(id)}`, patch, options);
@@ -129,15 +142,6 @@ export class AccountsClient {
   /** Within 5 seconds the key is refused everywhere. */
   revokeKey(id: string, options: CallOptions = {}): Promise<ApiKeyView> {
     return this.#requests.json(`/keys/${encodeURIComponent(id)}`, { ...options, method: "DELETE" });
-  }
-
-  /** One page of what was changed in the organisation, newest first. */
-  listAuditLog(query: AuditLogQuery = {}, options: CallOptions = {}): Promise<AuditList> {
-    return this.#requests.json(`/audit-log${search(query)}`, options);
-  }
-
-  auditLog(query: AuditLogQuery = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry> {
-    return eachOf(query, (page) => this.listAuditLog(page, options));
   }
 
   /** One page of the organisation's people. */
@@ -180,5 +184,14 @@ export class AccountsClient {
 
   deleteInvitation(id: string, options: CallOptions = {}): Promise<Deleted> {
     return this.#requests.delete(`/invitations/${encodeURIComponent(id)}`, options);
+  }
+
+  /** One page of what was changed in the organisation, newest first. */
+  listAuditLog(query: AuditLogQuery = {}, options: CallOptions = {}): Promise<AuditList> {
+    return this.#requests.json(`/audit-log${search(query)}`, options);
+  }
+
+  auditLog(query: AuditLogQuery = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry> {
+    return eachOf(query, (page) => this.listAuditLog(page, options));
   }
 }

@@ -30,6 +30,7 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   const app = createApp({
     services: { ...unwritten(), ...services },
     now: () => clock.now,
+    outlive: (work) => work,
     report: (error) => reported.push(error),
   });
   const ask = checked(async (path, init = {}) => {
@@ -84,6 +85,7 @@ function unwritten(): Services {
     changeEndpoint: refuse,
     probeEndpoint: refuse,
     deleteEndpoint: refuse,
+    reseal: refuse,
     createSecret: refuse,
     changeSecret: refuse,
     createDataset: refuse,
@@ -105,5 +107,9 @@ function unwritten(): Services {
     takeBackInvitation: refuse,
     changePerson: refuse,
     removePerson: refuse,
+    deleteRun: refuse,
+    deleteProject: refuse,
+    deleteOrganization: refuse,
+    readDeletion: refuse,
   };
 }

@@ -16,8 +16,8 @@ const KEY = /rk_\w{40,}/;
 
 let platform: Platform;
 let model: ScriptedModel;
-/** A key of a whole organisation, with `admin`, and a client with it. */
-let admin: { readonly key: string; readonly client: RollcallClient };
+/** A key of a whole organisation, with `admin`, and a client with it; and a key of its project `math`. */
+let admin: { readonly key: string; readonly client: RollcallClient; readonly keyOfMath: string };
 
 beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "It is 7." });
@@ -26,7 +26,9 @@ beforeAll(async () => {
   const operator = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const { key } = (await operator.createOrganization({ name: "Example Labs", project: "math" })).key;
   if (key === null) throw new Error("the organisation has no key");
-  admin = { key, client: new RollcallClient({ baseUrl: platform.url, apiKey: key, project: "math" }) };
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: key, project: "math" });
+  const ofMath = await client.createKey({ name: "math", project: "math", scopes: ["admin"] });
+  admin = { key, client, keyOfMath: ofMath.key ?? "" };
 }, 60_000);
 afterAll(async () => {
   await platform.stop();
@@ -63,7 +65,7 @@ test("a key read from stdin is checked, kept for its owner alone, and used by wh
   const { file, type } = person();
   const login = await good(type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`));
   expect(login.stdout).toMatch(
-    /organisation +Example Labs \(org_\w+\)\nproject +any: name one with --project\nscopes +admin\n/,
+    /organisation +Example Labs \(org_\w+\)\nproject +any; default where no --project is named\nscopes +admin\n/,
   );
   expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
   const who = await good(type("whoami --json"));
@@ -84,8 +86,8 @@ test("a key that is wrong, or a project it does not reach, is not kept", async (
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`${platform.url} does not take this key`)]);
   const nowhere = await type(`login --platform ${platform.url} --key-stdin --project nope`, admin.key);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("nope")]);
-  const other = await type(`login --platform ${platform.url} --key-stdin --project math`, platform.key);
-  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("for the project default alone")]);
+  const other = await type(`login --platform ${platform.url} --key-stdin --project default`, admin.keyOfMath);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("for the project math alone")]);
   const gone = await type("login --platform http://127.0.0.1:9 --key-stdin", admin.key);
   expect([gone.code, gone.stderr]).toEqual([4, expect.stringContaining("the platform at http://127.0.0.1:9 does not")]);
   const asked = await type(`login --platform ${platform.url}`);
@@ -151,7 +153,7 @@ test("a key is for the whole organisation only where that is said", async () => 
   expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining("or say --organization for any")]);
   const made = await good(type("key create any --scope runs:read --organization --json"));
   expect(JSON.parse(made.stdout)).toMatchObject({ project_id: null });
-  const own = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
+  const own = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
   const local = await good(type("key create mine --scope runs:read --json", "", own));
   expect(JSON.parse(local.stdout).project_id).toMatch(/^pj_/);
 }, 60_000);
@@ -302,11 +304,11 @@ function cutOff(out: string, place: string, rollouts: string): void {
 
 test("a key of one project exports that project and says so, and one without admin nothing", async () => {
   const { type, folder } = await loggedIn();
-  const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
+  const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
   const out = join(folder, "one");
   const done = await good(type(`org export ${out}`, "", env));
-  expect(done.stderr).toContain("The key is for the project default: only that is exported.");
-  expect(filesIn(out)).toEqual(expect.arrayContaining(["manifest.json", "projects/default/project.json"]));
+  expect(done.stderr).toContain("The key is for the project math: only that is exported.");
+  expect(filesIn(out)).toEqual(expect.arrayContaining(["manifest.json", "projects/math/project.json"]));
   expect(filesIn(out)).not.toContain("organization.json");
   const made = await good(type("key create reads --project math --scope runs:read"));
   const reads = { ...env, ROLLCALL_API_KEY: made.stdout.trim() };

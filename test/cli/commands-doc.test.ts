@@ -136,6 +136,10 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "project create": { json: { object: "project", name: "art", retention: { runs_days: 30 } } },
   "project show": { text: /^project +art\n/ },
   "project update": { json: { name: "art", retention: { runs_days: null, verdicts_days: 7 } } },
+  "project delete": { json: { object: "deletion", kind: "project" } },
+  "deletion list": { text: /\ndel_\w+ +pj_\w+ / },
+  "deletion show": { json: { object: "deletion", kind: "project" } },
+  "org delete": { json: { object: "deletion", kind: "organization" } },
   "key list": { text: /\nkey_\w+ +first key +rk_/, json: LIST },
   "key create": { json: { object: "key", name: "ci", key: A_KEY.key, project_id: null } },
   "key show": { text: /^key +key_\w+\nname +shown\n/ },
@@ -166,9 +170,9 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
 let platform: Platform;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
-const ids = { RUN: "", BASELINE: "", ROLLOUT: "", ORG: "", KEY: "", INVITATION: "" };
+const ids = { RUN: "", BASELINE: "", ROLLOUT: "", ORG: "", KEY: "", INVITATION: "", DELETION: "" };
 /** Of an organisation of their own, with a key for all of it. */
-const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log)\b/;
+const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log|deletion)\b/;
 const CONFIG = join(folder, "config.json");
 
 beforeAll(async () => {
@@ -249,6 +253,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(stdout.trimEnd().split("\n"), line).toHaveLength(1);
   const printed = JSON.parse(stdout);
   expect(printed, line).toMatchObject(expected.json ?? {});
+  if (printed.object === "deletion") ids.DELETION = printed.id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;
   const { stdout: rows } = await run("rollcall run results $RUN");

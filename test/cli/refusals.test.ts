@@ -46,6 +46,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["logout", "--profile nobody", "no profile is called nobody"],
   ["org update", "", "name what is to change"],
   ["org update", "--any-host --allow-host h", "--any-host: not beside --allow-host"],
+  ["org delete", "", "--confirm: say the organisation's name"],
   ["org limits", "org_1 --storage-bytes some", "--storage-bytes: some is not a number"],
   ["project create", "", "name the project"],
   ["project update", "p --runs-days 0", "--runs-days: must be a whole number, 1 at least"],

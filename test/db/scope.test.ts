@@ -6,27 +6,41 @@
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Scope } from "../../src/contract/scope.ts";
+import { ofOrganization, type Scope } from "../../src/contract/scope.ts";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
+import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
+import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as organizations from "../../src/db/organizations.ts";
 import * as page from "../../src/db/page.ts";
+import * as people from "../../src/db/people.ts";
+import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts },
   ...{ ...keys, ...page, ...runs, ...secrets },
+  ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
+  ...{ ...allowedHosts, ...seals },
 };
 
-/** These give a request its scope; `insertKey` writes to the organisation that its row names. */
-const WITHOUT_SCOPE = ["findKey", "findTrainerToken", "insertKey"];
+/** These give a request its scope, or are the operator's; inserts write to the organisation that their row names. */
+const WITHOUT_SCOPE = [
+  ...["findKey", "findTrainerToken", "insertKey", "findInvitationByHash", "acceptInvitation"],
+  ...["personOf", "membershipOf", "insertFirstOrganization", "insertOrganization"],
+  ...["listOrganizations", "findAnyOrganization", "sealsUnder"],
+];
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -34,6 +48,17 @@ type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
 const at = { created_at: 2000 };
+const newKey = () => ({ ...keyRow({ orgId: "", projectId: "" }, crypto.randomUUID()), project_id: null, ...at });
+const newInvitation = () => {
+  const id = crypto.randomUUID();
+  const about = { email: "new@example.com", role: "viewer" as const, invited_by: "key_1" };
+  return { id, hash: id, ...about, ...at, expires_at: 9000, accepted_at: null };
+};
+const newProject = () => ({ id: crypto.randomUUID(), name: "new", retention: {}, ...at, deleted_at: null });
+const remembered = (operation: string) => ({
+  operation,
+  ...{ key: crypto.randomUUID(), request_hash: "h", resource_id: "new", ...at },
+});
 const newSecret = () => ({ id: crypto.randomUUID(), name: "new", sealed_value: "sealed", ...at, updated_at: 2000 });
 
 const CASES: Readonly<Record<string, Case>> = {
@@ -97,6 +122,16 @@ const CASES: Readonly<Record<string, Case>> = {
   insertSecret: (d1, scope) => secrets.insertSecret(d1, scope, newSecret(), null),
   updateSecret: (d1, scope, mark) =>
     secrets.updateSecret(d1, scope, `sec_${mark}`, { sealed_value: "x", updated_at: 3000 }),
+  replaceSeal: async (d1, scope, mark) => {
+    for (const [kind, id, sealed] of [
+      ["secret", `sec_${mark}`, mark],
+      ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["push_secret", `run_${mark}`, mark],
+    ] as const) {
+      await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
+    }
+  },
+  sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
 
@@ -106,7 +141,54 @@ const ORGANIZATION_CASES: Readonly<Record<string, (database: D1Database, orgId: 
     await keys.findProjectId(d1, orgId, `pj_${mark}`),
     await keys.findProjectId(d1, orgId, mark),
   ],
+  findOrganization: (d1, orgId) => organizations.findOrganization(d1, orgId),
+  readAllowedHosts: (d1, orgId) => allowedHosts.readAllowedHosts(d1, orgId),
+  updateOrganization: (d1, orgId) => organizations.updateOrganization(d1, orgId, { allowed_hosts: ["a.example"] }),
+  findProject: async (d1, orgId, mark) => [
+    await projects.findProject(d1, all(orgId), `pj_${mark}`),
+    await projects.findProject(d1, all(orgId), mark),
+  ],
+  listProjects: (d1, orgId) => projects.listProjects(d1, all(orgId), FIRST),
+  insertProject: async (d1, orgId) => [
+    await projects.insertProject(d1, orgId, newProject(), remembered("createProject")),
+    await projects.listProjects(d1, all(orgId), FIRST),
+  ],
+  updateProject: (d1, orgId, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { retention: { runs_days: 1 } }),
+  findApiKey: (d1, orgId, mark) => apiKeys.findApiKey(d1, all(orgId), `key_${mark}`),
+  listApiKeys: (d1, orgId) => apiKeys.listApiKeys(d1, all(orgId), FIRST),
+  insertApiKey: (d1, orgId, mark) =>
+    apiKeys.insertApiKey(d1, orgId, { ...newKey(), project_id: `pj_${mark}` }, remembered("createApiKey")),
+  rotateApiKey: (d1, orgId, mark) => {
+    const rotation = { before: `key_${mark}`, next: newKey(), ends: 5000 };
+    return apiKeys.rotateApiKey(d1, orgId, rotation, remembered("rotateApiKey"));
+  },
+  updateApiKey: (d1, orgId, mark) => apiKeys.updateApiKey(d1, all(orgId), `key_${mark}`, { name: "other" }),
+  revokeApiKey: (d1, orgId, mark) => apiKeys.revokeApiKey(d1, all(orgId), `key_${mark}`, 3000),
+  findMember: (d1, orgId, mark) => people.findMember(d1, orgId, `per_${mark}`),
+  listMembers: (d1, orgId) => people.listMembers(d1, orgId, FIRST),
+  changeRole: (d1, orgId, mark) => people.changeRole(d1, orgId, `per_${mark}`, "viewer"),
+  removeMember: (d1, orgId, mark) =>
+    people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com" }, 3000),
+  findInvitation: (d1, orgId, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
+  listInvitations: (d1, orgId) => invitations.listInvitations(d1, orgId, FIRST),
+  insertInvitation: async (d1, orgId) => [
+    await invitations.insertInvitation(d1, orgId, newInvitation(), remembered("createInvitation")),
+    await invitations.listInvitations(d1, orgId, FIRST),
+  ],
+  deleteInvitation: (d1, orgId, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
+  rememberIf: async (d1, orgId, mark) => {
+    const made = { ...remembered("createApiKey"), resource_id: mark };
+    const owned = inOrganization(d1, orgId);
+    const has = exists(owned.select(tables.apiKeys, eq(tables.apiKeys.id, `key_${mark}`)));
+    await Promise.all(idempotency.rememberIf(d1, orgId, has, made));
+    return await idempotency.recall(d1, ofOrganization(orgId), made.operation, made.key);
+  },
 };
+
+/** Whatever the organisation has. */
+function all(orgId: string) {
+  return { orgId, projectId: null };
+}
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {
   const takingOne = Object.entries(FUNCTIONS).filter(([, one]) =>

@@ -37,7 +37,8 @@ export const TENANT_TABLES = {
 export async function threeTenants(): Promise<[Tenant, Tenant, Tenant]> {
   const [here, elsewhere] = [`org_${crypto.randomUUID()}`, `org_${crypto.randomUUID()}`];
   const [one, beside, far] = [newTenant(here), newTenant(here), newTenant(elsewhere)];
-  await Promise.all([one, beside, far].map(settle));
+  // The organisation of two is named by the first.
+  for (const tenant of [one, beside, far]) await settle(tenant);
   return [one, beside, far];
 }
 
@@ -51,11 +52,17 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
   const at = { created_at: 1000 };
   const endpoint = endpointRow({ id: `ep_${mark}` });
-  const run = runRow(endpoint, { id: `run_${mark}`, idempotency_key: "k", name: "name", dataset_id: `ds_${mark}` });
-  const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: null, ...at };
+  const run = runRow(endpoint, {
+    id: `run_${mark}`,
+    idempotency_key: "k",
+    name: "name",
+    dataset_id: `ds_${mark}`,
+    sealed_push_secret: mark,
+  });
+  const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: [mark], ...at };
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
-  const about = { kind: "dataset" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
   await d1.batch([

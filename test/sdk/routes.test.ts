@@ -38,6 +38,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   updateEndpoint: (client) => client.updateEndpoint("x/y", { api_key: null }),
   deleteEndpoint: (client) => client.deleteEndpoint("x/y"),
   probeEndpoint: (client) => client.probeEndpoint("x/y"),
+  resealValues: (client) => client.reseal(),
   createSecret: (client) => client.createSecret({ name: "N", value: "v" }),
   listSecrets: (client) => client.listSecrets(),
   getSecret: (client) => client.getSecret("x/y"),
@@ -67,6 +68,11 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listInvitations: (client) => client.listInvitations(),
   acceptInvitation: (client) => client.acceptInvitation({ token: "rki_x" }),
   deleteInvitation: (client) => client.deleteInvitation("x/y"),
+  deleteRun: (client) => client.deleteRun("x/y"),
+  listDeletions: (client) => client.listDeletions(),
+  getDeletion: (client) => client.getDeletion("x/y"),
+  deleteProject: (client) => client.deleteProject("x/y"),
+  deleteOrganization: (client) => client.deleteOrganization("n"),
   deleteSecret: (client) => client.deleteSecret("x/y"),
 };
 
@@ -93,7 +99,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");
-  const sends = method === "POST" || method === "PATCH";
+  const sends = method === "POST" || method === "PATCH" || operation?.body !== undefined;
   expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
   expect(request?.headers.has("idempotency-key")).toBe(method === "POST");
 });

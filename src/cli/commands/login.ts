@@ -1,5 +1,5 @@
 /** `rollcall login | logout | whoami`: which key commands speak with, and whose it is. Keys are never read from argv. */
-import type { WhoAmI } from "../../contract/accounts.ts";
+import { DEFAULT_PROJECT, type WhoAmI } from "../../contract/accounts.ts";
 import { permits } from "../../contract/identity.ts";
 import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
@@ -126,7 +126,8 @@ interface Where {
 }
 
 function whoText({ who, organization, project, scopes, expires_at }: WhoAmI, where: Where): string {
-  const any = where.project == null ? "any: name one with --project" : `${where.project}, of any`;
+  const any =
+    where.project == null ? `any; ${DEFAULT_PROJECT} where no --project is named` : `${where.project}, of any`;
   return safeDetails({
     platform: where.platform,
     profile: where.profile,

@@ -7,6 +7,7 @@ import { usageError } from "../exit.ts";
 import { gather, onPlatform } from "../on-platform.ts";
 import { countText, namedCounts, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
+import { begunText } from "./deletion.ts";
 import { newKeyReply } from "./key.ts";
 
 const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
@@ -140,6 +141,23 @@ Interrupted, the same command goes on with what is there. manifest.json comes la
   },
 });
 
+const DELETE = command({
+  name: "org delete",
+  says: "delete the organisation of the key with everything in it, for good",
+  more: `All its keys are refused from then on, the one that asks among them. The deletion goes on by itself; the operator
+of the deployment can read how far it is.`,
+  flags: { confirm: { value: "NAME", says: "the organisation's name, to say that it is meant" }, ...PLATFORM_FLAGS },
+  run(line) {
+    line.none();
+    const name = line.text("confirm");
+    if (name === undefined) throw usageError("--confirm: say the organisation's name: --confirm NAME", "confirm");
+    return onPlatform(line, async ({ client, signal }) => {
+      const deletion = await client.deleteOrganization(name, { signal });
+      return { json: deletion, text: () => begunText(deletion) };
+    });
+  },
+});
+
 type Limits = { -readonly [Name in keyof OrganizationLimits]?: OrganizationLimits[Name] };
 
 /** Those that are named; null lifts one. */
@@ -182,4 +200,4 @@ function limitText(limit: number | null): string {
   return limit === null ? "no limit" : countText(limit);
 }
 
-export const ORG_COMMANDS = [SHOW, UPDATE, CREATE, LIST, LIMITS, EXPORT] as const;
+export const ORG_COMMANDS = [SHOW, UPDATE, CREATE, LIST, LIMITS, EXPORT, DELETE] as const;

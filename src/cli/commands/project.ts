@@ -6,6 +6,7 @@ import { usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
+import { begunText } from "./deletion.ts";
 
 const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
 
@@ -73,6 +74,16 @@ const UPDATE = command({
   },
 });
 
+const DELETE = question({
+  name: "project delete",
+  takes: "<project>",
+  says: "delete a project with everything in it, for good",
+  more: "Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself.",
+  what: "a project",
+  ask: (client, name, options) => client.deleteProject(name, options),
+  text: begunText,
+});
+
 /** Those that are named; null keeps for good. */
 function retentionOf(line: CommandLine<keyof typeof RETENTION_FLAGS>) {
   return defined({
@@ -108,4 +119,4 @@ function daysText(days: number | null): string {
   return days === 1 ? "1 day" : `${days} days`;
 }
 
-export const PROJECT_COMMANDS = [LIST, CREATE, SHOW, UPDATE] as const;
+export const PROJECT_COMMANDS = [LIST, CREATE, SHOW, UPDATE, DELETE] as const;

@@ -206,12 +206,14 @@ export interface TrainerRpc {
   ): Promise<(ReadyBatch & { readonly state: string }) | null>;
   /** A dead batch is offered again. */
   revive(step: number): Promise<boolean>;
+  /** Frees its storage, since its run is deleted: it is unknown from here on. */
+  free(): Promise<void>;
 }
 
 /** For whoever finds the trainer's object missing and creates it. Null for a run that trains nothing. */
 export function trainerSpecOf({ scope, run_id, training, trainer }: RunSpec): TrainerSpec | null {
   if (training === undefined) return null;
   const { trainer: target, max_steps } = training;
-  const { sealed_push_secret, base_url } = trainer ?? { sealed_push_secret: null, base_url: "" };
-  return { scope, run_id, target, max_steps, sealed_push_secret, base_url };
+  const { base_url } = trainer ?? { base_url: "" };
+  return { scope, run_id, target, max_steps, base_url };
 }

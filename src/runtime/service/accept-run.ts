@@ -14,16 +14,18 @@ import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/traini
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../../db/runs.ts";
-import { keyReused, type Result } from "../contract/refusal.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
-import type { CreateOptions } from "../kit/idempotency.ts";
+import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
 import { datasetKey, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
+import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
+import { noteProject } from "./note-project.ts";
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
@@ -64,7 +66,8 @@ export async function acceptRun(
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
     spec: specOf(scope, runId, acceptable.value, dataset),
   };
-  const run = newRun(base, issued === null ? {} : { trainer: issued.kept }, options);
+  const { kept = null, sealed_push_secret = null } = issued ?? {};
+  const run = { ...newRun(base, kept === null ? {} : { trainer: kept }, options), sealed_push_secret };
   const begun = await beginRun(env, scope, { run, endpoint, benches: judges.inline }, options, subrequests);
   if (issued === null || !begun.ok || begun.value.replayed) return withoutSecrets(begun);
   const live = await subrequests.object(() => runObject(env, scope, runId).view());
@@ -107,7 +110,7 @@ export function newRun(
     endpoint_id: spec.endpoint_id,
     ...{ idempotency_key: idempotencyKey, request_hash: requestHash },
     ...{ counts: null, report: null, error: null, created_at: now, finished_at: null, dead_letters: 0 },
-    ...{ stored_bytes: 0, deleted_at: null },
+    ...{ stored_bytes: 0, deleted_at: null, sealed_push_secret: null },
   };
 }
 
@@ -130,12 +133,20 @@ export async function beginRun(
   options: AcceptOptions,
   subrequests: Subrequests,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
-  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches));
+  const standing = await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now));
+  const full = refusedStorage(standing);
+  if (full !== null) return full;
+  // Evals go with the training run that begins them.
+  const most = options.byRun === true ? null : standing.limits.runs_in_flight;
+  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most));
+  if (inserted === "full") return tooManyRuns(standing.limits);
+  if (inserted === "gone") return refuse("not_found", "the project is being deleted", null);
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
   }
   await subrequests.object(() => runObject(env, scope, run.id).create(run.spec));
+  await subrequests.object(() => noteProject(env, scope, options.now));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
     endpoint: endpoint.shown,
@@ -175,12 +186,13 @@ async function resolve(
 export async function replayedRun(
   env: Env,
   scope: Scope,
-  { idempotencyKey, requestHash }: CreateOptions,
+  options: CreateOptions,
 ): Promise<Result<{ run: RunView; replayed: boolean }> | null> {
+  const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
   const record = await findRunByIdempotencyKey(env.DB, scope, idempotencyKey);
   if (record === null) return null;
-  if (record.run.request_hash !== requestHash) return keyReused();
+  if (!isSameRequest(record.run.request_hash, options)) return keyReused();
   const { run } = record;
   if (run.status === "queued") {
     await runObject(env, scope, run.id).create(run.spec);

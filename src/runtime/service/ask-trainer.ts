@@ -6,11 +6,10 @@
 import type { Scope } from "../../contract/scope.ts";
 import type { WeightLedger } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
-import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
-import { idMac } from "../kit/secrets.ts";
+import { readId } from "../kit/secrets.ts";
 import { issueToken } from "./issue-token.ts";
 import { notFound, openRun } from "./read-run.ts";
 
@@ -21,7 +20,7 @@ export async function askTrainer<T>(
   runId: string,
   ask: (trainer: TrainerRpc) => Promise<Answer<T>>,
 ): Promise<Result<T>> {
-  if (parseId(runId, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", runId);
+  if (readId(env, runId)?.kind !== "run") return notFound("run", runId);
   const trainer = trainerObject(env, scope, runId);
   const first = await ask(trainer);
   if (first.ok || first.refusal.code !== "unknown") return inWords(first, runId);
@@ -93,17 +92,18 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
 
 /** Another token for a run's trainer. */
 
-/** For whoever lost the run's token. What offers are signed by stays, and is not shown again. */
+/** For whoever lost the run's token; the one before works for `overlapMs` more. What offers are signed by stays, and is not shown again. */
 export async function rotateTrainerToken(
   env: Env,
   scope: Scope,
   id: string,
   now: number,
+  overlapMs: number,
 ): Promise<Result<TrainerSecrets>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   if (found.value.record.run.kind !== "training") {
     return refuse("not_found", `${id} is no training run`, "id");
   }
-  return { ok: true, value: { token: await issueToken(env, scope, id, now), push_secret: null } };
+  return { ok: true, value: { token: await issueToken(env, scope, id, now, now + overlapMs), push_secret: null } };
 }

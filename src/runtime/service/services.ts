@@ -4,7 +4,6 @@
  * there.
  */
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
-import { createDataset } from "../dataset/upload.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
@@ -13,6 +12,7 @@ import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
+import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
@@ -23,7 +23,9 @@ import { readCredits, readManifest, readSamples, streamSamples } from "./read-ba
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
+import { reseal } from "./reseal.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
+import { uploadDataset } from "./upload-dataset.ts";
 
 export const services = {
   acceptRun,
@@ -57,9 +59,10 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
+  reseal,
   createSecret,
   changeSecret,
-  createDataset,
+  createDataset: uploadDataset,
   readDataset,
   readDatasetRows,
   deleteDataset,
@@ -78,5 +81,9 @@ export const services = {
   takeBackInvitation,
   changePerson,
   removePerson,
+  deleteRun,
+  deleteProject,
+  deleteOrganization,
+  readDeletion,
 };
 export type Services = typeof services;
