@@ -23,15 +23,13 @@ import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtim
 import { withAudit } from "./audit-log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
+import { refuseStranger } from "./strangers.ts";
 
 /** How long what was found of a caller, or of a project's name, is remembered. */
 export const REMEMBERED_MS = 2000;
 /** Who counts requests and did not answer is not asked again for so long. */
 const UNCOUNTED_MS = 1000;
 const REMEMBERED = 2000;
-const WRONG_KEYS_PERIOD_S = 60;
-/** No address is written with more. */
-const ADDRESS_CHARACTERS = 64;
 /** What a project is known by: an id of ours, or a name. */
 const NAME_OR_ID = /^[\w.-]{1,200}$/;
 export const PROJECT_HEADER = "rollcall-project";
@@ -48,8 +46,6 @@ export class Guard {
   readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
   /** Ids of projects, by organisation and by what a caller named; null: there is none. */
   readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
-  /** Addresses that tried too many keys, until when nobody is asked about them. */
-  readonly #strangers = new LruCache<number>(REMEMBERED);
   readonly #requests = new RequestLeases();
   /** Counters that did not answer, until when they are not asked. */
   readonly #uncounted = new LruCache<number>(REMEMBERED);
@@ -97,7 +93,7 @@ export class Guard {
 
   async #caller(context: ApiContext): Promise<Caller> {
     const caller = await this.#asked(context);
-    if (caller === null) return await this.#refuseStranger(context);
+    if (caller === null) return await refuseStranger(context, unauthorized("no such key"));
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
@@ -138,16 +134,6 @@ export class Guard {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
       throw thrown;
     }
-  }
-
-  /** Where one address tries too many keys, each place of the network counts for itself. */
-  async #refuseStranger({ env, req }: ApiContext): Promise<never> {
-    const address = networkOf(req.header("cf-connecting-ip") ?? "unknown");
-    const refused = (this.#strangers.get(address) ?? 0) > this.#now();
-    if (!refused && (await mayTryAgain(env, address))) throw unauthorized("no such key");
-    if (!refused) this.#strangers.set(address, this.#now() + REMEMBERED_MS);
-    const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
-    throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
   }
 
   /** Counts the request against the key's own limit and its organisation's. */
@@ -234,27 +220,6 @@ function tokenOf(header: string | undefined): string {
   const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
   if (token !== undefined) return token;
   throw unauthorized("send your key as: Authorization: Bearer <key>");
-}
-
-/** Where the limit itself does not answer, a wrong key is a wrong key. */
-async function mayTryAgain(env: Env, address: string): Promise<boolean> {
-  try {
-    return (await env.WRONG_KEYS.limit({ key: address })).success;
-  } catch (thrown) {
-    logError("wrong keys are not counted", address, thrown);
-    return true;
-  }
-}
-
-/** Of an IPv6 address its /64: who has one address of that has all. */
-function networkOf(address: string): string {
-  if (!address.includes(":")) return address.slice(0, ADDRESS_CHARACTERS);
-  const [head = "", tail = ""] = address.slice(0, ADDRESS_CHARACTERS).split("::");
-  const groups = head.split(":").filter((group) => group !== "");
-  const after = tail.split(":").filter((group) => group !== "");
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => "0");
-  const whole = address.includes("::") ? [...groups, ...zeros, ...after] : groups;
-  return `${whole.slice(0, 4).join(":")}::/64`;
 }
 
 async function pause(ms: number): Promise<void> {

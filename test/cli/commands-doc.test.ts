@@ -112,6 +112,9 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
+  "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
+  "deletion list": { text: /\ndel_\w+ +run run_\w+ +queued/ },
+  "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   "env list": { text: /\ncalculator +\d/, json: LIST },
   "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   login: { text: /^platform +http[\s\S]*\nscopes +admin\n/, json: { object: "caller", profile: "work" } },
@@ -137,8 +140,6 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "project show": { text: /^project +art\n/ },
   "project update": { json: { name: "art", retention: { runs_days: null, verdicts_days: 7 } } },
   "project delete": { json: { object: "deletion", kind: "project" } },
-  "deletion list": { text: /\ndel_\w+ +pj_\w+ / },
-  "deletion show": { json: { object: "deletion", kind: "project" } },
   "org delete": { json: { object: "deletion", kind: "organization" } },
   "key list": { text: /\nkey_\w+ +first key +rk_/, json: LIST },
   "key create": { json: { object: "key", name: "ci", key: A_KEY.key, project_id: null } },
@@ -172,7 +173,7 @@ let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
 const ids = { RUN: "", BASELINE: "", ROLLOUT: "", ORG: "", KEY: "", INVITATION: "", DELETION: "" };
 /** Of an organisation of their own, with a key for all of it. */
-const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log|deletion)\b/;
+const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log)\b/;
 const CONFIG = join(folder, "config.json");
 
 beforeAll(async () => {
@@ -253,7 +254,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(stdout.trimEnd().split("\n"), line).toHaveLength(1);
   const printed = JSON.parse(stdout);
   expect(printed, line).toMatchObject(expected.json ?? {});
-  if (printed.object === "deletion") ids.DELETION = printed.id;
+  if (line.includes("run delete")) ids.DELETION = printed.id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;
   const { stdout: rows } = await run("rollcall run results $RUN");

@@ -7,7 +7,7 @@ import { usageError } from "../exit.ts";
 import { gather, onPlatform } from "../on-platform.ts";
 import { countText, namedCounts, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
-import { begunText } from "./deletion.ts";
+import { deletionText } from "./deletion.ts";
 import { newKeyReply } from "./key.ts";
 
 const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
@@ -153,7 +153,7 @@ of the deployment can read how far it is.`,
     if (name === undefined) throw usageError("--confirm: say the organisation's name: --confirm NAME", "confirm");
     return onPlatform(line, async ({ client, signal }) => {
       const deletion = await client.deleteOrganization(name, { signal });
-      return { json: deletion, text: () => begunText(deletion) };
+      return { json: deletion, text: () => deletionText(deletion) };
     });
   },
 });

@@ -6,7 +6,7 @@ import { usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
-import { begunText } from "./deletion.ts";
+import { deletionText } from "./deletion.ts";
 
 const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
 
@@ -81,7 +81,7 @@ const DELETE = question({
   more: "Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself.",
   what: "a project",
   ask: (client, name, options) => client.deleteProject(name, options),
-  text: begunText,
+  text: deletionText,
 });
 
 /** Those that are named; null keeps for good. */
