@@ -34,6 +34,7 @@ export const auditOperations: readonly Operation[] = [
     permission: "audit:read",
     reach: "organization",
     summary: "Read who changed what in the organisation, newest first",
+    description: "A key of one project reads what was done in that project, or by keys of it.",
     query: AuditLogQuery,
     reply: { description: "A page of entries", schema: AuditList },
     handle: listAuditLog,
@@ -56,7 +57,7 @@ export async function withAudit(
     at: now(),
     who: caller.who,
     action: operation.id,
-    project_id: operation.reach === "organization" ? null : context.var.scope.projectId,
+    project_id: operation.reach === "organization" ? caller.projectId : context.var.scope.projectId,
     target: context.req.param("id")?.slice(0, TARGET_CHARACTERS) ?? null,
     request_id: requestId,
   });
@@ -70,8 +71,9 @@ export async function withAudit(
 async function listAuditLog(context: ApiContext): Promise<Response> {
   const { after, limit, who, action, target } = readQuery(context, AuditLogQuery);
   const asked = { who: who ?? null, action: action ?? null, target: target ?? null };
-  const log = auditObject(context.env, context.var.caller.orgId);
-  const { entries, dropped } = await log.list({ ...asked, before: after ?? null, limit: limit + 1 });
+  const { orgId, projectId: project_id } = context.var.caller;
+  const log = auditObject(context.env, orgId);
+  const { entries, dropped } = await log.list({ ...asked, project_id, before: after ?? null, limit: limit + 1 });
   return context.json({ ...pageOf(entries.map(viewOf), limit), dropped });
 }
 

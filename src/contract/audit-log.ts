@@ -11,7 +11,7 @@ export const AuditEntry = named("AuditEntry", {
     .describe("the key, the person, or the run whose trainer it was")
     .meta({ example: "key_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
   action: z.string().describe("the id of the operation").meta({ example: "cancelRun" }),
-  project_id: MaybeText.meta({ example: null }),
+  project_id: MaybeText.describe("null: of the organisation, by a key of no project").meta({ example: null }),
   target: MaybeText.describe("what was changed or made").meta({ example: EXAMPLE.run }),
   request_id: z.string().meta({ example: "7f3d9c52-6a0e-4a39-9d54-5c0c2d1f7b11" }),
   status: z

@@ -42,7 +42,14 @@ test("a change is told with who made it, what was made and what came of it; a re
 
 test("a change that was cut off stands without an outcome, and a late outcome changes nothing that stands", async () => {
   const door = await openDoor();
-  const change = { at: 5000, who: "key_1", action: "cancelRun", project_id: null, target: "run_1", request_id: "r" };
+  const change = {
+    at: 5000,
+    who: "key_1",
+    action: "cancelRun",
+    project_id: door.scope.projectId,
+    target: "run_1",
+    request_id: "r",
+  };
   const id = await auditOf(door).begin(change);
   expect((await log(door)).data).toMatchObject([{ id: String(id), status: null, target: "run_1" }]);
   await auditOf(door).end(id, { status: 200, target: null });
@@ -53,7 +60,14 @@ test("a change that was cut off stands without an outcome, and a late outcome ch
 test("pages go on behind an entry, and a filter leaves out the rest", async () => {
   const door = await openDoor();
   for (const action of ["a", "b", "a", "b", "a"]) {
-    const change = { at: 1, who: `key_${action}`, action, project_id: null, target: null, request_id: "r" };
+    const change = {
+      at: 1,
+      who: `key_${action}`,
+      action,
+      project_id: door.scope.projectId,
+      target: null,
+      request_id: "r",
+    };
     await auditOf(door).begin(change);
   }
   const first = await log(door, "?limit=2");
@@ -65,7 +79,14 @@ test("pages go on behind an entry, and a filter leaves out the rest", async () =
 
 test("another organisation reads none of it, and reading makes no log", async () => {
   const [door, other] = [await openDoor(), await openDoor()];
-  const change = { at: 1, who: "key_1", action: "cancelRun", project_id: null, target: "run_1", request_id: "r" };
+  const change = {
+    at: 1,
+    who: "key_1",
+    action: "cancelRun",
+    project_id: door.scope.projectId,
+    target: "run_1",
+    request_id: "r",
+  };
   await auditOf(door).begin(change);
   expect((await log(other)).data).toEqual([]);
   const tables = await runInDurableObject(auditOf(other), (_, state) => {
@@ -76,7 +97,14 @@ test("another organisation reads none of it, and reading makes no log", async ()
 
 test("beyond its limit the oldest entries go, and it says how many have gone", async () => {
   const door = await openDoor();
-  const change = { at: 1, who: "key_1", action: "cancelRun", project_id: null, target: null, request_id: "r" };
+  const change = {
+    at: 1,
+    who: "key_1",
+    action: "cancelRun",
+    project_id: door.scope.projectId,
+    target: null,
+    request_id: "r",
+  };
   await auditOf(door).begin(change);
   await auditOf(door).begin(change);
   await runInDurableObject(auditOf(door), (instance, state) => {

@@ -52,14 +52,15 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
   }
 
   /** Newest first, at most `limit` that came before the entry `before`. */
-  list({ before, limit, who, action, target }: AuditQuery): AuditPage {
+  list({ before, limit, who, action, target, project_id = null }: AuditQuery): AuditPage {
     if (this.#isNew()) return { entries: [], dropped: 0 };
     const entries = this.#sql
       .exec<StoredAuditEntry>(
         `select id, at, who, action, project_id, target, request_id, status from entries
           where id < ?1 and (?2 is null or who = ?2) and (?3 is null or action = ?3) and (?4 is null or target = ?4)
-          order by id desc limit ?5`,
-        ...[before ?? Number.MAX_SAFE_INTEGER, who, action, target, limit],
+            and (?5 is null or project_id = ?5)
+          order by id desc limit ?6`,
+        ...[before ?? Number.MAX_SAFE_INTEGER, who, action, target, project_id, limit],
       )
       .toArray();
     const [oldest] = this.#sql.exec<{ id: number | null }>("select min(id) as id from entries").toArray();

@@ -46,6 +46,8 @@ export interface AuditQuery {
   readonly who: string | null;
   readonly action: string | null;
   readonly target: string | null;
+  /** Only what was done in this project. */
+  readonly project_id?: string | null;
 }
 
 // A type and not an interface: SQLite's rows are records by name.
