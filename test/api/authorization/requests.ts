@@ -32,7 +32,8 @@ export interface Request {
 }
 
 const EXAM = { environment: "gsm8k", model: PLAYED.model, endpoint: NAME };
-const JUDGED = { environment: "judged-qa", model: PLAYED.model, endpoint: NAME };
+const ASKED = { question: "What is 2 + 2?", answer: "4" };
+const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
 const unique = () => `n-${crypto.randomUUID()}`;
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
@@ -150,10 +151,12 @@ const TRAINING: Readonly<Record<string, Request>> = {
 export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
   ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
   ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
-  ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...JUDGED, judges: { judge: { endpoint } } } })],
   [
-    "rescoreRun",
-    ({ run }, { endpoint }) => ({ path: `/v1/runs/${run}/rescore`, body: { judges: { judge: { endpoint } } } }),
+    "createRun",
+    (_own, { endpoint }) => ({
+      path: "/v1/runs",
+      body: { ...JUDGED, judges: { correct: { endpoint, model: PLAYED.model } } },
+    }),
   ],
   [
     "forkRollout",
