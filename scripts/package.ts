@@ -20,11 +20,12 @@ const ROOT = resolve(import.meta.dirname, "..");
 /** What the Worker is bundled from, and what a person reads. */
 const COPIED = [
   ...["bin", "docs", "environments", "migrations", "packages", "src"],
-  ...["wrangler.toml", "README.md", "LICENSE"],
+  // The bindings the Worker was compiled against: `rollcall deploy check` compares them with what is deployed.
+  ...["wrangler.toml", "worker-configuration.d.ts", "README.md", "LICENSE"],
 ];
 /** The folders that are compiled run in Node alone. */
 const NOT_COPIED =
-  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|\.d\.ts)$/;
+  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|env\.d\.ts)$/;
 
 /** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
 const ASSETS = ["{src/{cli,local},packages}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];

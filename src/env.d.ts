@@ -1,7 +1,5 @@
-/** Bindings that are secrets: set with `wrangler secret put`, made by the local platform at its first start. */
+/** Bindings that are secrets, beside those that wrangler.toml requires: each may be absent. */
 interface __BaseEnv_Env {
-  /** 64 hex digits. Ids are signed and keys are sealed with keys derived from it. */
-  ROLLCALL_SECRET: string;
   /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
 }

@@ -24,9 +24,12 @@ import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { keyOperations } from "./keys.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
+import { organizationOperations } from "./organizations.ts";
+import { projectOperations } from "./projects.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
@@ -81,6 +84,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...organizationOperations,
+  ...projectOperations,
+  ...keyOperations,
   ...auditOperations,
 ];
 

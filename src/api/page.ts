@@ -24,10 +24,30 @@ export async function listReply<Row, View extends { id: string }>(
   list: (database: D1Database, scope: Scope, page: StoredPage) => Promise<Row[]>,
   viewOf: (row: Row) => View,
 ): Promise<Response> {
-  const { after, limit, order } = readQuery(context, PageQuery);
   const [database, scope] = [context.env.DB, context.var.scope];
-  const position = await positionOf(after, what, (id) => find(database, scope, id));
-  const rows = await list(database, scope, { after: position, limit: limit + 1, order });
+  const pages = {
+    find: (id: string) => find(database, scope, id),
+    list: (page: StoredPage) => list(database, scope, page),
+  };
+  return await pageReply(context, what, pages, viewOf);
+}
+
+/** The same of what no project has. */
+export async function pageReply<Row, View extends { id: string }>(
+  context: ApiContext,
+  what: string,
+  {
+    find,
+    list,
+  }: {
+    readonly find: (id: string) => Promise<Position | null>;
+    readonly list: (page: StoredPage) => Promise<Row[]>;
+  },
+  viewOf: (row: Row) => View,
+): Promise<Response> {
+  const { after, limit, order } = readQuery(context, PageQuery);
+  const position = await positionOf(after, what, find);
+  const rows = await list({ after: position, limit: limit + 1, order });
   return context.json(pageOf(rows.map(viewOf), limit));
 }
 

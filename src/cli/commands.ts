@@ -2,6 +2,7 @@
 import type { Command } from "./command-line.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { DATASET_COMMANDS } from "./commands/dataset.ts";
+import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
@@ -22,6 +23,7 @@ const BUT_COMPLETION = [
   ...ENV_COMMANDS,
   SERVE,
   START,
+  ...DEPLOY_COMMANDS,
 ] as const satisfies readonly Command[];
 
 export const COMMANDS = [...BUT_COMPLETION, completionCommand(BUT_COMPLETION)] as const;

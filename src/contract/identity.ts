@@ -53,7 +53,7 @@ export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: READS.filter((one) => one !== "audit:read" && one !== "secrets:read"),
 };
 
-const Limit = z.int().min(0).max(1_000_000_000_000);
+const Limit = z.int().min(0).max(1_000_000_000_000_000);
 
 /** What an organisation may use at once. Null: no limit. */
 export const OrganizationLimits = z.strictObject({

@@ -101,6 +101,14 @@ export const LIMITS = {
   judgeAsksPerRollout: 64,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
+  /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait. */
+  allowedHosts: 100,
+  projects: 1000,
+  members: 1000,
+  keys: 1000,
+  openInvitations: 1000,
+  /** Keys and invitations of it that have ended and are still shown; those that ended first go. */
+  endedAccounts: 1000,
   maxConcurrent: 10_000,
   groupSize: 1024,
   /** Of a training run: a group is scored, credited and stored as one. */

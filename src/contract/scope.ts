@@ -3,3 +3,8 @@ export interface Scope {
   readonly orgId: string;
   readonly projectId: string;
 }
+
+/** What belongs to the organisation itself and to none of its projects. */
+export function ofOrganization(orgId: string): Scope {
+  return { orgId, projectId: "" };
+}

@@ -2,8 +2,8 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq } from "drizzle-orm";
-import type { Scope } from "../contract/scope.ts";
+import { eq, type SQL } from "drizzle-orm";
+import { ofOrganization, type Scope } from "../contract/scope.ts";
 import { idempotencyKeys } from "./schema.ts";
 import { inProject, type Statement } from "./scoped.ts";
 
@@ -45,6 +45,17 @@ export async function insertOnce(
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
+}
+
+/** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */
+export function rememberIf(
+  database: D1Database,
+  orgId: string,
+  condition: SQL,
+  made: Remembered | null,
+): Statement<unknown>[] {
+  if (made === null) return [];
+  return [inProject(database, ofOrganization(orgId)).insertIf(condition, idempotencyKeys, made)];
 }
 
 /**

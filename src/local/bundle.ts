@@ -147,8 +147,15 @@ async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
   return bundle;
 }
 
-/** `folder` has the wrangler.toml. */
-async function runWrangler(folder: string, flags: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+/**
+ * What wrangler would upload, made and not uploaded. `folder` has the wrangler.toml, unless the flags name another file.
+ * Throws with wrangler's own words.
+ */
+export async function runWrangler(
+  folder: string,
+  flags: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
   const script = join(wrangler, "..", "bin", "wrangler.js");
   const args = [script, "deploy", "--dry-run", ...flags];

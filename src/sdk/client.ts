@@ -28,6 +28,7 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+import { AccountsClient } from "./accounts-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -48,6 +49,15 @@ import type {
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
+export type {
+  ApiKeyView,
+  CreatedKey,
+  CreatedOrganization,
+  ListedOrganization,
+  OrganizationView,
+  ProjectView,
+  WhoAmI,
+} from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
@@ -92,11 +102,13 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient {
+export class RollcallClient extends AccountsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {
-    this.#requests = new Requests(options);
+    const requests = new Requests(options);
+    super(requests);
+    this.#requests = requests;
   }
 
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */

@@ -9,6 +9,8 @@ import { ApiRequestError, requestErrorOf } from "./request-error.ts";
 
 export interface TransportOptions {
   readonly apiKey: string;
+  /** Id or name of the project, for a key of a whole organisation. */
+  readonly project?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
   /** How often a call is made again; default 2. */
   readonly maxRetries?: number | undefined;
@@ -82,10 +84,14 @@ export class Transport {
   /** One attempt: a reply of status 2xx with its body unread. `patience` still holds while that is read. */
   async open(url: string, call: Call, patience: Patience): Promise<Response> {
     const { method = "GET", headers, body } = call;
-    const send = this.#options.fetch ?? fetch;
+    const { apiKey, project, fetch: send = fetch } = this.#options;
     const reply = await send(url, {
       method,
-      headers: { authorization: `Bearer ${this.#options.apiKey}`, ...headers },
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(project !== undefined && { "rollcall-project": project }),
+        ...headers,
+      },
       signal: patience.signal,
       ...(body !== undefined && { body }),
       ...(call.once && STREAMED),

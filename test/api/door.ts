@@ -90,5 +90,15 @@ function unwritten(): Services {
     readDataset: refuse,
     readDatasetRows: refuse,
     deleteDataset: refuse,
+    bootstrap: refuse,
+    createOrganization: refuse,
+    changeLimits: refuse,
+    changeOrganization: refuse,
+    createProject: refuse,
+    changeProject: refuse,
+    createApiKey: refuse,
+    rotateKey: refuse,
+    changeApiKey: refuse,
+    revokeKey: refuse,
   };
 }

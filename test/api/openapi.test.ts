@@ -37,6 +37,7 @@ test("every route is documented and every documented route exists", async () => 
   [
     "DELETE /v1/datasets/{id}",
     "DELETE /v1/endpoints/{id}",
+    "DELETE /v1/keys/{id}",
     "DELETE /v1/secrets/{id}",
     "GET /docs",
     "GET /healthz",
@@ -49,6 +50,12 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/endpoints/{id}",
     "GET /v1/environments",
     "GET /v1/environments/{id}",
+    "GET /v1/keys",
+    "GET /v1/keys/{id}",
+    "GET /v1/organization",
+    "GET /v1/organizations",
+    "GET /v1/projects",
+    "GET /v1/projects/{id}",
     "GET /v1/rollouts/{id}",
     "GET /v1/runs",
     "GET /v1/runs/{id}",
@@ -66,15 +73,25 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs/{id}/weight-versions",
     "GET /v1/secrets",
     "GET /v1/secrets/{id}",
+    "GET /v1/whoami",
     "PATCH /v1/endpoints/{id}",
+    "PATCH /v1/keys/{id}",
+    "PATCH /v1/organization",
+    "PATCH /v1/organizations/{id}",
+    "PATCH /v1/projects/{id}",
     "PATCH /v1/runs/{id}",
     "PATCH /v1/secrets/{id}",
+    "POST /v1/bootstrap",
     "POST /v1/datasets",
     "POST /v1/endpoints",
     "POST /v1/endpoints/{id}/probe",
+    "POST /v1/keys",
+    "POST /v1/keys/{id}/rotate",
     "POST /v1/leases/{id}/ack",
     "POST /v1/leases/{id}/heartbeat",
     "POST /v1/leases/{id}/nack",
+    "POST /v1/organizations",
+    "POST /v1/projects",
     "POST /v1/rollouts/{id}/cancel",
     "POST /v1/rollouts/{id}/fork",
     "POST /v1/runs",
@@ -98,7 +115,7 @@ test("only the open routes are documented as needing no key", async () => {
   const open = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).some((operation) => operation.security.length === 0),
   );
-  expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json", "/docs"]);
+  expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json", "/docs", "/v1/bootstrap"]);
 });
 
 test("every example of a body and of a reply is what its schema describes", async () => {

@@ -12,12 +12,14 @@ import { PLATFORM_FLAGS } from "../../src/cli/command-line.ts";
 import { COMMANDS, type CommandName, findCommand } from "../../src/cli/commands.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
 const GRADED_PAGE = readFileSync(join(import.meta.dirname, "../../docs/graded-datasets.md"), "utf8");
 const TRAINING_PAGE = readFileSync(join(import.meta.dirname, "../../docs/training-data.md"), "utf8");
+const ROOT = join(import.meta.dirname, "../..");
 const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) };
 const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
@@ -108,6 +110,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
   "env list": { text: /\ncalculator +\d/, json: LIST },
+  "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
 };
 
@@ -132,6 +135,7 @@ beforeAll(async () => {
   });
   writeFileSync(join(folder, "rows.jsonl"), rows.join(""));
   writeFileSync(join(folder, "key.txt"), "a value\n");
+  writeFileSync(join(folder, "wrangler.deploy.toml"), configFor(ROOT));
   // Asked for a sum it uses the tool, once.
   const sum = { tool_calls: [{ name: "add", arguments: { a: 3, b: 4 } }] };
   model = await startScriptedModel({

@@ -12,7 +12,7 @@ const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFil
 const FROM_REGISTRY =
   /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
 /** Where the command is the checkout's own; anywhere else npx would go to the registry. */
-const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md"];
+const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"];
 
 test.each([
   ["npm install rollcall && npx rollcall env init my-env", true],

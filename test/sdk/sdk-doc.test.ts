@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
+import { AccountsClient } from "../../src/sdk/accounts-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { deathOf, endGroup, serve } from "../local/served-platform.ts";
@@ -46,7 +47,8 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
 }, 60_000);
 
 test("the page names every method of the client, and no other", () => {
-  const methods = Object.getOwnPropertyNames(RollcallClient.prototype);
+  const classes = [RollcallClient.prototype, AccountsClient.prototype];
+  const methods = classes.flatMap((one) => Object.getOwnPropertyNames(one));
   const [, table = ""] = /## Methods\n([\s\S]*?)\n\n`list/.exec(PAGE) ?? [];
   const named = Array.from(table.matchAll(/`(\w+)`/g), ([, name]) => name);
   expect(named.sort()).toEqual(methods.filter((name) => name !== "constructor").sort());

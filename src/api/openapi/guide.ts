@@ -8,6 +8,12 @@ export const NOUNS: Readonly<Record<string, string>> = {
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   leases: "Batches a trainer has in hand.",
+  organization: "Your organisation: its name, its limits, the hosts it calls.",
+  organizations: "Every organisation of the deployment, for its operators.",
+  projects: "What runs, datasets, endpoints and secrets belong to. Nothing of one is seen from another.",
+  keys: "What programs and people authenticate with: what each may do, how far it reaches, until when.",
+  whoami: "Who a key says you are.",
+  bootstrap: "The first organisation of a deployment, and its first key.",
   "audit-log": "Who changed what in an organisation.",
   platform: "The platform itself. These routes need no key.",
 };

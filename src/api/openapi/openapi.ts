@@ -73,6 +73,9 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   endpoints: text("id or name", "qwen"),
   secrets: text("id or name", "SEARCH_KEY"),
   leases: text("id of the lease", EXAMPLE.lease),
+  organizations: text("id of the organisation", EXAMPLE.organization),
+  projects: text("id or name", "math"),
+  keys: text("id of the key", EXAMPLE.key),
 };
 /** and what stands behind it. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {

@@ -23,6 +23,7 @@ import type { EnvironmentModule } from "../../local/import-environment.ts";
 import { loadEnvironmentModule } from "../../local/load-environment.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import type { Tried } from "../../local/try-in-workerd.ts";
+import { WORKER_BYTES } from "../../local/worker-bytes.ts";
 import { environmentArgs } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import { readRows } from "../dataset-argument.ts";
@@ -78,10 +79,6 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
   );
 }
 
-/** Cloudflare's limits for a whole Worker, minified and gzipped: on the free plan, and on a paid one. */
-const FREE_BYTES = 3 * 1024 ** 2;
-const PAID_BYTES = 10 * 1024 ** 2;
-
 /** The same, with what workerd says of it: Node has, and does, what a Worker has not. */
 async function inWorkerd(found: EnvironmentPackage, { args }: Request, played: Validation): Promise<Validation> {
   // What cannot be made here is said already.
@@ -98,10 +95,10 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
   if (refused !== null) {
     return { name, status: "error", message: `it cannot be made in a Worker: ${refused}` };
   }
-  if (bytes > PAID_BYTES) {
+  if (bytes > WORKER_BYTES.paid) {
     return { name, status: "error", message: `${size}: Cloudflare takes no Worker over 10 MiB` };
   }
-  if (bytes > FREE_BYTES) {
+  if (bytes > WORKER_BYTES.free) {
     const message = `${size}: Cloudflare takes no Worker over 3 MiB on its free plan`;
     return { name, status: "warning", message };
   }

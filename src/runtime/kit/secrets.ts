@@ -3,7 +3,7 @@
  * requests are known again by, and the tokens of leases.
  * Each purpose has a key of its own, derived by HKDF, so that one never stands in for another.
  */
-import { createHash, createHmac, hkdfSync } from "node:crypto";
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Scope } from "../../contract/scope.ts";
 import type { Minting } from "../../core/ids.ts";
 import type { EndpointRow } from "../../db/schema.ts";
@@ -63,6 +63,12 @@ export function leaseToken(secret: string, leaseId: string): string {
 
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** Whether two texts are the same, without telling by its time how much of them is. */
+export function isSameText(one: string, other: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
 }
 
 function sealKey(secret: string): Promise<CryptoKey> {

@@ -7,6 +7,7 @@ import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { createDataset } from "../dataset/upload.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
+import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
@@ -15,6 +16,8 @@ import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
+import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
+import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
@@ -59,5 +62,15 @@ export const services = {
   readDataset,
   readDatasetRows,
   deleteDataset,
+  bootstrap,
+  createOrganization,
+  changeLimits,
+  changeOrganization,
+  createProject,
+  changeProject,
+  createApiKey,
+  rotateKey,
+  changeApiKey,
+  revokeKey,
 };
 export type Services = typeof services;

@@ -1,0 +1,242 @@
+/** Organisations, projects, keys, people and invitations on the wire. What is said once, a token, is kept nowhere. */
+import * as z from "zod";
+import { ResourceName } from "./endpoint.ts";
+import { OrganizationLimits, Permission, Retention, Role } from "./identity.ts";
+import { LIMITS } from "./limits.ts";
+import { EXAMPLE, listOf, MaybeText, NonEmpty, named, namedInput, Positive, Seconds } from "./primitives.ts";
+import { ShownText } from "./shown-text.ts";
+
+export const DEFAULT_PROJECT = "default";
+
+const Name = ShownText.min(1).max(200);
+
+/** A host by its name, or with `*.` before it every host under that name. */
+const HostName = z
+  .string()
+  .max(253)
+  .regex(/^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, {
+    error: "must be the name of a host in lower case, without a port; *. before it means all under it",
+  });
+
+const AllowedHosts = z
+  .array(HostName)
+  .max(LIMITS.allowedHosts)
+  .nullable()
+  .describe("hosts that endpoints and environments may call; null = any that this platform calls at all")
+  .meta({ example: null });
+
+const ProjectName = ResourceName.refine((name) => !/^pj_/.test(name), { error: "must not look like an id" });
+
+export const OrganizationView = named("Organization", {
+  object: z.literal("organization"),
+  id: z.string().meta({ example: EXAMPLE.organization }),
+  name: z.string().meta({ example: "Example Labs" }),
+  limits: OrganizationLimits.meta({ id: "OrganizationLimits", example: {} }),
+  allowed_hosts: AllowedHosts,
+  created_at: Seconds,
+});
+export type OrganizationView = z.infer<typeof OrganizationView>;
+
+/** What an operator sees of it. */
+export const ListedOrganization = OrganizationView.omit({ allowed_hosts: true }).meta({ id: "ListedOrganization" });
+export type ListedOrganization = z.infer<typeof ListedOrganization>;
+export const OrganizationList = listOf(ListedOrganization, "OrganizationList", EXAMPLE.organization);
+
+/** Only what is named changes. */
+export const OrganizationPatch = z
+  .strictObject({ name: Name.meta({ example: "Example Labs" }), allowed_hosts: AllowedHosts })
+  .partial()
+  .meta({ id: "OrganizationPatch" });
+export type OrganizationPatch = z.output<typeof OrganizationPatch>;
+
+const LimitsPatch = OrganizationLimits.partial().meta({ id: "OrganizationLimitsPatch" });
+
+/** Only what is named changes; null lifts a limit. */
+export const LimitsRequest = namedInput("LimitsRequest", {
+  limits: LimitsPatch.meta({ example: { concurrent_rollouts: 50_000 } }),
+});
+export type LimitsRequest = z.output<typeof LimitsRequest>;
+
+export const OrganizationRequest = namedInput("OrganizationRequest", {
+  name: Name.meta({ example: "Example Labs" }),
+  project: ProjectName.default(DEFAULT_PROJECT).describe("name of its first project"),
+  limits: LimitsPatch.default({}).describe("what differs from the defaults").meta({ example: {} }),
+});
+export type OrganizationRequest = z.output<typeof OrganizationRequest>;
+export type OrganizationRequestInput = z.input<typeof OrganizationRequest>;
+
+export const BootstrapRequest = namedInput("BootstrapRequest", {
+  name: Name.meta({ example: "Example Labs" }),
+});
+export type BootstrapRequest = z.output<typeof BootstrapRequest>;
+
+const RetentionView = Retention.meta({ id: "Retention", example: {} });
+
+export const ProjectView = named("Project", {
+  object: z.literal("project"),
+  id: z.string().meta({ example: EXAMPLE.project }),
+  name: z.string().meta({ example: "math" }),
+  retention: RetentionView,
+  created_at: Seconds,
+});
+export type ProjectView = z.infer<typeof ProjectView>;
+export const ProjectList = listOf(ProjectView, "ProjectList", EXAMPLE.project);
+
+const RetentionPatch = Retention.partial().meta({ id: "RetentionPatch" });
+
+export const ProjectRequest = namedInput("ProjectRequest", {
+  name: ProjectName.meta({ example: "math" }),
+  retention: RetentionPatch.default({}).describe("what differs from the defaults").meta({ example: {} }),
+});
+export type ProjectRequest = z.output<typeof ProjectRequest>;
+export type ProjectRequestInput = z.input<typeof ProjectRequest>;
+
+/** Only what is named changes, in `retention` too. */
+export const ProjectPatch = z
+  .strictObject({ name: ProjectRequest.shape.name, retention: RetentionPatch })
+  .partial()
+  .meta({ id: "ProjectPatch" });
+export type ProjectPatch = z.output<typeof ProjectPatch>;
+
+const RequestsPerMinute = Positive.max(1_000_000).nullable();
+const Scopes = z
+  .array(Permission)
+  .min(1)
+  .max(Permission.options.length)
+  .refine((scopes) => new Set(scopes).size === scopes.length, { error: "names a scope twice" });
+
+export const ApiKeyView = named("ApiKey", {
+  object: z.literal("key"),
+  id: z.string().meta({ example: EXAMPLE.key }),
+  name: z.string().meta({ example: "nightly evals" }),
+  project_id: MaybeText.describe("null: any project of the organisation").meta({ example: EXAMPLE.project }),
+  person_id: MaybeText.describe("whose key it is; null for a program's"),
+  scopes: z.array(Permission).meta({ example: ["runs:write", "rollouts:read"] }),
+  prefix: z.string().describe("the first characters of the key").meta({ example: "rk_7m2q" }),
+  last4: z.string().describe("and the last").meta({ example: "x9d4" }),
+  requests_per_minute: z.int().nullable().describe("null: only the organisation's limit holds"),
+  created_by: z.string().describe("a key, a person, or `bootstrap`").meta({ example: EXAMPLE.person }),
+  created_at: Seconds,
+  expires_at: Seconds.nullable().meta({ example: null }),
+  revoked_at: Seconds.nullable().meta({ example: null }),
+  rotated_to: MaybeText.describe("the key that takes its place"),
+});
+export type ApiKeyView = z.infer<typeof ApiKeyView>;
+export const ApiKeyList = listOf(ApiKeyView, "ApiKeyList", EXAMPLE.key);
+
+/** The token is in the first answer and in no other. */
+export const CreatedKey = ApiKeyView.extend({
+  key: MaybeText.describe("the key itself, said here only; null in the answer to a repeat").meta({
+    example: EXAMPLE.token,
+  }),
+}).meta({ id: "CreatedApiKey" });
+export type CreatedKey = z.infer<typeof CreatedKey>;
+
+export const KeyRequest = namedInput("ApiKeyRequest", {
+  name: Name.meta({ example: "nightly evals" }),
+  scopes: Scopes.describe("at most those of the key that asks").meta({ example: ["runs:write", "rollouts:read"] }),
+  project: NonEmpty.max(200)
+    .nullable()
+    .default(null)
+    .describe("id or name of the one project it may touch; null = any of the organisation")
+    .meta({ example: "math" }),
+  expires_at: Seconds.nullable().default(null).describe("null = never").meta({ example: null }),
+  requests_per_minute: RequestsPerMinute.default(null).describe("null = only the organisation's limit holds"),
+});
+export type KeyRequest = z.output<typeof KeyRequest>;
+export type KeyRequestInput = z.input<typeof KeyRequest>;
+
+/** Only what is named changes. */
+export const KeyPatch = z
+  .strictObject({
+    name: KeyRequest.shape.name,
+    scopes: KeyRequest.shape.scopes,
+    requests_per_minute: RequestsPerMinute,
+  })
+  .partial()
+  .meta({ id: "ApiKeyPatch" });
+export type KeyPatch = z.output<typeof KeyPatch>;
+
+export const RotateRequest = namedInput("RotateKeyRequest", {
+  overlap_s: z.int().min(0).max(604_800).default(3600).describe("seconds the key before goes on working"),
+});
+export type RotateRequest = z.output<typeof RotateRequest>;
+export type RotateRequestInput = z.input<typeof RotateRequest>;
+
+/** An organisation as it is made: with its first project, and the key that may do everything in it. */
+export const CreatedOrganization = OrganizationView.extend({ project: ProjectView, key: CreatedKey }).meta({
+  id: "CreatedOrganization",
+});
+export type CreatedOrganization = z.infer<typeof CreatedOrganization>;
+
+const Email = z
+  .email({ error: "must be an e-mail address" })
+  .max(254)
+  .transform((text) => text.toLowerCase());
+
+export const PersonView = named("Person", {
+  object: z.literal("person"),
+  id: z.string().meta({ example: EXAMPLE.person }),
+  email: z.string().meta({ example: "ann@example.com" }),
+  name: MaybeText.meta({ example: "Ann" }),
+  role: Role,
+  created_at: Seconds.describe("since when a member, in seconds since the epoch"),
+});
+export type PersonView = z.infer<typeof PersonView>;
+export const PersonList = listOf(PersonView, "PersonList", EXAMPLE.person);
+export const PersonPatch = namedInput("PersonPatch", { role: Role.meta({ example: "developer" }) });
+export type PersonPatch = z.output<typeof PersonPatch>;
+
+export const InvitationView = named("Invitation", {
+  object: z.literal("invitation"),
+  id: z.string().meta({ example: EXAMPLE.invitation }),
+  email: z.string().meta({ example: "ann@example.com" }),
+  role: Role,
+  invited_by: z.string().meta({ example: EXAMPLE.person }),
+  created_at: Seconds,
+  expires_at: Seconds,
+  accepted_at: Seconds.nullable().meta({ example: null }),
+});
+export type InvitationView = z.infer<typeof InvitationView>;
+export const InvitationList = listOf(InvitationView, "InvitationList", EXAMPLE.invitation);
+
+export const CreatedInvitation = InvitationView.extend({
+  token: MaybeText.describe("what the person accepts with, said here only; null in the answer to a repeat").meta({
+    example: EXAMPLE.invitationToken,
+  }),
+}).meta({ id: "CreatedInvitation" });
+export type CreatedInvitation = z.infer<typeof CreatedInvitation>;
+
+export const InvitationRequest = namedInput("InvitationRequest", {
+  email: Email.meta({ example: "ann@example.com" }),
+  role: Role.meta({ example: "developer" }),
+});
+export type InvitationRequest = z.output<typeof InvitationRequest>;
+
+export const AcceptRequest = namedInput("AcceptInvitationRequest", {
+  token: NonEmpty.max(200).meta({ example: EXAMPLE.invitationToken }),
+  name: Name.nullable().default(null).meta({ example: "Ann" }),
+});
+export type AcceptRequest = z.output<typeof AcceptRequest>;
+export type AcceptRequestInput = z.input<typeof AcceptRequest>;
+
+export const AcceptedInvitation = named("AcceptedInvitation", {
+  organization: z.object({ id: z.string().meta({ example: EXAMPLE.organization }), name: z.string() }),
+  person: PersonView,
+  key: CreatedKey.meta({ example: { name: "Ann", project_id: null, person_id: EXAMPLE.person } }),
+});
+export type AcceptedInvitation = z.infer<typeof AcceptedInvitation>;
+
+const Named = z.object({ id: z.string(), name: z.string() });
+
+export const WhoAmI = named("Caller", {
+  object: z.literal("caller"),
+  who: z.string().describe("a key, a person, or the run whose trainer it is").meta({ example: EXAMPLE.key }),
+  organization: Named.meta({ example: { id: EXAMPLE.organization, name: "Example Labs" } }),
+  project: Named.nullable()
+    .describe("null: any project of the organisation")
+    .meta({ example: { id: EXAMPLE.project, name: "math" } }),
+  scopes: z.array(Permission).meta({ example: ["runs:write", "rollouts:read"] }),
+  expires_at: Seconds.nullable().meta({ example: null }),
+});
+export type WhoAmI = z.infer<typeof WhoAmI>;

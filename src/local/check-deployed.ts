@@ -1,0 +1,92 @@
+/** What a platform that is deployed says of itself, asked over HTTP as anybody could. */
+import * as z from "zod";
+import type { Finding } from "./check-deployment.ts";
+
+const ANSWERS_WITHIN_MS = 10_000;
+/** Of the HTTP API: `info.version` of the OpenAPI document. */
+const API_VERSION = "1";
+
+const OpenApi = z.object({ info: z.object({ version: z.string() }) });
+const Failure = z.object({ error: z.object({ code: z.string() }) });
+
+/** Findings about the platform at `url`, and about `key` there if there is one. Rejects for nothing that a platform does. */
+export async function checkDeployed(url: string, key: string | undefined): Promise<Finding[]> {
+  const health = await ask(new URL("/healthz", url));
+  if (health.status !== 200) {
+    const what = `${url} does not answer as a platform does: /healthz ${health.said}`;
+    return [{ level: "error", what, fix: "wrangler tail shows what the Worker says of a request" }];
+  }
+  const found = await Promise.all([checkVersion(url), checkBootstrap(url), checkKey(url, key)]);
+  return found.flat();
+}
+
+async function checkVersion(url: string): Promise<Finding[]> {
+  const { body, said } = await ask(new URL("/openapi.json", url));
+  const document = OpenApi.safeParse(body);
+  if (document.success && document.data.info.version === API_VERSION) return [];
+  const spoken = document.success ? `version ${document.data.info.version}` : `no version known here (it ${said})`;
+  const what = `${url} speaks ${spoken} of the API, and this Rollcall version ${API_VERSION}`;
+  return [{ level: "error", what, fix: "deploy this release, or ask with the one that is deployed" }];
+}
+
+/** Asks without the token, so nothing can come of it: where it is not set any more, there is no such route. */
+async function checkBootstrap(url: string): Promise<Finding[]> {
+  const { status, said } = await ask(new URL("/v1/bootstrap", url), {
+    method: "POST",
+    body: '{"name":"deploy check"}',
+  });
+  if (status === 404) return [];
+  const what = `the route of the first key is not closed: /v1/bootstrap ${said}`;
+  return [{ level: "warning", what, fix: "wrangler secret delete ROLLCALL_BOOTSTRAP_TOKEN, once there is a key" }];
+}
+
+async function checkKey(url: string, key: string | undefined): Promise<Finding[]> {
+  if (key === undefined || key === "") {
+    const what = "no key was tried";
+    return [{ level: "warning", what, fix: "ROLLCALL_API_KEY=rk_… rollcall deploy check --url …" }];
+  }
+  // A header holds nothing else, and the error of one that does would show the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    const what = "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?";
+    return [{ level: "error", what, fix: "set it to the key alone" }];
+  }
+  const { status, said } = await ask(new URL("/v1/whoami", url), {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  if (status === 200) return [];
+  const what = `the key of ROLLCALL_API_KEY is not taken: /v1/whoami ${said}`;
+  return [{ level: "error", what, fix: "rollcall key create makes another" }];
+}
+
+interface Answer {
+  /** 0: there was none. */
+  readonly status: number;
+  /** Of JSON; null else. */
+  readonly body: unknown;
+  /** What became of it, in words: "says 401 unauthorized". */
+  readonly said: string;
+}
+
+async function ask(url: URL, init: RequestInit = {}): Promise<Answer> {
+  try {
+    const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+    const reply = await fetch(url, { ...init, signal, redirect: "manual" });
+    const body = parsed(await reply.text());
+    const failure = Failure.safeParse(body);
+    const code = failure.success ? ` ${failure.data.error.code}` : "";
+    return { status: reply.status, body, said: `says ${reply.status}${code}` };
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
+    const why = error.cause instanceof Error ? error.cause.message : error.message;
+    return { status: 0, body: null, said: `has no answer: ${why}` };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * What is missing or wrong in a wrangler.toml before it is deployed. A pure function of the file as it was read: what
+ * only Cloudflare knows (secrets, whether a queue was made) is not asked for here.
+ */
+import { relative } from "node:path";
+import type { Deployment, NeededBinding, QueueConsumer } from "./deployment.ts";
+
+/** An error: the deployment fails, or does not work. A warning: it works, and something is to be looked at. */
+export interface Finding {
+  readonly level: "error" | "warning";
+  readonly what: string;
+  /** What to do about it: a line of the file, or a command. */
+  readonly fix: string;
+}
+
+export interface Check {
+  readonly deployed: Deployment;
+  /** The wrangler.toml of this Rollcall. */
+  readonly released: Deployment;
+  readonly needed: readonly NeededBinding[];
+}
+
+/** Queues by whose name the Worker knows dead letters. */
+const DEAD = "-dead";
+const NO_DATABASE = /^[0-]*$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Values that are set with `wrangler secret put` and stand in no file. */
+const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_BOOTSTRAP_TOKEN"];
+
+/** Errors first. */
+export function checkDeployment(check: Check): Finding[] {
+  const found = [
+    ...checkWorker(check),
+    ...checkBindings(check),
+    ...checkClasses(check),
+    ...checkDatabases(check),
+    ...checkQueues(check.deployed),
+    ...checkBatches(check),
+    ...checkVariables(check.deployed),
+    ...checkAccess(check.deployed),
+    ...checkSecrets(check),
+  ];
+  return [...found.filter(({ level }) => level === "error"), ...found.filter(({ level }) => level === "warning")];
+}
+
+function error(what: string, fix: string): Finding {
+  return { level: "error", what, fix };
+}
+
+function warning(what: string, fix: string): Finding {
+  return { level: "warning", what, fix };
+}
+
+function checkWorker({ deployed, released }: Check): Finding[] {
+  const found: Finding[] = [];
+  if (deployed.name === undefined) found.push(error("the Worker has no name", `name = "${released.name}"`));
+  if (deployed.main === undefined || relative(released.main ?? "", deployed.main) !== "") {
+    found.push(error("main is not the Worker of this Rollcall", `main = the path to ${released.main}`));
+  }
+  const [date, needed] = [deployed.compatibility_date ?? "", released.compatibility_date ?? ""];
+  if (date < needed) {
+    const what = `compatibility_date is ${date || "missing"}, and the Worker is written for ${needed}`;
+    found.push(error(what, `compatibility_date = "${needed}"`));
+  }
+  for (const flag of released.compatibility_flags.filter((flag) => !deployed.compatibility_flags.includes(flag))) {
+    found.push(error(`the compatibility flag ${flag} is missing`, `compatibility_flags = ["${flag}"]`));
+  }
+  for (const cron of (released.triggers.crons ?? []).filter((cron) => !deployed.triggers.crons?.includes(cron))) {
+    found.push(error(`the cron trigger ${cron} is missing`, `[triggers] crons = ["${cron}"]`));
+  }
+  return [...found, ...checkSurroundings({ deployed, released })];
+}
+
+function checkSurroundings({ deployed, released }: Pick<Check, "deployed" | "released">): Finding[] {
+  const found: Finding[] = [];
+  const cpu = released.limits?.cpu_ms ?? 0;
+  if ((deployed.limits?.cpu_ms ?? 0) < cpu) {
+    const what = `limits.cpu_ms is below ${cpu}: to check an upload of 1 GiB takes more than the default of 30 s`;
+    found.push(warning(what, `[limits] cpu_ms = ${cpu}`));
+  }
+  if (deployed.observability?.enabled !== true) {
+    found.push(warning("no logs are kept: what goes wrong is said there", "[observability] enabled = true"));
+  }
+  const routed = deployed.route !== undefined || (deployed.routes?.length ?? 0) > 0;
+  if (deployed.workers_dev === false && !routed) {
+    const fix = 'routes = [{ pattern = "rollcall.example.com", custom_domain = true }], or workers_dev = true';
+    found.push(warning("nobody can reach it: workers_dev is false and there is no route", fix));
+  }
+  return found;
+}
+
+function checkBindings({ deployed, needed }: Check): Finding[] {
+  return needed.flatMap(({ name, type, className }) => {
+    if (SECRETS.includes(name)) return [];
+    const bound = deployed.bindings[name];
+    const fix = `take the lines of ${name} from the wrangler.toml of this release`;
+    if (bound === undefined) return [error(`${name} is not bound, and the Worker needs it`, fix)];
+    if (type !== null && bound.type !== type) {
+      return [error(`${name} is bound to something else: ${bound.type}, not ${type}`, fix)];
+    }
+    if (className !== null && bound.class_name !== className) {
+      return [error(`${name} is bound to the class ${bound.class_name}, not ${className}`, fix)];
+    }
+    return [];
+  });
+}
+
+function checkClasses({ deployed, needed }: Check): Finding[] {
+  return needed.flatMap(({ name, className }) => {
+    if (className === null || deployed.bindings[name] === undefined) return [];
+    const sqlite = deployed.classes.get(className);
+    if (sqlite === true) return [];
+    const how = sqlite === undefined ? "by no migration" : "without SQLite, in which it keeps all it has";
+    const fix = `[[migrations]] with a new tag and new_sqlite_classes = ["${className}"]`;
+    return [error(`the Durable Object class ${className} is made ${how}`, fix)];
+  });
+}
+
+function checkDatabases({ deployed, released }: Check): Finding[] {
+  const ids = deployed.d1_databases.flatMap(({ binding, database_id: id = "", database_name: name = "rollcall" }) => {
+    const fix = `database_id = "…", which wrangler d1 create ${name} prints`;
+    if (NO_DATABASE.test(id)) return [error(`${binding} names no database: database_id is a placeholder`, fix)];
+    return UUID.test(id) ? [] : [error(`${binding} names no database: database_id is no UUID`, fix)];
+  });
+  const missing = released.migrations.names.filter((name) => !deployed.migrations.names.includes(name));
+  if (missing.length === 0) return ids;
+  const what = `${deployed.migrations.folder} has not the migrations of this release: ${missing.join(", ")}`;
+  return [...ids, error(what, `migrations_dir = the path to ${released.migrations.folder}`)];
+}
+
+function checkQueues({ queues: { producers = [], consumers = [] } }: Deployment): Finding[] {
+  const consumed = new Set(consumers.map(({ queue }) => queue));
+  const dead = new Set(consumers.flatMap(({ dead_letter_queue: queue }) => queue ?? []));
+  const produced = new Set(producers.map(({ queue }) => queue));
+  const unread = [...produced, ...dead].filter((queue) => !consumed.has(queue));
+  return [
+    ...unread.map((queue) => {
+      const what = `nothing consumes the queue ${queue}${dead.has(queue) ? ", which gets dead letters" : ""}`;
+      return error(what, `[[queues.consumers]] queue = "${queue}"`);
+    }),
+    ...consumers.flatMap((consumer) => checkConsumer(consumer, dead.has(consumer.queue))),
+  ];
+}
+
+/** The Worker tells by the name of a queue whether what it got is a dead letter. */
+function checkConsumer({ queue, dead_letter_queue: letters }: QueueConsumer, isDead: boolean): Finding[] {
+  if (isDead) {
+    if (queue.endsWith(DEAD)) return [];
+    const what = `the queue ${queue} gets dead letters, and the Worker would work on them: its name must end in ${DEAD}`;
+    return [error(what, `dead_letter_queue = "…${DEAD}", here and at its consumer`)];
+  }
+  if (queue.endsWith(DEAD)) {
+    const what = `the queue ${queue} gets no dead letters, and the Worker would only record what it gets`;
+    return [error(what, `a name that does not end in ${DEAD}, or no consumer`)];
+  }
+  if (letters !== undefined) return [];
+  const what = `the queue ${queue} has no dead-letter queue: what fails there is dropped and not recorded`;
+  return [error(what, `dead_letter_queue = "${queue}${DEAD}"`)];
+}
+
+/** One invocation works on a batch, within a count of subrequests that was chosen for batches of this size. */
+function checkBatches({ deployed, released }: Check): Finding[] {
+  const sizes = (of: Deployment) => {
+    const consumers = new Map(of.queues.consumers?.map((consumer) => [consumer.queue, consumer]));
+    const bound = of.queues.producers?.map(({ binding, queue }) => [binding, consumers.get(queue)] as const);
+    return new Map(bound);
+  };
+  const meant = sizes(released);
+  return [...sizes(deployed)].flatMap(([binding, consumer]) => {
+    const most = meant.get(binding)?.max_batch_size;
+    if (consumer === undefined || most === undefined || (consumer.max_batch_size ?? 0) <= most) return [];
+    const what = `the consumer of ${consumer.queue} takes ${consumer.max_batch_size} messages at once, and is made for ${most}`;
+    return [warning(what, `max_batch_size = ${most}`)];
+  });
+}
+
+function checkVariables({ vars }: Deployment): Finding[] {
+  const found: Finding[] = [];
+  if (String(vars["ALLOW_PRIVATE_ENDPOINTS"]) === "true") {
+    const what = "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key may have private addresses called";
+    found.push(error(what, 'ALLOW_PRIVATE_ENDPOINTS = "false"'));
+  }
+  if (String(vars["AT_REST"]) === "true") {
+    found.push(error("AT_REST is true: nothing would be played", 'AT_REST = "false"'));
+  }
+  if (Number(vars["LIVE_OBJECT_CEILING"] ?? 0) !== 0) {
+    const what = "LIVE_OBJECT_CEILING bounds the rollouts at once: it is for machines with few open files";
+    found.push(warning(what, "LIVE_OBJECT_CEILING = 0"));
+  }
+  return found;
+}
+
+/** Cloudflare Access in front: who signs its tokens, and for whom, go together. */
+function checkAccess({ vars }: Deployment): Finding[] {
+  const { ACCESS_TEAM_URL: team = "", ACCESS_AUDIENCE: audience = "" } = vars;
+  if (team === "" && audience === "") return [];
+  if (audience === "") {
+    const what = "ACCESS_TEAM_URL without ACCESS_AUDIENCE: a token for any application of the team would be taken";
+    return [error(what, 'ACCESS_AUDIENCE = "…", the AUD tag of the application')];
+  }
+  const valid = /^https:\/\/[^/]+$/.test(String(team));
+  return valid
+    ? []
+    : [error("ACCESS_TEAM_URL is no https origin", 'ACCESS_TEAM_URL = "https://TEAM.cloudflareaccess.com"')];
+}
+
+/** `wrangler deploy` refuses a Worker whose required secrets are not set; whether they are, only Cloudflare knows. */
+function checkSecrets({ deployed: { vars, secrets }, needed }: Check): Finding[] {
+  const plain = SECRETS.filter((name) => name in vars);
+  const required = needed.map(({ name }) => name).filter((name) => SECRETS.includes(name));
+  const unnamed = required.filter((name) => !secrets?.required?.includes(name));
+  return [
+    ...plain.map((name) => {
+      return error(`${name} is a secret and stands in the file`, `wrangler secret put ${name}, with a new value`);
+    }),
+    ...unnamed.map((name) => {
+      const what = `a deployment without ${name} would not be refused, and nothing would work`;
+      return error(what, `[secrets] required = ["${name}"]`);
+    }),
+  ];
+}

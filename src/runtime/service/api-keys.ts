@@ -1,0 +1,150 @@
+/**
+ * Keys made, rotated, changed and revoked. Nobody makes a key that may more, or reaches further, than the one they ask
+ * with. A token is shown once: the answer to a repeat is without it.
+ */
+import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../../contract/accounts.ts";
+import { type Caller, type Permission, permits } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { ofOrganization } from "../../contract/scope.ts";
+import { findApiKey, insertApiKey, keyViewOf, revokeApiKey, rotateApiKey, updateApiKey } from "../../db/api-keys.ts";
+import { findProject } from "../../db/projects.ts";
+import type { ApiKeyRow } from "../../db/schema.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { given } from "../kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { createdKeyOf, mintKey } from "./mint-key.ts";
+import { notFound } from "./read-run.ts";
+
+const CREATE = "createApiKey";
+const ROTATE = "rotateApiKey";
+
+type Made = Result<{ value: CreatedKey; replayed: boolean }>;
+
+export async function createApiKey(
+  env: Env,
+  caller: Caller,
+  { project, expires_at, ...request }: KeyRequest,
+  options: CreateOptions,
+): Promise<Made> {
+  const { now } = options;
+  const before = await findRepeated(env, caller, CREATE, options);
+  if (before !== null) return before;
+  const refused = refuseScopes(caller, request.scopes);
+  if (refused !== null) return refused;
+  if (expires_at !== null && expires_at * 1000 <= now) {
+    return refuse("invalid_request", "expires_at: is over already", "expires_at");
+  }
+  const placed = await projectOf(env, caller, project);
+  if (!placed.ok) return placed;
+  const ends = expires_at === null ? null : expires_at * 1000;
+  const owner = { project_id: placed.value, person_id: null, created_by: caller.who };
+  const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
+  const outcome = await insertApiKey(env.DB, caller.orgId, row, toRemember(CREATE, row.id, options));
+  if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
+  if (outcome === "refused") return tooMany();
+  return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
+}
+
+/** Another key with the same attributes; the one before works until the overlap is over. */
+export async function rotateKey(
+  env: Env,
+  caller: Caller,
+  id: string,
+  { overlap_s }: RotateRequest,
+  options: CreateOptions,
+): Promise<Made> {
+  const repeated = await findRotated(env, caller, id, options);
+  if (repeated !== null) return repeated;
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const refused = refuseScopes(caller, before.scopes) ?? refuseOthers(caller, before) ?? ended(before, options.now);
+  if (refused !== null) return refused;
+  const { row, token } = mintKey(env, { ...before, created_by: caller.who }, options.now);
+  const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
+  const outcome = await rotateApiKey(env.DB, caller.orgId, rotation, toRemember(ROTATE, row.id, options));
+  if (outcome === "taken") return (await findRotated(env, caller, id, options)) ?? keyReused();
+  if (outcome === "refused") return await whyNotRotated(env, caller, id, options.now);
+  return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
+}
+
+/** Only what the patch names changes. */
+export async function changeApiKey(env: Env, caller: Caller, id: string, patch: KeyPatch): Promise<Result<ApiKeyView>> {
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const refused = refuseScopes(caller, patch.scopes ?? []);
+  if (refused !== null) return refused;
+  if (patch.scopes !== undefined && before.person_id !== null) {
+    const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
+    return refuse("conflict", message, "scopes");
+  }
+  const after = await updateApiKey(env.DB, caller, id, given(patch));
+  if (after === null) return refuse("conflict", `${id} was revoked`, "id");
+  return { ok: true, value: keyViewOf(after) };
+}
+
+/** Of a key that was revoked already nothing changes. */
+export async function revokeKey(env: Env, caller: Caller, id: string, now: number): Promise<Result<ApiKeyView>> {
+  await revokeApiKey(env.DB, caller, id, now);
+  const key = await findApiKey(env.DB, caller, id);
+  return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
+}
+
+/** Whoever had them all could do more with the key than without it. */
+function refuseScopes({ permissions }: Caller, scopes: readonly Permission[]): Result<never> | null {
+  const missing = scopes.find((scope) => !permits(permissions, scope));
+  if (missing === undefined) return null;
+  return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot give it`, "scopes");
+}
+
+/** With a person's key one would be taken for that person. */
+function refuseOthers({ who }: Caller, { id, person_id }: ApiKeyRow): Result<never> | null {
+  if (person_id === null || who === id || who === person_id) return null;
+  const message = `${id} is another person's key: revoke it and invite them again, and they get another`;
+  return refuse("forbidden", message, "id");
+}
+
+function ended({ id, revoked_at, rotated_to, expires_at }: ApiKeyRow, now: number): Result<never> | null {
+  if (revoked_at !== null) return refuse("conflict", `${id} was revoked`, "id");
+  if (rotated_to !== null) return refuse("conflict", `${id} was rotated already, to ${rotated_to}`, "id");
+  if (expires_at !== null && expires_at <= now) return refuse("conflict", `${id} has expired`, "id");
+  return null;
+}
+
+/** Somebody else was faster, or there is no room. */
+async function whyNotRotated(env: Env, caller: Caller, id: string, now: number): Promise<Result<never>> {
+  const key = await findApiKey(env.DB, caller, id);
+  if (key === null) return notFound("key", id);
+  return ended(key, now) ?? tooMany();
+}
+
+/** The id of the project a new key is for; null for the whole organisation, which only such a key may give. */
+async function projectOf(env: Env, caller: Caller, project: string | null): Promise<Result<string | null>> {
+  if (project === null && caller.projectId === null) return { ok: true, value: null };
+  if (project === null) {
+    const message = "this key is for one project, so it cannot make one for the whole organisation: name the project";
+    return refuse("forbidden", message, "project");
+  }
+  const found = await findProject(env.DB, caller, project);
+  if (found === null) return refuse("not_found", `no project ${project}`, "project");
+  return { ok: true, value: found.id };
+}
+
+function tooMany(): Result<never> {
+  const message = `${LIMITS.keys} keys of this organisation work, which is as many as may: revoke some`;
+  return refuse("conflict", message, null);
+}
+
+async function findRepeated(env: Env, caller: Caller, operation: string, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, operation, options, (id) => findApiKey(env.DB, caller, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: createdKeyOf(found.value, null), replayed: true } } as const;
+}
+
+/** The Idempotency-Key names a rotation of this key, and of no other. */
+async function findRotated(env: Env, caller: Caller, id: string, options: CreateOptions): Promise<Made | null> {
+  const found = await findRepeated(env, caller, ROTATE, options);
+  if (found === null || !found.ok) return found;
+  const before = await findApiKey(env.DB, caller, id);
+  return before?.rotated_to === found.value.value.id ? found : keyReused();
+}

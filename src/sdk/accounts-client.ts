@@ -1,0 +1,124 @@
+/** The part of the client about who asks: organisations, projects, keys. */
+import type {
+  ApiKeyView,
+  CreatedKey,
+  CreatedOrganization,
+  KeyPatch,
+  KeyRequestInput,
+  LimitsRequest,
+  ListedOrganization,
+  OrganizationPatch,
+  OrganizationRequestInput,
+  OrganizationView,
+  ProjectPatch,
+  ProjectRequestInput,
+  ProjectView,
+  RotateRequestInput,
+  WhoAmI,
+} from "../contract/accounts.ts";
+import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import { eachOf, type Requests, search } from "./requests.ts";
+
+export class AccountsClient {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** Whom the key is for, and what it may do. */
+  whoAmI(options: CallOptions = {}): Promise<WhoAmI> {
+    return this.#requests.json("/whoami", options);
+  }
+
+  /** A deployment's first organisation, once: `apiKey` is its ROLLCALL_BOOTSTRAP_TOKEN. The key is said here only. */
+  bootstrap(request: { readonly name: string }, options: PostOptions = {}): Promise<CreatedOrganization> {
+    return this.#requests.post("/bootstrap", request, options);
+  }
+
+  getOrganization(options: CallOptions = {}): Promise<OrganizationView> {
+    return this.#requests.json("/organization", options);
+  }
+
+  /** Only what is named changes. */
+  updateOrganization(patch: OrganizationPatch, options: CallOptions = {}): Promise<OrganizationView> {
+    return this.#requests.patch("/organization", patch, options);
+  }
+
+  /** For an operator. Its key is said here only. */
+  createOrganization(request: OrganizationRequestInput, options: PostOptions = {}): Promise<CreatedOrganization> {
+    return this.#requests.post("/organizations", request, options);
+  }
+
+  /** One page of all there are, for an operator. */
+  listOrganizations(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<ListedOrganization>> {
+    return this.#requests.json(`/organizations${search(query)}`, options);
+  }
+
+  organizations(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<ListedOrganization> {
+    return eachOf(query, (page) => this.listOrganizations(page, options));
+  }
+
+  /** For an operator. Only the limits that are named change; null lifts one. */
+  updateLimits(id: string, limits: LimitsRequest["limits"], options: CallOptions = {}): Promise<ListedOrganization> {
+    return this.#requests.patch(`/organizations/${encodeURIComponent(id)}`, { limits }, options);
+  }
+
+  createProject(request: ProjectRequestInput, options: PostOptions = {}): Promise<ProjectView> {
+    return this.#requests.post("/projects", request, options);
+  }
+
+  getProject(idOrName: string, options: CallOptions = {}): Promise<ProjectView> {
+    return this.#requests.json(`/projects/${encodeURIComponent(idOrName)}`, options);
+  }
+
+  /** One page of the projects that the key reaches. */
+  listProjects(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<ProjectView>> {
+    return this.#requests.json(`/projects${search(query)}`, options);
+  }
+
+  projects(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<ProjectView> {
+    return eachOf(query, (page) => this.listProjects(page, options));
+  }
+
+  /** Only what is named changes, in `retention` too. */
+  updateProject(idOrName: string, patch: ProjectPatch, options: CallOptions = {}): Promise<ProjectView> {
+    return this.#requests.patch(`/projects/${encodeURIComponent(idOrName)}`, patch, options);
+  }
+
+  /**
+   * Makes a key. `key` holds it, here only: null in the answer to a repeat, when the first answer was lost. Rotate that
+   * key then.
+   */
+  createKey(request: KeyRequestInput, options: PostOptions = {}): Promise<CreatedKey> {
+    return this.#requests.post("/keys", request, options);
+  }
+
+  getKey(id: string, options: CallOptions = {}): Promise<ApiKeyView> {
+    return this.#requests.json(`/keys/${encodeURIComponent(id)}`, options);
+  }
+
+  /** One page of keys, those that have ended among them. */
+  listKeys(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<ApiKeyView>> {
+    return this.#requests.json(`/keys${search(query)}`, options);
+  }
+
+  keys(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<ApiKeyView> {
+    return eachOf(query, (page) => this.listKeys(page, options));
+  }
+
+  /** Only what is named changes. */
+  updateKey(id: string, patch: KeyPatch, options: CallOptions = {}): Promise<ApiKeyView> {
+    return this.#requests.patch(`/keys/${encodeURIComponent(id)}`, patch, options);
+  }
+
+  /** Another key in its place; the one before works an hour more, or `overlap_s` seconds. `key` as of `createKey`. */
+  rotateKey(id: string, request: RotateRequestInput = {}, options: PostOptions = {}): Promise<CreatedKey> {
+    return this.#requests.post(`/keys/${encodeURIComponent(id)}/rotate`, request, options);
+  }
+
+  /** Within 5 seconds the key is refused everywhere. */
+  revokeKey(id: string, options: CallOptions = {}): Promise<ApiKeyView> {
+    return this.#requests.json(`/keys/${encodeURIComponent(id)}`, { ...options, method: "DELETE" });
+  }
+}

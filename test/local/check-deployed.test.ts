@@ -1,0 +1,83 @@
+/** A server in the place of a platform that is deployed: what it answers, and what is said of it. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { checkDeployed } from "../../src/local/check-deployed.ts";
+
+const GOOD = {
+  "GET /healthz": [200, { status: "ok" }],
+  "GET /openapi.json": [200, { openapi: "3.1.0", info: { version: "1" } }],
+  "POST /v1/bootstrap": [404, { error: { code: "not_found" } }],
+  "GET /v1/whoami": [200, { object: "caller" }],
+} as const;
+
+type Answers = Readonly<Record<string, readonly [status: number, body: object | string]>>;
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+/** What is said of a platform that answers as a good one but for these. */
+async function findings(answers: Answers, key: string | undefined = "rk_a") {
+  const asked: string[] = [];
+  const known: Answers = { ...GOOD, ...answers };
+  server = createServer(({ method, url, headers }, response) => {
+    const [status, body] = known[`${method} ${url}`] ?? [500, "?"];
+    asked.push(`${method} ${url} ${headers.authorization ?? ""}`.trim());
+    response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((listening) => server?.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  const found = await checkDeployed(`http://127.0.0.1:${port}`, key);
+  return { found: found.map(({ level, what }) => [level, what.replace(/http:[^ ]*/, "URL")]), asked };
+}
+
+test("of a platform that is as it should be nothing is said, and only whoami hears the key", async () => {
+  const { found, asked } = await findings({});
+  expect(found).toEqual([]);
+  expect(asked.sort()).toEqual([
+    "GET /healthz",
+    "GET /openapi.json",
+    "GET /v1/whoami Bearer rk_a",
+    "POST /v1/bootstrap",
+  ]);
+});
+
+test("one that is not well is asked nothing more", async () => {
+  const { found, asked } = await findings({ "GET /healthz": [503, { error: { code: "storage_full" } }] });
+  expect(found).toEqual([["error", "URL does not answer as a platform does: /healthz says 503 storage_full"]]);
+  expect(asked).toEqual(["GET /healthz"]);
+});
+
+test("another version of the API, and something that is no platform, are errors", async () => {
+  const other = await findings({ "GET /openapi.json": [200, { info: { version: "2" } }] });
+  expect(other.found).toEqual([["error", "URL speaks version 2 of the API, and this Rollcall version 1"]]);
+  const page = await findings({ "GET /openapi.json": [200, "<html>"] });
+  expect(page.found).toEqual([
+    ["error", "URL speaks no version known here (it says 200) of the API, and this Rollcall version 1"],
+  ]);
+});
+
+test("a route of the first key that is open, and a key that is not taken, are said", async () => {
+  const { found } = await findings({
+    "POST /v1/bootstrap": [401, { error: { code: "unauthorized" } }],
+    "GET /v1/whoami": [401, { error: { code: "unauthorized" } }],
+  });
+  expect(found).toEqual([
+    ["warning", "the route of the first key is not closed: /v1/bootstrap says 401 unauthorized"],
+    ["error", "the key of ROLLCALL_API_KEY is not taken: /v1/whoami says 401 unauthorized"],
+  ]);
+});
+
+test("without a key none is tried, which is said", async () => {
+  const { found, asked } = await findings({}, "");
+  expect(found).toEqual([["warning", "no key was tried"]]);
+  expect(asked.filter((line) => line.includes("whoami"))).toEqual([]);
+});
+
+test("a key that no header can hold is not shown", async () => {
+  const { found } = await findings({}, "rk_a\nrk_b");
+  expect(found).toEqual([["error", "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?"]]);
+});

@@ -1,0 +1,239 @@
+/** A wrangler.toml with one thing changed, and what is said of it. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { checkDeployment } from "../../src/local/check-deployment.ts";
+import { type Deployment, neededBindings, readDeployment, UnreadableConfig } from "../../src/local/deployment.ts";
+import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
+import { configFor, DATABASE_ID } from "./deployable.ts";
+
+const RELEASED = join(PACKAGE_ROOT, "wrangler.toml");
+const folder = mkdtempSync(join(tmpdir(), "rollcall-deployment-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fileWith(...changes: readonly (readonly [from: string, to: string])[]): string {
+  const file = join(folder, `${crypto.randomUUID()}.toml`);
+  writeFileSync(file, configFor(PACKAGE_ROOT, changes));
+  return file;
+}
+
+async function findings(file: string) {
+  const [deployed, released] = [await readDeployment(file), await readDeployment(RELEASED)];
+  return checkDeployment({ deployed, released, needed: neededBindings(PACKAGE_ROOT) });
+}
+
+test("the release's own file lacks nothing but the database of an account", async () => {
+  expect(await findings(RELEASED)).toEqual([
+    {
+      level: "error",
+      what: "DB names no database: database_id is a placeholder",
+      fix: expect.stringContaining("wrangler d1 create rollcall"),
+    },
+  ]);
+  expect(await findings(fileWith())).toEqual([]);
+});
+
+test("the Worker needs every binding that the release's file has, and each is one that wrangler has a word for", async () => {
+  const { bindings, secrets } = await readDeployment(RELEASED);
+  const needed = neededBindings(PACKAGE_ROOT);
+  expect(needed.map(({ name }) => name).sort()).toEqual(
+    [...Object.keys(bindings), ...(secrets?.required ?? [])].sort(),
+  );
+  const told = needed.flatMap(({ name, type }) => (type === null ? [] : [[name, type]]));
+  const variables = ["plain_text", "json"];
+  const kinds = Object.entries(bindings).map(([name, { type }]) => [name, type]);
+  expect(Object.fromEntries(told)).toEqual(
+    Object.fromEntries(kinds.filter(([, type]) => !variables.includes(type ?? ""))),
+  );
+});
+
+const RATE_LIMIT = `[[ratelimits]]
+name = "WRONG_KEYS"
+namespace_id = "1001"
+simple = { limit = 100, period = 60 }
+`;
+const OBJECT = `[[durable_objects.bindings]]
+name = "TRAINER"
+class_name = "TrainerObject"
+`;
+const SECRETS = `[secrets]
+required = ["ROLLCALL_SECRET"]
+`;
+const PRODUCER = `[[queues.producers]]
+queue = "run-segments"
+binding = "RUN_SEGMENTS"
+`;
+const DEAD_CONSUMER = `[[queues.consumers]]
+queue = "run-segments-dead"
+max_batch_size = 100
+max_batch_timeout = 1
+`;
+const DEAD_LETTERS = 'dead_letter_queue = "run-segments-dead"\n';
+
+const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: string])[] = [
+  ["DB names no database: database_id is no UUID", DATABASE_ID, "rollcall", "wrangler d1 create"],
+  ["DB names no database: database_id is a placeholder", `database_id = "${DATABASE_ID}"\n`, "", "wrangler d1 create"],
+  [
+    `${join(folder, "none")} has not the migrations of this release: 0000_accounts.sql`,
+    `migrations_dir = "${join(PACKAGE_ROOT, "migrations")}"`,
+    'migrations_dir = "none"',
+    join(PACKAGE_ROOT, "migrations"),
+  ],
+  ["WRONG_KEYS is not bound, and the Worker needs it", RATE_LIMIT, "", "the lines of WRONG_KEYS"],
+  ["TRAINER is not bound, and the Worker needs it", OBJECT, "", "the lines of TRAINER"],
+  ["AT_REST is not bound, and the Worker needs it", 'AT_REST = "false"', "", "the lines of AT_REST"],
+  [
+    "TRAINER is bound to something else: r2_bucket, not durable_object_namespace",
+    OBJECT,
+    '[[r2_buckets]]\nbinding = "TRAINER"\nbucket_name = "trainer"\n',
+    "the lines of TRAINER",
+  ],
+  [
+    "TRAINER is bound to the class EndpointObject, not TrainerObject",
+    OBJECT,
+    OBJECT.replace("TrainerObject", "EndpointObject"),
+    "the lines of TRAINER",
+  ],
+  [
+    "the Durable Object class TrainerObject is made by no migration",
+    '[[migrations]]\ntag = "v3"\nnew_sqlite_classes = ["TrainerObject"]\n',
+    "",
+    'new_sqlite_classes = ["TrainerObject"]',
+  ],
+  [
+    "the Durable Object class TrainerObject is made without SQLite, in which it keeps all it has",
+    'new_sqlite_classes = ["TrainerObject"]',
+    'new_classes = ["TrainerObject"]',
+    'new_sqlite_classes = ["TrainerObject"]',
+  ],
+  ["nothing consumes the queue run-segments-dead, which gets dead letters", DEAD_CONSUMER, "", "run-segments-dead"],
+  ["nothing consumes the queue elsewhere", PRODUCER, PRODUCER.replace("run-segments", "elsewhere"), "elsewhere"],
+  [
+    "the queue run-segments has no dead-letter queue: what fails there is dropped and not recorded",
+    DEAD_LETTERS,
+    "",
+    'dead_letter_queue = "run-segments-dead"',
+  ],
+  [
+    "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key may have private addresses called",
+    'ALLOW_PRIVATE_ENDPOINTS = "false"',
+    'ALLOW_PRIVATE_ENDPOINTS = "true"',
+    "false",
+  ],
+  ["AT_REST is true: nothing would be played", 'AT_REST = "false"', "AT_REST = true", "false"],
+  [
+    "compatibility_date is 2026-01-01, and the Worker is written for 2026-09-01",
+    'compatibility_date = "2026-09-01"',
+    'compatibility_date = "2026-01-01"',
+    "2026-09-01",
+  ],
+  ["the compatibility flag nodejs_compat is missing", '"nodejs_compat"', "", "nodejs_compat"],
+  ["the Worker has no name", 'name = "rollcall"\n', "", 'name = "rollcall"'],
+  [
+    "main is not the Worker of this Rollcall",
+    `main = "${join(PACKAGE_ROOT, "src/index.ts")}"`,
+    'main = "worker.ts"',
+    "src/index.ts",
+  ],
+  [
+    "a deployment without ROLLCALL_SECRET would not be refused, and nothing would work",
+    SECRETS,
+    "",
+    'required = ["ROLLCALL_SECRET"]',
+  ],
+  [
+    "ROLLCALL_BOOTSTRAP_TOKEN is a secret and stands in the file",
+    "[vars]",
+    '[vars]\nROLLCALL_BOOTSTRAP_TOKEN = "hush"',
+    "wrangler secret put ROLLCALL_BOOTSTRAP_TOKEN",
+  ],
+  [
+    "ACCESS_TEAM_URL without ACCESS_AUDIENCE: a token for any application of the team would be taken",
+    "[vars]",
+    '[vars]\nACCESS_TEAM_URL = "https://a.cloudflareaccess.com"',
+    "AUD tag",
+  ],
+  [
+    "ACCESS_TEAM_URL is no https origin",
+    "[vars]",
+    '[vars]\nACCESS_AUDIENCE = "a"\nACCESS_TEAM_URL = "a.cloudflareaccess.com"',
+    "https://",
+  ],
+];
+
+test.each(ERRORS)("an error: %s", async (what, from, to, fix) => {
+  const found = await findings(fileWith([from, to]));
+  expect(found[0]).toEqual({ level: "error", what, fix: expect.stringContaining(fix) });
+});
+
+test("a queue of dead letters and one that is worked on are told apart by their names, so a name that misleads is an error", async () => {
+  const misnamed = (
+    await findings(
+      fileWith(
+        [DEAD_LETTERS, 'dead_letter_queue = "lost"\n'],
+        [DEAD_CONSUMER, DEAD_CONSUMER.replace("run-segments-dead", "lost")],
+      ),
+    )
+  ).map(({ what }) => what);
+  expect(misnamed).toEqual([
+    "the queue lost gets dead letters, and the Worker would work on them: its name must end in -dead",
+  ]);
+  const spare = '[[queues.consumers]]\nqueue = "spare-dead"\n\n[[queues.consumers]]\nqueue = "run-segments"\n';
+  const found = await findings(fileWith(['[[queues.consumers]]\nqueue = "run-segments"\n', spare]));
+  expect(found.map(({ what }) => what)).toEqual([
+    "the queue spare-dead gets no dead letters, and the Worker would only record what it gets",
+  ]);
+});
+
+const WARNINGS: readonly (readonly [what: string, from: string, to: string])[] = [
+  [
+    "limits.cpu_ms is below 300000: to check an upload of 1 GiB takes more than the default of 30 s",
+    "cpu_ms = 300_000",
+    "cpu_ms = 30_000",
+  ],
+  ["no logs are kept: what goes wrong is said there", "[observability]\nenabled = true", ""],
+  [
+    "nobody can reach it: workers_dev is false and there is no route",
+    "minify = true",
+    "minify = true\nworkers_dev = false",
+  ],
+  [
+    "the consumer of run-segments takes 3 messages at once, and is made for 2",
+    "max_batch_size = 2\n",
+    "max_batch_size = 3\n",
+  ],
+  [
+    "LIVE_OBJECT_CEILING bounds the rollouts at once: it is for machines with few open files",
+    "LIVE_OBJECT_CEILING = 0",
+    "LIVE_OBJECT_CEILING = 100",
+  ],
+];
+
+test.each(WARNINGS)("a warning: %s", async (what, from, to) => {
+  expect(await findings(fileWith([from, to]))).toEqual([{ level: "warning", what, fix: expect.any(String) }]);
+});
+
+test("a custom domain in place of workers.dev, and another name of a queue, are nothing to be said", async () => {
+  const routes = 'minify = true\nworkers_dev = false\nroutes = [{ pattern = "a.example.com", custom_domain = true }]';
+  const renamed = (queue: string) => ["run-segments", queue] as const;
+  const own = fileWith(["minify = true", routes], renamed("own"), renamed("own"), renamed("own"), renamed("own"));
+  expect(await findings(own)).toEqual([]);
+});
+
+test("errors stand before warnings", async () => {
+  const found = await findings(fileWith(["cpu_ms = 300_000", "cpu_ms = 1"], ['AT_REST = "false"', 'AT_REST = "true"']));
+  expect(found.map(({ level }) => level)).toEqual(["error", "warning"]);
+});
+
+test("a file that is no TOML, or that wrangler refuses, is told in wrangler's words", async () => {
+  const read = (text: string): Promise<Deployment> => {
+    const file = join(folder, `${crypto.randomUUID()}.toml`);
+    writeFileSync(file, text);
+    return readDeployment(file);
+  };
+  await expect(read('name = "x"\n[[queues')).rejects.toThrow(UnreadableConfig);
+  await expect(read('name = "x"\nratelimits = 3\n')).rejects.toThrow(
+    'The field "ratelimits" should be an array but got 3',
+  );
+});
