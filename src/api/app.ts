@@ -29,6 +29,7 @@ import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
 import { organizationOperations } from "./organizations.ts";
+import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
@@ -87,6 +88,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,
+  ...peopleOperations,
   ...auditOperations,
 ];
 

@@ -220,14 +220,14 @@ export const AcceptRequest = namedInput("AcceptInvitationRequest", {
 export type AcceptRequest = z.output<typeof AcceptRequest>;
 export type AcceptRequestInput = z.input<typeof AcceptRequest>;
 
+const Named = z.object({ id: z.string(), name: z.string() });
+
 export const AcceptedInvitation = named("AcceptedInvitation", {
-  organization: z.object({ id: z.string().meta({ example: EXAMPLE.organization }), name: z.string() }),
+  organization: Named.meta({ example: { id: EXAMPLE.organization, name: "Example Labs" } }),
   person: PersonView,
   key: CreatedKey.meta({ example: { name: "Ann", project_id: null, person_id: EXAMPLE.person } }),
 });
 export type AcceptedInvitation = z.infer<typeof AcceptedInvitation>;
-
-const Named = z.object({ id: z.string(), name: z.string() });
 
 export const WhoAmI = named("Caller", {
   object: z.literal("caller"),

@@ -119,7 +119,7 @@ export function mayHave(
   return and(open, sql`${working} < ${LIMITS.keys}`, project) ?? open;
 }
 
-function isThere(owned: InOrganization, id: string): SQL {
+export function isThere(owned: InOrganization, id: string): SQL {
   return exists(owned.select(apiKeys, eq(apiKeys.id, id)));
 }
 

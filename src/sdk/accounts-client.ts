@@ -1,8 +1,13 @@
-/** The part of the client about who asks: organisations, projects, keys. */
+/** The part of the client about who asks: organisations, projects, keys, people. */
 import type {
+  AcceptedInvitation,
+  AcceptRequestInput,
   ApiKeyView,
+  CreatedInvitation,
   CreatedKey,
   CreatedOrganization,
+  InvitationRequest,
+  InvitationView,
   KeyPatch,
   KeyRequestInput,
   LimitsRequest,
@@ -10,12 +15,15 @@ import type {
   OrganizationPatch,
   OrganizationRequestInput,
   OrganizationView,
+  PersonPatch,
+  PersonView,
   ProjectPatch,
   ProjectRequestInput,
   ProjectView,
   RotateRequestInput,
   WhoAmI,
 } from "../contract/accounts.ts";
+import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
 
@@ -120,5 +128,47 @@ export class AccountsClient {
   /** Within 5 seconds the key is refused everywhere. */
   revokeKey(id: string, options: CallOptions = {}): Promise<ApiKeyView> {
     return this.#requests.json(`/keys/${encodeURIComponent(id)}`, { ...options, method: "DELETE" });
+  }
+
+  /** One page of the organisation's people. */
+  listPeople(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<PersonView>> {
+    return this.#requests.json(`/people${search(query)}`, options);
+  }
+
+  people(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<PersonView> {
+    return eachOf(query, (page) => this.listPeople(page, options));
+  }
+
+  /** Gives them another role, which their keys follow. */
+  updatePerson(id: string, patch: PersonPatch, options: CallOptions = {}): Promise<PersonView> {
+    return this.#requests.patch(`/people/${encodeURIComponent(id)}`, patch, options);
+  }
+
+  /** Ends the membership and revokes their keys. Refused with `conflict` for the only owner. */
+  deletePerson(id: string, options: CallOptions = {}): Promise<Deleted> {
+    return this.#requests.delete(`/people/${encodeURIComponent(id)}`, options);
+  }
+
+  /** `token` is what the person accepts with, said here only: null in the answer to a repeat. */
+  createInvitation(request: InvitationRequest, options: PostOptions = {}): Promise<CreatedInvitation> {
+    return this.#requests.post("/invitations", request, options);
+  }
+
+  /** One page of invitations, those that have ended among them. */
+  listInvitations(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<InvitationView>> {
+    return this.#requests.json(`/invitations${search(query)}`, options);
+  }
+
+  invitations(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<InvitationView> {
+    return eachOf(query, (page) => this.listInvitations(page, options));
+  }
+
+  /** Makes whoever has the token a member; no key is needed. Theirs is in the answer, here only. */
+  acceptInvitation(request: AcceptRequestInput, options: PostOptions = {}): Promise<AcceptedInvitation> {
+    return this.#requests.post("/invitations/accept", request, options);
+  }
+
+  deleteInvitation(id: string, options: CallOptions = {}): Promise<Deleted> {
+    return this.#requests.delete(`/invitations/${encodeURIComponent(id)}`, options);
   }
 }

@@ -50,11 +50,15 @@ import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
 
 export type {
+  AcceptedInvitation,
   ApiKeyView,
+  CreatedInvitation,
   CreatedKey,
   CreatedOrganization,
+  InvitationView,
   ListedOrganization,
   OrganizationView,
+  PersonView,
   ProjectView,
   WhoAmI,
 } from "../contract/accounts.ts";

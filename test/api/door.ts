@@ -100,5 +100,10 @@ function unwritten(): Services {
     rotateKey: refuse,
     changeApiKey: refuse,
     revokeKey: refuse,
+    createInvitation: refuse,
+    acceptInvitation: refuse,
+    takeBackInvitation: refuse,
+    changePerson: refuse,
+    removePerson: refuse,
   };
 }

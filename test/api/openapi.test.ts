@@ -37,7 +37,9 @@ test("every route is documented and every documented route exists", async () => 
   [
     "DELETE /v1/datasets/{id}",
     "DELETE /v1/endpoints/{id}",
+    "DELETE /v1/invitations/{id}",
     "DELETE /v1/keys/{id}",
+    "DELETE /v1/people/{id}",
     "DELETE /v1/secrets/{id}",
     "GET /docs",
     "GET /healthz",
@@ -50,10 +52,12 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/endpoints/{id}",
     "GET /v1/environments",
     "GET /v1/environments/{id}",
+    "GET /v1/invitations",
     "GET /v1/keys",
     "GET /v1/keys/{id}",
     "GET /v1/organization",
     "GET /v1/organizations",
+    "GET /v1/people",
     "GET /v1/projects",
     "GET /v1/projects/{id}",
     "GET /v1/rollouts/{id}",
@@ -78,6 +82,7 @@ test("every route is documented and every documented route exists", async () => 
     "PATCH /v1/keys/{id}",
     "PATCH /v1/organization",
     "PATCH /v1/organizations/{id}",
+    "PATCH /v1/people/{id}",
     "PATCH /v1/projects/{id}",
     "PATCH /v1/runs/{id}",
     "PATCH /v1/secrets/{id}",
@@ -85,6 +90,8 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/datasets",
     "POST /v1/endpoints",
     "POST /v1/endpoints/{id}/probe",
+    "POST /v1/invitations",
+    "POST /v1/invitations/accept",
     "POST /v1/keys",
     "POST /v1/keys/{id}/rotate",
     "POST /v1/leases/{id}/ack",
@@ -115,7 +122,13 @@ test("only the open routes are documented as needing no key", async () => {
   const open = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).some((operation) => operation.security.length === 0),
   );
-  expect(open.map(([path]) => path)).toEqual(["/healthz", "/openapi.json", "/docs", "/v1/bootstrap"]);
+  expect(open.map(([path]) => path)).toEqual([
+    "/healthz",
+    "/openapi.json",
+    "/docs",
+    "/v1/bootstrap",
+    "/v1/invitations/accept",
+  ]);
 });
 
 test("every example of a body and of a reply is what its schema describes", async () => {

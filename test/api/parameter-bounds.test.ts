@@ -31,7 +31,7 @@ let door: Door;
 let token: string;
 beforeAll(async () => {
   door = await openDoor(everyOne(() => ({ ok: false, error: NOTHING })));
-  token = await admit(door.scope, { scopes: ["admin", "operator"] });
+  token = await admit(door.scope, { project_id: null, scopes: ["admin", "operator"] });
 });
 
 const NOTHING = { code: "not_found", message: "nothing is there", param: null };
@@ -115,6 +115,7 @@ async function asked(route: Route, parameter: Parameter, value: string) {
       method: route.method.toUpperCase(),
       headers: {
         authorization: `Bearer ${token}`,
+        "rollcall-project": door.scope.projectId,
         ...(type !== undefined && { "content-type": type }),
         ...Object.fromEntries(values("header")),
       },

@@ -59,6 +59,13 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   updateApiKey: (client) => client.updateKey("x/y", { name: "n" }),
   rotateApiKey: (client) => client.rotateKey("x/y"),
   revokeApiKey: (client) => client.revokeKey("x/y"),
+  listPeople: (client) => client.listPeople(),
+  updatePerson: (client) => client.updatePerson("x/y", { role: "viewer" }),
+  deletePerson: (client) => client.deletePerson("x/y"),
+  createInvitation: (client) => client.createInvitation({ email: "a@b.example", role: "viewer" }),
+  listInvitations: (client) => client.listInvitations(),
+  acceptInvitation: (client) => client.acceptInvitation({ token: "rki_x" }),
+  deleteInvitation: (client) => client.deleteInvitation("x/y"),
   deleteSecret: (client) => client.deleteSecret("x/y"),
 };
 

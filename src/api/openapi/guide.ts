@@ -12,6 +12,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   organizations: "Every organisation of the deployment, for its operators.",
   projects: "What runs, datasets, endpoints and secrets belong to. Nothing of one is seen from another.",
   keys: "What programs and people authenticate with: what each may do, how far it reaches, until when.",
+  people: "Members of an organisation, and the role of each.",
+  invitations: "Tokens by which people become members.",
   whoami: "Who a key says you are.",
   bootstrap: "The first organisation of a deployment, and its first key.",
   "audit-log": "Who changed what in an organisation.",

@@ -76,6 +76,8 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   organizations: text("id of the organisation", EXAMPLE.organization),
   projects: text("id or name", "math"),
   keys: text("id of the key", EXAMPLE.key),
+  people: text("id of the person", EXAMPLE.person),
+  invitations: text("id of the invitation", EXAMPLE.invitation),
 };
 /** and what stands behind it. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {

@@ -17,6 +17,7 @@ import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from ".
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
+import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
@@ -72,5 +73,10 @@ export const services = {
   rotateKey,
   changeApiKey,
   revokeKey,
+  createInvitation,
+  acceptInvitation,
+  takeBackInvitation,
+  changePerson,
+  removePerson,
 };
 export type Services = typeof services;

@@ -1,0 +1,186 @@
+/** People of an organisation, and the invitations by which they become members. */
+import {
+  AcceptedInvitation,
+  AcceptRequest,
+  CreatedInvitation,
+  InvitationList,
+  InvitationRequest,
+  PersonList,
+  PersonPatch,
+  PersonView,
+} from "../contract/accounts.ts";
+import { Deleted } from "../contract/endpoint.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
+import { findInvitation, invitationViewOf, listInvitations } from "../db/invitations.ts";
+import { findMember, listMembers, personViewOf } from "../db/people.ts";
+import { refuseOneProject } from "../runtime/service/organizations.ts";
+import { CREATED_HEADERS, creationReply, readBody, readCreation } from "./answer.ts";
+import { unwrap } from "./errors.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { PageQuery, pageReply } from "./page.ts";
+
+const PEOPLE = "/v1/people";
+const INVITATIONS = "/v1/invitations";
+
+export const peopleOperations: readonly Operation[] = [
+  {
+    id: "listPeople",
+    route: `GET ${PEOPLE}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "List the people of your organisation",
+    query: PageQuery,
+    reply: { description: "One page of people, by the time they became members", schema: PersonList },
+    handle: listPeople,
+  },
+  {
+    id: "updatePerson",
+    route: `PATCH ${PEOPLE}/{id}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "Give a person another role",
+    description: "Their keys follow within 5 seconds. The only owner stays one: `conflict`.",
+    body: { schema: PersonPatch },
+    reply: { description: "The person as they are now", schema: PersonView, example: { role: "developer" } },
+    errors: ["conflict"],
+    handle: changeOne,
+  },
+  {
+    id: "deletePerson",
+    route: `DELETE ${PEOPLE}/{id}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "End a person's membership",
+    description:
+      "Their keys in the organisation are revoked, and invitations that wait for them are taken back. Keys that they made for programs go on working. The only owner stays: `conflict`.",
+    reply: { description: "They are no member", schema: Deleted, example: { object: "person", id: EXAMPLE.person } },
+    errors: ["conflict"],
+    handle: removeOne,
+  },
+  {
+    id: "createInvitation",
+    route: `POST ${INVITATIONS}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "Invite a person: the token is shown here and never again",
+    description: "Whoever has the token becomes a member with it, once, within 7 days. Nothing is sent by e-mail.",
+    headers: {
+      "Idempotency-Key":
+        "the same key and body again makes nothing, and answers without the token: it was said once and is kept nowhere",
+    },
+    body: { schema: InvitationRequest },
+    reply: { status: 201, description: "The invitation", schema: CreatedInvitation, headers: CREATED_HEADERS },
+    errors: ["conflict", "idempotency_conflict"],
+    handle: invite,
+  },
+  {
+    id: "listInvitations",
+    route: `GET ${INVITATIONS}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "List invitations, those that have ended among them",
+    query: PageQuery,
+    reply: { description: "One page of invitations, without their tokens", schema: InvitationList },
+    handle: listInvited,
+  },
+  {
+    id: "acceptInvitation",
+    route: `POST ${INVITATIONS}/accept`,
+    permission: "anybody",
+    reach: "organization",
+    summary: "Become a member by an invitation, and get a key",
+    description:
+      "It needs no key: the token is the proof. The key may do what the role allows, in every project. Who is a member already keeps the role and gets another key.",
+    headers: { "Idempotency-Key": "accepted and not needed: an invitation is used once" },
+    body: { schema: AcceptRequest },
+    reply: {
+      status: 201,
+      description: "The person, and their key, which is shown here and never again",
+      schema: AcceptedInvitation,
+    },
+    errors: ["unknown_field", "not_found", "conflict", "storage_full"],
+    handle: accept,
+  },
+  {
+    id: "deleteInvitation",
+    route: `DELETE ${INVITATIONS}/{id}`,
+    permission: "admin",
+    reach: "organization",
+    summary: "Take an invitation back",
+    description: "Of one that was accepted only the entry goes: the person stays a member.",
+    reply: {
+      description: "It is gone",
+      schema: Deleted,
+      example: { object: "invitation", id: EXAMPLE.invitation },
+    },
+    handle: takeBack,
+  },
+];
+
+async function listPeople(context: ApiContext): Promise<Response> {
+  const [database, orgId] = wholeOrganization(context);
+  const pages = {
+    find: (id: string) => findMember(database, orgId, id),
+    list: (page: Parameters<typeof listMembers>[2]) => listMembers(database, orgId, page),
+  };
+  return await pageReply(context, "a person", pages, personViewOf);
+}
+
+async function listInvited(context: ApiContext): Promise<Response> {
+  const [database, orgId] = wholeOrganization(context);
+  const pages = {
+    find: (id: string) => findInvitation(database, orgId, id),
+    list: (page: Parameters<typeof listInvitations>[2]) => listInvitations(database, orgId, page),
+  };
+  return await pageReply(context, "an invitation", pages, invitationViewOf);
+}
+
+/** Refused to a key of one project. */
+function wholeOrganization({ env, var: { caller } }: ApiContext): [D1Database, string] {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) unwrap(refused);
+  return [env.DB, caller.orgId];
+}
+
+async function changeOne(context: ApiContext): Promise<Response> {
+  const patch = await readBody(context, PersonPatch);
+  const {
+    env,
+    var: { caller, services },
+  } = context;
+  return context.json(unwrap(await services.changePerson(env, caller, pathParam(context, "id"), patch)));
+}
+
+async function removeOne(context: ApiContext): Promise<Response> {
+  const {
+    env,
+    var: { caller, services, now },
+  } = context;
+  const { id } = unwrap(await services.removePerson(env, caller, pathParam(context, "id"), now()));
+  return context.json({ object: "person", id, deleted: true });
+}
+
+async function invite(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, InvitationRequest);
+  const made = await context.var.services.createInvitation(context.env, context.var.caller, request, options);
+  const { value, replayed } = unwrap(made);
+  return creationReply(context, { folder: INVITATIONS, status: 201 }, value, replayed);
+}
+
+async function accept(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, AcceptRequest);
+  const {
+    env,
+    var: { services, now },
+  } = context;
+  return context.json(unwrap(await services.acceptInvitation(env, request, now())), 201);
+}
+
+async function takeBack(context: ApiContext): Promise<Response> {
+  const {
+    env,
+    var: { caller, services },
+  } = context;
+  const { id } = unwrap(await services.takeBackInvitation(env, caller, pathParam(context, "id")));
+  return context.json({ object: "invitation", id, deleted: true });
+}

@@ -1,0 +1,130 @@
+/** Invitations: a link that makes whoever has it a member, once. Of its token the hash alone is kept. */
+import {
+  and,
+  count,
+  desc,
+  eq,
+  exists,
+  gt,
+  isNotNull,
+  isNull,
+  lte,
+  notExists,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import type { InvitationView } from "../contract/accounts.ts";
+import type { Role } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { dropEnded, isThere, mayHave, type NewKey } from "./api-keys.ts";
+import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
+import { apiKeys, type InvitationRow, invitations, members, organizations } from "./schema.ts";
+import { inOrganization, unscoped } from "./scoped.ts";
+
+export type NewInvitation = Omit<InvitationRow, "org_id">;
+
+export async function findInvitation(database: D1Database, orgId: string, id: string): Promise<InvitationRow | null> {
+  const rows = await inOrganization(database, orgId).select(invitations, eq(invitations.id, id));
+  return rows[0] ?? null;
+}
+
+/** By time of creation, then id; at most `page.limit` of them, those that have ended among them. */
+export async function listInvitations(database: D1Database, orgId: string, page: Page): Promise<InvitationRow[]> {
+  const owned = inOrganization(database, orgId);
+  return await pageOf(invitations, page, (beyond) => owned.select(invitations, beyond));
+}
+
+/** `full`: as many wait as may. */
+export async function insertInvitation(
+  database: D1Database,
+  orgId: string,
+  invitation: NewInvitation,
+  made: Remembered | null,
+): Promise<"inserted" | "taken" | "full"> {
+  const owned = inOrganization(database, orgId);
+  const now = invitation.created_at;
+  const waiting = owned.columns({ count: count() }, invitations, isOpen(now));
+  const live = exists(owned.select(organizations, isNull(organizations.deleted_at)));
+  const room = and(live, sql`${waiting} < ${LIMITS.openInvitations}`) ?? live;
+  const inserted = exists(owned.select(invitations, eq(invitations.id, invitation.id)));
+  const hasEnded = or(isNotNull(invitations.accepted_at), lte(invitations.expires_at, now));
+  const latest = owned
+    .columns({ id: invitations.id }, invitations, hasEnded)
+    .orderBy(desc(invitations.created_at), desc(invitations.id))
+    .limit(LIMITS.endedAccounts);
+  try {
+    const [rows] = await owned.batch([
+      owned.insertIf(room, invitations, invitation).returning(),
+      ...rememberIf(database, orgId, inserted, made),
+      owned.delete(invitations, hasEnded, notInArray(invitations.id, latest)),
+    ]);
+    return rows.length > 0 ? "inserted" : "full";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+export async function deleteInvitation(database: D1Database, orgId: string, id: string): Promise<boolean> {
+  const rows = await inOrganization(database, orgId).delete(invitations, eq(invitations.id, id)).returning();
+  return rows.length > 0;
+}
+
+/** The invitation whose token has this SHA-256 (hex), ended or not, with its organisation; or null. */
+export async function findInvitationByHash(
+  database: D1Database,
+  hash: string,
+): Promise<{ readonly invitation: InvitationRow; readonly organization: string } | null> {
+  const rows = await unscoped(database, "invitation by hash")
+    .select({ invitation: invitations, organization: organizations.name })
+    .from(invitations)
+    .innerJoin(organizations, and(eq(organizations.id, invitations.org_id), isNull(organizations.deleted_at)))
+    .where(eq(invitations.hash, hash));
+  return rows[0] ?? null;
+}
+
+/**
+ * Makes the person a member, gives them the key and uses the invitation up: all of it, or nothing when it was used or
+ * taken back meanwhile or there is no room. Who is a member already keeps the role.
+ */
+export async function acceptInvitation(
+  database: D1Database,
+  { id, org_id, role }: Pick<InvitationRow, "id" | "org_id"> & { readonly role: Role },
+  key: NewKey & { readonly person_id: string },
+): Promise<boolean> {
+  const owned = inOrganization(database, org_id);
+  const [now, { person_id }] = [key.created_at, key];
+  const open = exists(owned.select(invitations, eq(invitations.id, id), isOpen(now)));
+  const member = owned.select(members, eq(members.person_id, person_id));
+  const all = owned.columns({ count: count() }, members);
+  const room = or(exists(member), sql`${all} < ${LIMITS.members}`);
+  const given = isThere(owned, key.id);
+  const [, , used] = await owned.batch([
+    owned.insertIf(and(open, room, mayHave(owned, key)) ?? open, apiKeys, key),
+    owned.insertIf(and(given, notExists(member)) ?? given, members, { person_id, role, created_at: now }),
+    owned.update(invitations, { accepted_at: now }, eq(invitations.id, id), given).returning(),
+    dropEnded(owned, now),
+  ]);
+  return used.length > 0;
+}
+
+function isOpen(now: number): SQL | undefined {
+  return and(isNull(invitations.accepted_at), gt(invitations.expires_at, now));
+}
+
+/** An invitation in the shape of the wire, member by member: the hash is not for it. */
+export function invitationViewOf(row: NewInvitation): InvitationView {
+  return {
+    object: "invitation",
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    invited_by: row.invited_by,
+    created_at: seconds(row.created_at),
+    expires_at: seconds(row.expires_at),
+    accepted_at: row.accepted_at === null ? null : seconds(row.accepted_at),
+  };
+}

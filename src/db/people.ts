@@ -1,0 +1,125 @@
+/**
+ * People and their memberships. A person is known by an e-mail address and belongs to no organisation or to several; what
+ * they may do in one is their role there, which their keys follow.
+ */
+import { and, eq, exists, isNull, ne, notExists, or, type SQL } from "drizzle-orm";
+import type { PersonView } from "../contract/accounts.ts";
+import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
+import { apiKeys, invitations, members, organizations, type PersonRow, people } from "./schema.ts";
+import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
+
+/** A person as a member of one organisation; `created_at`: since when. */
+export interface Member {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | null;
+  readonly role: Role;
+  readonly created_at: number;
+}
+
+const MEMBER = {
+  id: members.person_id,
+  email: people.email,
+  name: people.name,
+  role: members.role,
+  created_at: members.created_at,
+};
+
+function membersOf(owned: InOrganization, ...conditions: (SQL | undefined)[]) {
+  return owned.joined(MEMBER, [members, people], eq(people.id, members.person_id), ...conditions);
+}
+
+export async function findMember(database: D1Database, orgId: string, personId: string): Promise<Member | null> {
+  const rows = await membersOf(inOrganization(database, orgId), eq(members.person_id, personId));
+  return rows[0] ?? null;
+}
+
+/** By the time they became members, then id; at most `page.limit` of them. */
+export async function listMembers(database: D1Database, orgId: string, page: Page): Promise<Member[]> {
+  const owned = inOrganization(database, orgId);
+  const place = { id: members.person_id, created_at: members.created_at };
+  return await pageOf(place, page, (beyond) => membersOf(owned, beyond));
+}
+
+/** Their keys follow. False: they are no member, or the only owner, who stays one. */
+export async function changeRole(database: D1Database, orgId: string, personId: string, role: Role): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const their = eq(members.person_id, personId);
+  const allowed = role === "owner" ? undefined : leavesAnOwner(owned, personId);
+  const has = exists(owned.select(members, their, eq(members.role, role)));
+  const [changed] = await owned.batch([
+    owned.update(members, { role }, their, allowed).returning(),
+    owned.update(apiKeys, { scopes: PERMISSIONS_OF[role] }, eq(apiKeys.person_id, personId), has),
+  ]);
+  return changed.length > 0;
+}
+
+/**
+ * Ends the membership, and with it their keys in the organisation and what else would let them in. False: they are no
+ * member, or the only owner, who stays.
+ */
+export async function removeMember(
+  database: D1Database,
+  orgId: string,
+  { id, email }: Pick<Member, "id" | "email">,
+  now: number,
+): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const their = eq(members.person_id, id);
+  const gone = notExists(owned.select(members, their));
+  const [removed] = await owned.batch([
+    owned.delete(members, their, leavesAnOwner(owned, id)).returning(),
+    owned.update(apiKeys, { revoked_at: now }, eq(apiKeys.person_id, id), isNull(apiKeys.revoked_at), gone),
+    owned.delete(invitations, eq(invitations.email, email), isNull(invitations.accepted_at), gone),
+  ]);
+  return removed.length > 0;
+}
+
+/** Who is changed or removed is no owner, or not the only one. */
+function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined {
+  const other = owned.select(members, eq(members.role, "owner"), ne(members.person_id, personId));
+  return or(ne(members.role, "owner"), exists(other));
+}
+
+/** The person who has this address, in lower case: made with the row's id if nobody has it. */
+export async function personOf(database: D1Database, person: PersonRow): Promise<PersonRow> {
+  const all = unscoped(database, "person by e-mail");
+  const [, rows] = await all.batch([
+    all.insert(people).values(person).onConflictDoNothing({ target: people.email }),
+    all.select().from(people).where(eq(people.email, person.email)),
+  ]);
+  return rows[0] ?? person;
+}
+
+export interface Membership {
+  readonly org_id: string;
+  readonly person_id: string;
+  readonly role: Role;
+  /** What differs from `DEFAULT_LIMITS`. */
+  readonly limits: Partial<OrganizationLimits>;
+}
+
+/**
+ * The membership of the person who has this address, in lower case, in the organisation that is named or else in the only
+ * one. Null: there is none, or more than one to choose from.
+ */
+export async function membershipOf(
+  database: D1Database,
+  email: string,
+  orgId: string | null,
+): Promise<Membership | null> {
+  const { org_id, person_id, role } = members;
+  const rows = await unscoped(database, "person by e-mail")
+    .select({ org_id, person_id, role, limits: organizations.limits })
+    .from(people)
+    .innerJoin(members, eq(members.person_id, people.id))
+    .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
+    .where(and(eq(people.email, email), orgId === null ? undefined : eq(members.org_id, orgId)))
+    .limit(2);
+  return rows.length === 1 ? (rows[0] ?? null) : null;
+}
+
+export function personViewOf({ id, email, name, role, created_at }: Member): PersonView {
+  return { object: "person", id, email, name, role, created_at: seconds(created_at) };
+}

@@ -1,0 +1,161 @@
+/**
+ * People: invited, made members with a key of their own, given another role, removed. An invitation is used once: of two
+ * who accept it at the same moment one becomes a member by it.
+ */
+import type {
+  AcceptedInvitation,
+  AcceptRequest,
+  CreatedInvitation,
+  InvitationRequest,
+  PersonPatch,
+  PersonView,
+} from "../../contract/accounts.ts";
+import { type Caller, PERMISSIONS_OF } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { ofOrganization } from "../../contract/scope.ts";
+import { mintId, mintToken, tokenKind } from "../../core/ids.ts";
+import {
+  acceptInvitation as acceptOnce,
+  deleteInvitation,
+  findInvitation,
+  findInvitationByHash,
+  insertInvitation,
+  invitationViewOf,
+} from "../../db/invitations.ts";
+import { changeRole, findMember, personOf, personViewOf, removeMember } from "../../db/people.ts";
+import type { InvitationRow } from "../../db/schema.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { minting, sha256Hex } from "../kit/secrets.ts";
+import { createdKeyOf, mintKey } from "./mint-key.ts";
+import { refuseOneProject } from "./organizations.ts";
+import { notFound } from "./read-run.ts";
+
+const OPERATION = "createInvitation";
+const INVITED_MS = 7 * 24 * 3600 * 1000;
+
+export async function createInvitation(
+  env: Env,
+  caller: Caller,
+  request: InvitationRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: CreatedInvitation; replayed: boolean }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const { now } = options;
+  const mint = minting(env, now);
+  const token = mintToken("rki", mint);
+  const invitation = {
+    ...request,
+    id: mintId("inv", mint),
+    hash: sha256Hex(token),
+    invited_by: caller.who,
+    created_at: now,
+    expires_at: now + INVITED_MS,
+    accepted_at: null,
+  };
+  const remembered = toRemember(OPERATION, invitation.id, options);
+  const outcome = await insertInvitation(env.DB, caller.orgId, invitation, remembered);
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  if (outcome === "full") {
+    return refuse("conflict", `${LIMITS.openInvitations} invitations wait to be accepted: delete some`, null);
+  }
+  return { ok: true, value: { value: { ...invitationViewOf(invitation), token }, replayed: false } };
+}
+
+/** Whoever has the token becomes a member, and gets a key. Nobody else is asked who they are. */
+export async function acceptInvitation(
+  env: Env,
+  { token, name }: AcceptRequest,
+  now: number,
+): Promise<Result<AcceptedInvitation>> {
+  const mint = minting(env, now);
+  const ours = tokenKind(token, mint.mac) === "rki";
+  const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
+  if (found === null) return refuse("not_found", "there is no such invitation", "token");
+  const { invitation, organization } = found;
+  const { org_id, email } = invitation;
+  const over = ended(invitation, now);
+  if (over !== null) return over;
+  const person = await personOf(env.DB, { id: mintId("per", mint), email, name, created_at: now });
+  const { role } = (await findMember(env.DB, org_id, person.id)) ?? invitation;
+  const attributes = {
+    name: person.name ?? email,
+    scopes: PERMISSIONS_OF[role],
+    project_id: null,
+    requests_per_minute: null,
+    created_by: person.id,
+    expires_at: null,
+  };
+  const minted = mintKey(env, { ...attributes, person_id: person.id }, now);
+  const key = { ...minted.row, person_id: person.id };
+  const accepted = await acceptOnce(env.DB, { id: invitation.id, org_id, role }, key);
+  if (!accepted) return await whyNot(env, invitation, now);
+  const member = await findMember(env.DB, org_id, person.id);
+  if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
+  const value = {
+    organization: { id: org_id, name: organization },
+    person: personViewOf(member),
+    key: createdKeyOf(key, minted.token),
+  };
+  return { ok: true, value };
+}
+
+export async function takeBackInvitation(env: Env, caller: Caller, id: string): Promise<Result<{ id: string }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  if (await deleteInvitation(env.DB, caller.orgId, id)) return { ok: true, value: { id } };
+  return notFound("invitation", id);
+}
+
+/** Their keys follow the role within 5 s. */
+export async function changePerson(
+  env: Env,
+  caller: Caller,
+  id: string,
+  { role }: PersonPatch,
+): Promise<Result<PersonView>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const changed = await changeRole(env.DB, caller.orgId, id, role);
+  const member = await findMember(env.DB, caller.orgId, id);
+  if (member === null) return notFound("person", id);
+  return changed ? { ok: true, value: personViewOf(member) } : onlyOwner(id);
+}
+
+/** Ends the membership and revokes their keys in the organisation. */
+export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const member = await findMember(env.DB, caller.orgId, id);
+  if (member === null) return notFound("person", id);
+  if (await removeMember(env.DB, caller.orgId, member, now)) return { ok: true, value: { id } };
+  return (await findMember(env.DB, caller.orgId, id)) === null ? notFound("person", id) : onlyOwner(id);
+}
+
+function onlyOwner(id: string): Result<never> {
+  return refuse("conflict", `${id} is the only owner: make somebody else one first`, "id");
+}
+
+function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<never> | null {
+  if (accepted_at !== null) return refuse("conflict", "this invitation was accepted already", "token");
+  if (expires_at <= now) return refuse("conflict", "this invitation has expired: ask for another", "token");
+  return null;
+}
+
+/** Somebody else was faster, it was taken back, or there is no room. */
+async function whyNot(env: Env, { org_id, id }: InvitationRow, now: number): Promise<Result<never>> {
+  const invitation = await findInvitation(env.DB, org_id, id);
+  if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
+  const message = `the organisation has as many members (${LIMITS.members}) or keys (${LIMITS.keys}) as it may`;
+  return ended(invitation, now) ?? refuse("conflict", message, null);
+}
+
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (id) => findInvitation(env.DB, caller.orgId, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: { ...invitationViewOf(found.value), token: null }, replayed: true } } as const;
+}
