@@ -9,7 +9,14 @@ import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { isOpen, type Operation, placeOf } from "../../src/api/operation.ts";
 import { type Asker, callersOf } from "./authorization/callers.ts";
-import { FOR_TRAINERS, mayDo, OF_ORGANIZATION, TAKES } from "./authorization/permissions.ts";
+import {
+  FOR_TRAINERS,
+  mayDo,
+  OF_ALL_PROJECTS,
+  OF_DEPLOYMENT,
+  OF_ORGANIZATION,
+  TAKES,
+} from "./authorization/permissions.ts";
 import { type Asked, NAMED_INSIDE, REQUESTS, type Request } from "./authorization/requests.ts";
 import { furnish, type Project } from "./authorization/things.ts";
 import { checked } from "./validate-responses.ts";
@@ -63,12 +70,12 @@ test.each(NAMED_INSIDE)("%s finds nothing of another's that a body or a query na
     const reply = await send(operation, askFor(own.things, other.things), admin, undefined);
     const text = await reply.text();
     expect([400, 404], text).toContain(reply.status);
-    expect(text).toMatch(/no |not /);
     const runs = await (await own.door.ask("/v1/runs?limit=100")).text();
     for (const one of idsOutOfReach(admin, undefined)) expect(runs).not.toContain(one);
   }
   // The same request is met where the thing is its own.
-  expect((await send(operation, askFor(own.things, own.things), admin, undefined)).status).toBeLessThan(300);
+  const met = await send(operation, askFor(own.things, own.things), admin, undefined);
+  expect(met.status, await met.text()).toBeLessThan(300);
 });
 
 function whose(target: Project): string {
@@ -80,13 +87,13 @@ function whose(target: Project): string {
 interface Aim {
   readonly target: Project;
   readonly named: Project | undefined;
-  /** It names a thing of the target in its path. */
+  /** It names a thing of the target. */
   readonly thing: boolean;
 }
 
 async function askOne(operation: Operation, request: Request, caller: Asker, target: Project) {
   const other = target === own ? elsewhere : own;
-  const thing = pathOf(request.ask(target.things)) !== pathOf(request.ask(other.things));
+  const thing = request.inBody ?? pathOf(request.ask(target.things)) !== pathOf(request.ask(other.things));
   // What names no thing of a project names the project itself.
   const named = caller.names ?? (thing || target === own ? undefined : target);
   const expected = expectedOf(operation, request, caller, { target, named, thing });
@@ -110,12 +117,14 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   if (takes === "anybody") return ok;
   if (caller.may === null) return 401;
   if (!mayDoThis(id, caller)) return 403;
+  if (OF_DEPLOYMENT.includes(id)) return ok;
   if (OF_ORGANIZATION.includes(id)) return aim.thing && !reaches(caller, aim.target) ? 404 : ok;
   if (caller.bound === null && aim.named === undefined) return 400;
   return isInReach(caller, aim) ? ok : 404;
 }
 
-function mayDoThis(id: string, { may, trains }: Asker): boolean {
+function mayDoThis(id: string, { may, trains, bound }: Asker): boolean {
+  if (bound !== null && OF_ALL_PROJECTS.includes(id)) return false;
   return trains === undefined ? mayDo(may ?? [], TAKES[id] ?? []) : FOR_TRAINERS.includes(id);
 }
 

@@ -7,26 +7,36 @@ import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Scope } from "../../src/contract/scope.ts";
+import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
+import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as organizations from "../../src/db/organizations.ts";
 import * as page from "../../src/db/page.ts";
+import * as people from "../../src/db/people.ts";
+import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts },
   ...{ ...keys, ...page, ...runs, ...secrets },
+  ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
 };
 
-/** These give a request its scope; `insertKey` writes to the organisation that its row names. */
-const WITHOUT_SCOPE = ["findKey", "findTrainerToken", "insertKey"];
+/** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
+const WITHOUT_SCOPE = [
+  ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personOf"],
+  ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
+];
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -100,12 +110,81 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
 
-/** The same of the things of an organisation: a stranger is another organisation. */
-const ORGANIZATION_CASES: Readonly<Record<string, (database: D1Database, orgId: string, mark: string) => unknown>> = {
-  findProjectId: async (d1, orgId, mark) => [
+/** Of an organisation, or of one project of it. */
+interface Reach {
+  readonly orgId: string;
+  readonly projectId: string | null;
+}
+type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
+
+const newKey = (mark: string) => {
+  const { org_id: _, ...key } = { ...keyRow({ orgId: "", projectId: "" }, crypto.randomUUID()), ...at };
+  return { ...key, project_id: `pj_${mark}` };
+};
+const invitationRow = (mark: string) => {
+  const id = `${mark}-${crypto.randomUUID()}`;
+  const times = { ...at, expires_at: 9000, accepted_at: null };
+  return { id, email: "f@example.com", role: "viewer" as const, hash: id, invited_by: "key_1", ...times };
+};
+
+/** The same of the things of an organisation; a stranger is another organisation. */
+const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
+  findProjectId: async (d1, { orgId }, mark) => [
     await keys.findProjectId(d1, orgId, `pj_${mark}`),
     await keys.findProjectId(d1, orgId, mark),
   ],
+  insertApiKey: (d1, { orgId }, mark) => apiKeys.insertApiKey(d1, orgId, newKey(mark), null),
+  rotateApiKey: (d1, { orgId }, mark) => {
+    return apiKeys.rotateApiKey(d1, orgId, { before: `key_${mark}`, next: newKey(mark), ends: 9000 }, null);
+  },
+  rememberIf: async (d1, { orgId }) => {
+    const made = {
+      operation: "createProject",
+      key: crypto.randomUUID(),
+      request_hash: "h",
+      resource_id: "pj_new",
+      ...at,
+    };
+    for (const statement of idempotency.rememberIf(d1, orgId, sql`1 = 1`, made)) await statement;
+  },
+  findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
+  updateOrganization: (d1, { orgId }) =>
+    organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
+  insertProject: (d1, { orgId }, mark) => {
+    const row = {
+      id: `${mark}-${crypto.randomUUID()}`,
+      name: crypto.randomUUID(),
+      retention: {},
+      deleted_at: null,
+      ...at,
+    };
+    return projects.insertProject(d1, orgId, row, null);
+  },
+  updateProject: (d1, { orgId }, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { name: "other" }),
+  findMember: (d1, { orgId }, mark) => people.findMember(d1, orgId, `per_${mark}`),
+  listMembers: (d1, { orgId }) => people.listMembers(d1, orgId, FIRST),
+  changeRole: (d1, { orgId }, mark) => people.changeRole(d1, orgId, `per_${mark}`, "viewer"),
+  removeMember: (d1, { orgId }, mark) => {
+    return people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com" }, 3000);
+  },
+  findInvitation: (d1, { orgId }, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
+  listInvitations: (d1, { orgId }) => invitations.listInvitations(d1, orgId, FIRST),
+  insertInvitation: (d1, { orgId }, mark) => invitations.insertInvitation(d1, orgId, invitationRow(mark), null),
+  deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
+  acceptInvitation: (d1, { orgId }, mark) => {
+    const key = { ...newKey(mark), person_id: `per_${mark}` };
+    return invitations.acceptInvitation(d1, { id: `inv_${mark}`, org_id: orgId, role: "viewer" }, key);
+  },
+};
+
+/** To these a project beside in the same organisation is a stranger as well. */
+const IN_REACH: typeof OF_ORGANIZATION = {
+  findApiKey: (d1, reach, mark) => apiKeys.findApiKey(d1, reach, `key_${mark}`),
+  listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
+  updateApiKey: (d1, reach, mark) => apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }),
+  revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
+  findProject: (d1, reach, mark) => projects.findProject(d1, reach, `pj_${mark}`),
+  listProjects: (d1, reach) => projects.listProjects(d1, reach, FIRST),
 };
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {
@@ -113,7 +192,7 @@ test("every function of src/db that takes a database is called below, or gives a
     /^(async )?function \w+\(database\b/.test(String(one)),
   );
   expect(takingOne.map(([name]) => name).sort()).toEqual(
-    [...Object.keys({ ...CASES, ...ORGANIZATION_CASES }), ...WITHOUT_SCOPE].sort(),
+    [...Object.keys({ ...CASES, ...OF_ORGANIZATION, ...IN_REACH }), ...WITHOUT_SCOPE].sort(),
   );
 });
 
@@ -134,16 +213,21 @@ test.each(Object.entries(CASES))("%s reads and changes its owner's rows, and nob
   expect(found || changed).toBe(true);
 });
 
-test.each(Object.entries(ORGANIZATION_CASES))("%s keeps to one organisation", async (_name, ask) => {
-  const [owner, , far] = await threeTenants();
+test.each(Object.entries({ ...OF_ORGANIZATION, ...IN_REACH }))("%s keeps to its owner", async (name, ask) => {
+  const [owner, beside, far] = await threeTenants();
   const before = await ownedRows(owner);
-  const { database, statements } = notingDatabase();
-  expect(JSON.stringify(await ask(database, far.scope.orgId, owner.mark)) ?? "").not.toContain(owner.mark);
-  expect(await ownedRows(owner)).toEqual(before);
-  expect(statements).not.toEqual([]);
-  for (const { values } of statements) expect(values).toContain(far.scope.orgId);
-  const answer = JSON.stringify(await ask(env.DB, owner.scope.orgId, owner.mark)) ?? "";
-  expect(answer.includes(owner.mark) || JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before)).toBe(true);
+  const strangers: Reach[] = [far.scope, { ...far.scope, projectId: null }];
+  if (name in IN_REACH) strangers.push(beside.scope);
+  for (const stranger of strangers) {
+    const { database, statements } = notingDatabase();
+    expect(JSON.stringify(await ask(database, stranger, owner.mark)) ?? "").not.toContain(owner.mark);
+    expect(await ownedRows(owner)).toEqual(before);
+    expect(statements).not.toEqual([]);
+    for (const { values } of statements) expect(values).toContain(stranger.orgId);
+  }
+  const answer = JSON.stringify(await ask(env.DB, { ...owner.scope, projectId: null }, owner.mark)) ?? "";
+  const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
+  expect(answer.includes(owner.mark) || changed).toBe(true);
 });
 
 /** The tables of the statement beyond those that it limits to the tenant, and those that it names past the schema. */

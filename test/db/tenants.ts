@@ -1,6 +1,6 @@
 /** Tenants with the same things under the same names, and a database that notes the statements it is given. */
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import {
@@ -80,15 +80,23 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   ]);
 }
 
-/** The tenant's rows, by table; of tables without projects, those that bear its mark. */
+/** The rows of the tenant, and those of its organisation that are no project's; of other tables, what bears its mark. */
 export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, unknown[]>>> {
   const d1 = drizzle(env.DB);
   const found = Object.entries(TENANT_TABLES).map(async ([name, table]) => {
     if ("project_id" in table) {
-      return [name, await d1.select().from(table).where(eq(table.project_id, scope.projectId))] as const;
+      const own = inArray(table.project_id, [scope.projectId, ""]);
+      return [
+        name,
+        await d1
+          .select()
+          .from(table)
+          .where(and(eq(table.org_id, scope.orgId), own)),
+      ] as const;
     }
     const rows: unknown[] = await d1.select().from(table);
-    return [name, rows.filter((row) => JSON.stringify(row).includes(mark))] as const;
+    const own = (row: string) => row.includes(mark) && row.includes(scope.orgId);
+    return [name, rows.filter((row) => own(JSON.stringify(row)))] as const;
   });
   return Object.fromEntries(await Promise.all(found));
 }

@@ -1,13 +1,11 @@
 /** Everybody who may send a request: without a key, with one that is over, with each scope, role and token. */
 import { env } from "cloudflare:workers";
-import { drizzle } from "drizzle-orm/d1";
 import { PERMISSIONS, type Permission, ROLES } from "../../../src/contract/identity.ts";
 import { mintToken } from "../../../src/core/ids.ts";
-import { members, people } from "../../../src/db/schema.ts";
 import { minting } from "../../../src/runtime/kit/secrets.ts";
 import { admit } from "../accounts.ts";
 import { MAY } from "./permissions.ts";
-import type { Project } from "./things.ts";
+import { joined, type Project } from "./things.ts";
 
 export interface Asker {
   readonly name: string;
@@ -45,8 +43,8 @@ export async function callersOf(own: Project, beside: Project): Promise<Asker[]>
     )),
     ...(await Promise.all(
       ROLES.map(async (role) => {
-        const token = await key({ ...everything, person_id: await join(scope.orgId, role) });
-        return { name: `a ${role}`, token, may: MAY[role], bound: own };
+        const token = await key({ ...everything, person_id: await joined(scope.orgId, role) });
+        return { name: `a person: ${role}`, token, may: MAY[role], bound: own };
       }),
     )),
     { name: "the run's trainer", token: own.things.token, may: [], bound: own, trains: own.things.training },
@@ -68,19 +66,12 @@ async function wholeOrganization(
 ): Promise<Asker[]> {
   const whole = { may: ["admin"], bound: null } as const;
   const token = await key({ scopes: ["admin"], project_id: null });
+  const person_id = await joined(own.scope.orgId, "owner");
+  const owners = await key({ scopes: ["admin"], project_id: null, person_id });
   return [
     { name: "a key of the organisation", token, ...whole },
+    { name: "an owner, for every project", token: owners, ...whole },
     { name: "a key of the organisation, naming the project", token, ...whole, names: own },
     { name: "a key of the organisation, naming the project beside", token, ...whole, names: beside },
   ];
-}
-
-async function join(org_id: string, role: (typeof ROLES)[number]): Promise<string> {
-  const id = `per_${crypto.randomUUID()}`;
-  const d1 = drizzle(env.DB);
-  await d1.batch([
-    d1.insert(people).values({ id, email: `${id}@example.com`, created_at: 0 }),
-    d1.insert(members).values({ org_id, person_id: id, role, created_at: 0 }),
-  ]);
-  return id;
 }

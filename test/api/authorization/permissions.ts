@@ -8,7 +8,32 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   getHealth: "anybody",
   getOpenApi: "anybody",
   getDocs: "anybody",
+  createFirstOrganization: "anybody",
+  acceptInvitation: "anybody",
+  whoAmI: "caller",
   listAuditLog: ["audit:read"],
+
+  getOrganization: ["runs:read"],
+  updateOrganization: ["admin"],
+  createOrganization: ["operator"],
+  listOrganizations: ["operator"],
+  updateLimits: ["operator"],
+  createProject: ["admin"],
+  listProjects: ["runs:read"],
+  getProject: ["runs:read"],
+  updateProject: ["admin"],
+  createApiKey: ["admin"],
+  listApiKeys: ["admin"],
+  getApiKey: ["admin"],
+  updateApiKey: ["admin"],
+  rotateApiKey: ["admin"],
+  revokeApiKey: ["admin"],
+  listPeople: ["admin"],
+  updatePerson: ["admin"],
+  deletePerson: ["admin"],
+  createInvitation: ["admin"],
+  listInvitations: ["admin"],
+  deleteInvitation: ["admin"],
 
   createRun: ["runs:write"],
   listRuns: ["runs:read"],
@@ -73,8 +98,23 @@ export const FOR_TRAINERS: readonly string[] = [
   ...["reportWeightVersion", "listWeightVersions"],
 ];
 
-/** What is about an organisation, and not about one of its projects. */
-export const OF_ORGANIZATION: readonly string[] = ["listAuditLog"];
+/** What is not for a key of one project. */
+export const OF_ALL_PROJECTS: readonly string[] = [
+  ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
+  ...["createInvitation", "listInvitations", "deleteInvitation"],
+];
+
+/** What is about every organisation. */
+export const OF_DEPLOYMENT: readonly string[] = ["createOrganization", "listOrganizations", "updateLimits"];
+
+/** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
+export const OF_ORGANIZATION: readonly string[] = [
+  ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
+  ...["listProjects", "getProject", "updateProject"],
+  ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
+  ...OF_ALL_PROJECTS,
+  ...OF_DEPLOYMENT,
+];
 
 /** What a person of the role may do, with a key that asks for everything. */
 export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Permission[]>> = {

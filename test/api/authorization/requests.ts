@@ -8,6 +8,9 @@ import { uploaded } from "../../runtime/upload.ts";
 import {
   NAME,
   newEndpoint,
+  newInvitation,
+  newKey,
+  newPerson,
   newSecret,
   PLAYED,
   type Project,
@@ -27,6 +30,8 @@ export interface Request {
   readonly ask: (things: Things) => Asked;
   /** For what can be done once only: a new thing for each caller who may. */
   readonly anew?: (project: Project) => Promise<Partial<Things>>;
+  /** True: the thing that it names stands in its body, and not in its path. */
+  readonly inBody?: true;
   /** What a caller who may gets, where it is not what the operation documents first. */
   readonly status?: number;
 }
@@ -36,6 +41,7 @@ const ASKED = { question: "What is 2 + 2?", answer: "4" };
 const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
 const unique = () => `n-${crypto.randomUUID()}`;
+const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
 const leaseOf = ({ lease_token }: Things) => ({ token: lease_token, epoch: 1 });
 const batchOf = ({ training }: Things) => `/v1/runs/${training}/batches/1`;
@@ -155,7 +161,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
     "createRun",
     (_own, { endpoint }) => ({
       path: "/v1/runs",
-      body: { ...JUDGED, judges: { correct: { endpoint, model: PLAYED.model } } },
+      body: { ...JUDGED, judges: { default: { endpoint, model: PLAYED.model } } },
     }),
   ],
   [
@@ -169,4 +175,52 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
 ];
 
-export const REQUESTS: Readonly<Record<string, Request>> = { ...READS, ...CHANGES, ...TRAINING };
+const ACCOUNTS: Readonly<Record<string, Request>> = {
+  // This deployment has no token for it.
+  createFirstOrganization: { ask: () => ({ path: "/v1/bootstrap", body: { name: NAME } }), status: 404 },
+  whoAmI: { ask: () => ({ path: "/v1/whoami" }) },
+  getOrganization: { ask: () => ({ path: "/v1/organization" }) },
+  updateOrganization: { ask: () => ({ path: "/v1/organization", body: { name: NAME } }) },
+  createOrganization: { ask: () => ({ path: "/v1/organizations", body: { name: NAME } }) },
+  listOrganizations: { ask: () => ({ path: "/v1/organizations" }) },
+  updateLimits: {
+    ask: ({ organization }) => {
+      return { path: `/v1/organizations/${organization}`, body: { limits: { requests_per_minute: null } } };
+    },
+  },
+  createProject: { ask: () => ({ path: "/v1/projects", body: { name: unique() } }) },
+  listProjects: { ask: () => ({ path: "/v1/projects" }) },
+  getProject: { ask: ({ project }) => ({ path: `/v1/projects/${project}` }) },
+  updateProject: {
+    ask: ({ project }) => ({ path: `/v1/projects/${project}`, body: { retention: { verdicts_days: 30 } } }),
+  },
+  createApiKey: {
+    ask: ({ project }) => ({ path: "/v1/keys", body: { name: NAME, scopes: ["runs:read"], project } }),
+    inBody: true,
+  },
+  listApiKeys: { ask: () => ({ path: "/v1/keys" }) },
+  getApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }) },
+  updateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}`, body: { name: NAME } }) },
+  rotateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}/rotate`, body: {} }), anew: anotherKey },
+  revokeApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }), anew: anotherKey },
+  listPeople: { ask: () => ({ path: "/v1/people" }) },
+  updatePerson: { ask: ({ person }) => ({ path: `/v1/people/${person}`, body: { role: "viewer" } }) },
+  deletePerson: {
+    ask: ({ person }) => ({ path: `/v1/people/${person}` }),
+    anew: async ({ door }) => ({ person: await newPerson(door) }),
+  },
+  createInvitation: {
+    ask: () => ({ path: "/v1/invitations", body: { email: `${unique()}@example.com`, role: "viewer" } }),
+  },
+  listInvitations: { ask: () => ({ path: "/v1/invitations" }) },
+  acceptInvitation: {
+    ask: ({ invitation_token: token }) => ({ path: "/v1/invitations/accept", body: { token } }),
+    anew: ({ door }) => newInvitation(door),
+  },
+  deleteInvitation: {
+    ask: ({ invitation }) => ({ path: `/v1/invitations/${invitation}` }),
+    anew: ({ door }) => newInvitation(door),
+  },
+};
+
+export const REQUESTS: Readonly<Record<string, Request>> = { ...READS, ...CHANGES, ...ACCOUNTS, ...TRAINING };

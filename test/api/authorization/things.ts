@@ -1,11 +1,15 @@
 /** A project with one of everything that a route can name, made through the Worker's own door. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
+import type { Role } from "../../../src/contract/identity.ts";
 import { CreatedRun } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../src/contract/trainer-wire.ts";
-import { organizations } from "../../../src/db/schema.ts";
+import { mintToken } from "../../../src/core/ids.ts";
+import { insertInvitation } from "../../../src/db/invitations.ts";
+import { members, organizations, people } from "../../../src/db/schema.ts";
 import { trainerObject } from "../../../src/runtime/kit/names.ts";
+import { minting, sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { type Door, openPlatform, rolloutAt } from "../../runtime/platform.ts";
 import { script } from "../../runtime/script.ts";
 import { GOING, storeBatch } from "../../runtime/trainer-batch.ts";
@@ -33,6 +37,10 @@ export interface Things {
   readonly dataset: string;
   readonly endpoint: string;
   readonly secret: string;
+  readonly key: string;
+  readonly person: string;
+  readonly invitation: string;
+  readonly invitation_token: string;
 }
 
 export interface Project {
@@ -64,10 +72,11 @@ export async function furnish(orgId?: string): Promise<Project> {
     newEndpoint(door, NAME),
     newSecret(door, NAME),
   ]);
+  const [key, person, invited] = await Promise.all([newKey(door), newPerson(door), newInvitation(door)]);
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, dataset: dataset.id, endpoint, secret },
+    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person },
   };
   return { scope: door.scope, door, things };
 }
@@ -83,6 +92,34 @@ export function newEndpoint(door: Door, name: string): Promise<string> {
 
 export function newSecret(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/secrets", { name, value: "a value of some length" });
+}
+
+/** A program's key of the project. */
+export function newKey(door: Door): Promise<string> {
+  return newThing(door, "/v1/keys", { name: NAME, scopes: ["runs:read"], project: door.scope.projectId });
+}
+
+export async function newPerson({ scope }: Door): Promise<string> {
+  return await joined(scope.orgId, "viewer");
+}
+
+/** A person with the role. */
+export async function joined(org_id: string, role: Role): Promise<string> {
+  const id = `per_${crypto.randomUUID()}`;
+  const d1 = drizzle(env.DB);
+  await d1.batch([
+    d1.insert(people).values({ id, email: `${id}@example.com`, created_at: 0 }),
+    d1.insert(members).values({ org_id, person_id: id, role, created_at: 0 }),
+  ]);
+  return id;
+}
+
+export async function newInvitation({ scope }: Door): Promise<Pick<Things, "invitation" | "invitation_token">> {
+  const [invitation, invitation_token] = [`inv_${crypto.randomUUID()}`, mintToken("rki", minting(env, 0))];
+  const row = { id: invitation, email: `${invitation}@example.com`, role: "viewer", invited_by: "key_1" } as const;
+  const times = { created_at: 0, expires_at: 4_000_000_000_000, accepted_at: null };
+  await insertInvitation(env.DB, scope.orgId, { ...row, ...times, hash: sha256Hex(invitation_token) }, null);
+  return { invitation, invitation_token };
 }
 
 async function newThing(door: Door, folder: string, body: object): Promise<string> {
