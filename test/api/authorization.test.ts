@@ -53,9 +53,11 @@ test.each(Object.entries(REQUESTS))("%s", async (id, request) => {
   const operation = byId.get(id);
   if (operation === undefined) throw new Error(`there is no operation ${id}`);
   const wrong: string[] = [];
+  const targets = isOpen(operation) ? [own] : [own, beside, elsewhere];
   for (const caller of callers) {
-    for (const target of isOpen(operation) ? [own] : [own, beside, elsewhere]) {
-      const { expected, got } = await askOne(operation, request, caller, target);
+    const met = await Promise.all(targets.map((target) => askOne(operation, request, caller, target)));
+    for (const [at, target] of targets.entries()) {
+      const { expected, got } = met[at] ?? { expected: "an answer", got: "none" };
       if (got !== expected) wrong.push(`${caller.name}, ${whose(target)}: ${got}, and not ${expected}`);
     }
   }
